@@ -1,0 +1,50 @@
+# Every target prepares what it needs, so each works as the first command on a fresh machine with Python and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help run setup test lint bench quality screenshots model clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
+
+run: $(READY) ## open the app on VAULT=~/notes (without VAULT: the demo vault)
+	@$(if $(VAULT),$(BIN)/excerpt "$(VAULT)",$(BIN)/excerpt demo)
+
+setup: $(READY) ## prepare everything, run nothing
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; ok = (3, 11) <= v < (3, 15); ok or sys.exit("excerpt needs Python 3.11 to 3.14; this is %d.%d. Try: make PYTHON=python3.13 ..." % v[:2])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "excerpt: installing into $(VENV), once" >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(BIN)/python -m compileall -q src $(VENV)/lib >/dev/null || true
+	@touch $@
+
+lint: $(READY) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint ## lint and the whole test suite
+	$(BIN)/pytest -n auto
+
+bench: $(READY) ## measure speed against peers in the same run
+	$(BIN)/python -m benchmarks
+
+quality: $(READY) ## measure ranking on the judged and known-item sets (DATA=../shared)
+	$(BIN)/python -m benchmarks.quality $(if $(DATA),--data $(DATA))
+
+screenshots: $(READY) ## make every picture in screenshots/
+	$(BIN)/python -m benchmarks.screenshots
+
+model: ## rebuild the embedding model from its sources (Debian, about an hour)
+	$(PYTHON) -m venv .venv-model
+	.venv-model/bin/python -m pip install --quiet --requirement tools/embedding/requirements.txt
+	.venv-model/bin/python tools/embedding/make_model.py --out src/excerpt/embedding --work build/embedding
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) .venv-model build .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,65 @@
+"""Everything that excerpt tells a user went wrong: one sentence, and what to do about it."""
+
+from __future__ import annotations
+
+
+class ExcerptError(Exception):
+    """Base of the errors a user may see.
+
+    `message` is one sentence that says what is wrong and where; `hint` says what to do; `exit_code` is what a
+    command ends with (2 usage, 3 cannot).
+    """
+
+    title = "excerpt cannot go on"
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class VaultError(ExcerptError):
+    """The vault folder cannot be read: missing, a file, or not permitted."""
+
+    title = "The vault cannot be opened"
+
+
+class SettingsError(ExcerptError):
+    """The settings file, or a value given in its place, is not valid."""
+
+    title = "The settings are not valid"
+    exit_code = 2
+
+
+class ReadError(ExcerptError):
+    """One file cannot be read as a note; it is skipped, the rest goes on."""
+
+    title = "A file was skipped"
+
+
+class IndexUnusableError(ExcerptError):
+    """The index cannot be built or opened."""
+
+    title = "The index cannot be used"
+
+
+class IndexBusyError(IndexUnusableError):
+    """Another process is writing this vault's index."""
+
+    title = "The vault is being indexed elsewhere"
+
+
+class ModelError(ExcerptError):
+    """The embedding model cannot be loaded."""
+
+    title = "The embedding model cannot be loaded"
+
+
+class MemoryUnusableError(ExcerptError):
+    """A memory cannot be found, read or written."""
+
+    title = "The memory cannot be used"

@@ -1,0 +1,339 @@
+"""The nouns of excerpt, as plain values. Imports nothing of ours.
+
+Lines are 1-based and inclusive everywhere; a note's lines are its text split at CRLF, LF or CR (never at the other
+separators that `str.splitlines` knows, which editors do not count). Tokens are those of the tokenizer named in the
+settings. Paths are relative to the vault, with "/".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+# --- a note and its parts ---------------------------------------------------------------------------------------------
+
+
+class BlockKind(StrEnum):
+    """What a block is; none is cut between two fragments unless it alone is over the maximum."""
+
+    PARAGRAPH = "paragraph"
+    LIST = "list"
+    TABLE = "table"
+    CODE = "code"
+    QUOTE = "quote"
+    CALLOUT = "callout"
+    HTML = "html"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive lines of one kind. `block_id` is Obsidian's `^id`, without the caret."""
+
+    kind: BlockKind
+    line_start: int
+    line_end: int
+    block_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what stands under it, up to the next heading of its level or higher.
+
+    Ordinal 0 is the opening section (level 0, no heading, empty heading path): the text before the first heading.
+    `line_start` is the heading's line; `line_end` takes in the subsections; `blocks` are those directly under the
+    heading, without the subsections'.
+    """
+
+    ordinal: int
+    level: int
+    heading: str
+    heading_path: tuple[str, ...]
+    line_start: int
+    line_end: int
+    blocks: tuple[Block, ...]
+
+
+class LinkKind(StrEnum):
+    """How a link was written."""
+
+    WIKILINK = "wikilink"
+    EMBED = "embed"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link out of a note. `target` is as written, without anchor, decoded; empty for a link within the note."""
+
+    kind: LinkKind
+    target: str
+    line: int
+    heading: str | None = None
+    block_id: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One file of the vault, read and taken apart.
+
+    `text` has LF line ends and no BOM, so that `lines` are the file's. `properties` are the frontmatter's values as
+    strings (lists flattened), without title, aliases and tags. `language` is an ISO 639-1 code or "" if unknown.
+    """
+
+    path: str
+    title: str
+    text: str
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    language: str = ""
+    sections: tuple[Section, ...] = ()
+    links: tuple[Link, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Whole consecutive blocks of one section: the unit that is indexed, ranked and shown.
+
+    `text` is exactly lines `line_start`..`line_end` of the note. `ordinal` counts the fragments of the note from 0,
+    `section` is the section's ordinal. `id` is stable across builds: it changes only with the path or the text.
+    `key` is the row of the catalog that holds it, 0 before it is stored; keys are never used twice.
+    """
+
+    id: str
+    path: str
+    title: str
+    heading_path: tuple[str, ...]
+    ordinal: int
+    section: int
+    line_start: int
+    line_end: int
+    text: str
+    tokens: int
+    digest: str
+    key: int = 0
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+
+class Strategy(StrEnum):
+    """How fragments are scored; `auto` chooses who leads."""
+
+    AUTO = "auto"
+    ADAPTIVE = "adaptive"
+    PROXIMITY = "proximity"
+    SEMANTIC = "semantic"
+    HYBRID = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One number that a score is made of; `part` is what it adds to the score (value times weight)."""
+
+    name: str
+    value: float
+    part: float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A matched stretch of a fragment's text, in characters, `end` exclusive."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A fragment with its score, the signals that make it up and the spans that matched."""
+
+    fragment: Fragment
+    score: float
+    signals: tuple[Signal, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a search found, best first. `strategy` is the one that led; `matched` counts the fragments that matched
+    before the limit; `elapsed_ms` is the search alone; `generation` is the index's."""
+
+    query: str
+    strategy: Strategy
+    hits: tuple[Hit, ...]
+    matched: int
+    elapsed_ms: float
+    generation: int
+
+
+# --- pack -------------------------------------------------------------------------------------------------------------
+
+
+class Scope(StrEnum):
+    """What a hit is grown to in a pack."""
+
+    NONE = "none"
+    NEIGHBORS = "neighbors"
+    SECTION = "section"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The hit that asked for a pack. `order` is the fragment's ordinal in its note."""
+
+    fragment_id: str
+    order: int
+    score: float
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Consecutive lines of one note around one or more hits.
+
+    `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of
+    `text` alone.
+    """
+
+    id: str
+    path: str
+    title: str
+    heading_path: tuple[str, ...]
+    line_start: int
+    line_end: int
+    scope: Scope
+    entry: Entry
+    fragment_ids: tuple[str, ...]
+    text: str
+    tokens: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What did not go into the packs, and why."""
+
+    path: str
+    line_start: int
+    line_end: int
+    tokens: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PackResult:
+    """Packs within a budget and the text to paste. `tokens` are those of the whole rendered `text`, never above
+    `budget`; `value` is the sum of scores that the choice maximised; `source_tokens` are those of the whole notes the
+    packs came from, what a user would otherwise have pasted."""
+
+    query: str
+    strategy: Strategy
+    budget: int
+    tokenizer: str
+    packs: tuple[Pack, ...]
+    left_out: tuple[LeftOut, ...]
+    text: str
+    tokens: int
+    value: float
+    source_tokens: int
+
+    @property
+    def saved(self) -> float:
+        """Share of the source notes' tokens that need not be pasted, 0 to 1."""
+        return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
+
+
+# --- index ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that could not be indexed, and why, in one sentence."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build is. Sent after each batch and at least every 100 ms; `generation` is the last committed one."""
+
+    phase: str
+    notes_done: int
+    notes_total: int
+    bytes_done: int
+    bytes_total: int
+    current: str
+    generation: int
+    skipped: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build did."""
+
+    generation: int
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    fragments: int
+    embedded: int
+    skipped: tuple[Skipped, ...]
+    warnings: tuple[Skipped, ...]
+    seconds: float
+    rebuilt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a vault's index."""
+
+    vault: str
+    generation: int
+    notes: int
+    fragments: int
+    skipped: tuple[Skipped, ...]
+    warnings: tuple[Skipped, ...]
+    model: str
+    tokenizer: str
+    updated: str
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a memory came from. `digest` is that of the lines when it was remembered."""
+
+    path: str
+    line_start: int
+    line_end: int
+    digest: str
+    heading_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A finding the user keeps. Times are ISO 8601, UTC."""
+
+    id: str
+    text: str
+    tags: tuple[str, ...]
+    why: str
+    created: str
+    updated: str
+    source: Source | None = None
+    query: str = ""

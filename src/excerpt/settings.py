@@ -1,0 +1,169 @@
+"""excerpt.toml -> Settings, and where files live.
+
+Unknown keys and wrong values are errors that name the file, the key and the nearest valid key, so that a typing
+mistake never silently keeps a default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import tomllib
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+from platformdirs import PlatformDirs
+
+from excerpt.errors import SettingsError, VaultError
+from excerpt.model import Scope, Strategy
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class VaultSettings:
+    """Which files are notes. `max_bytes` is the size above which a file is skipped, and named as skipped."""
+
+    extensions: tuple[str, ...] = (".md", ".markdown")
+    exclude: tuple[str, ...] = ()
+    max_bytes: Positive = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """`model` is a folder or a model2vec name; empty means the one that ships with excerpt."""
+
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    strategy: Strategy = Strategy.AUTO
+    limit: Positive = 50
+    fuzzy_threshold: Share = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class PackSettings:
+    """`budget` in tokens of `tokenizer`; `limit` is how many top hits a pack is built from when none is marked."""
+
+    budget: Count = 4000
+    tokenizer: str = "o200k"
+    scope: Scope = Scope.NEIGHBORS
+    neighbors: Count = 1
+    limit: Positive = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenSettings:
+    """`editor` is a command line; empty means $VISUAL, then $EDITOR. `keys` maps binding ids to keys."""
+
+    theme: str = "excerpt-dark"
+    editor: str = ""
+    keys: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    vault: VaultSettings = field(default_factory=VaultSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    pack: PackSettings = field(default_factory=PackSettings)
+    screen: ScreenSettings = field(default_factory=ScreenSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders excerpt uses; none is inside a vault. EXCERPT_HOME puts all of them under one folder."""
+
+    config: Path
+    cache: Path
+    data: Path
+    state: Path
+
+    @property
+    def settings_file(self) -> Path:
+        return self.config / "excerpt.toml"
+
+    def index_folder(self, vault: Path) -> Path:
+        """The cache folder of one vault's index; may be deleted at any time."""
+        return self.cache / "index" / vault_slug(vault)
+
+    def memory_folder(self, vault: Path) -> Path:
+        """The data folder of one vault's memories; the user's, never deleted by excerpt."""
+        return self.data / "memories" / vault_slug(vault)
+
+    def copies_folder(self) -> Path:
+        """Where every copied text is kept as a file too, in case the clipboard route fails."""
+        return self.state / "copies"
+
+
+def places() -> Places:
+    home = os.environ.get("EXCERPT_HOME")
+    if home:
+        root = Path(home).expanduser()
+        return Places(root / "config", root / "cache", root / "data", root / "state")
+    dirs = PlatformDirs("excerpt", appauthor=False)
+    return Places(
+        Path(dirs.user_config_dir), Path(dirs.user_cache_dir), Path(dirs.user_data_dir), Path(dirs.user_state_dir)
+    )
+
+
+def vault_slug(vault: Path) -> str:
+    """A folder name for a vault: its own name, readable, and a hash of its whole path, unique."""
+    resolved = vault.resolve()
+    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in resolved.name)[:40] or "vault"
+    return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
+
+
+def open_vault(path: str | Path) -> Path:
+    """The vault's folder, resolved. Raises VaultError if it is missing, a file, or cannot be listed."""
+    vault = Path(path).expanduser()
+    if not vault.exists():
+        raise VaultError(f"There is no folder at {vault}.", "Give the path of a folder of Markdown notes.")
+    if not vault.is_dir():
+        raise VaultError(f"{vault} is a file, not a folder.", f"Did you mean its folder, {vault.parent}?")
+    try:
+        next(vault.iterdir(), None)
+    except OSError as error:
+        raise VaultError(f"{vault} cannot be read: {error.strerror}.", "Check its permissions.") from error
+    return vault.resolve()
+
+
+def load_settings(file: Path) -> Settings:
+    """The settings in `file`, defaults where it says nothing or does not exist. Raises SettingsError."""
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            f"{file} is not valid TOML: {error}.", "Mend it, or run `excerpt config --check`."
+        ) from error
+    _reject_unknown(raw, Settings, file, ())
+    try:
+        return msgspec.convert(raw, Settings)
+    except msgspec.ValidationError as error:
+        reason, _, place = str(error).partition(" - at `$.")
+        key = place.rstrip("`") or "the file"
+        raise SettingsError(f"{file}: {key} is not valid: {reason[:1].lower()}{reason[1:]}.") from error
+
+
+def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tuple[str, ...]) -> None:
+    hints = get_type_hints(shape)
+    known = [f.name for f in fields(shape)]
+    for key, value in raw.items():
+        dotted = ".".join((*above, key))
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known here: {', '.join(known)}."
+            raise SettingsError(f"{file}: unknown key {dotted}.", hint)
+        if isinstance(value, dict) and is_dataclass(hints[key]):
+            _reject_unknown(value, hints[key], file, (*above, key))
