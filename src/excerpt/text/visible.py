@@ -1,0 +1,32 @@
+"""Make the characters visible that a terminal would obey, so that vault text can be printed.
+
+Each is replaced by one character, so spans into the text stay true. Zero-width joiners stay: Persian and emoji are
+spelt with them, and they neither move the cursor nor reorder text.
+"""
+
+from __future__ import annotations
+
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+
+_C0 = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
+_OTHERS = (
+    range(0x80, 0xA0),  # C1: CSI, OSC and others as single characters
+    (0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x2060, 0xFEFF),  # marks of direction and width, line separators
+    range(0x202A, 0x202F),  # bidi embeddings and overrides
+    range(0x2066, 0x2070),  # bidi isolates, deprecated format characters
+    range(0xD800, 0xE000),  # lone surrogates: file names that are not UTF-8
+    range(0xFFF9, 0xFFFC),  # interlinear annotation
+    range(0xE0000, 0xE0080),  # tags
+)
+_LINE = _C0 | {code: _REPLACED for codes in _OTHERS for code in codes}
+_TEXT = {code: shown for code, shown in _LINE.items() if code not in (0x09, 0x0A)}
+
+
+def visible(text: str) -> str:
+    """`text`, of the same length, with every control but tab and line feed shown as a character."""
+    return text if text.isascii() and text.isprintable() else text.translate(_TEXT)
+
+
+def visible_line(text: str) -> str:
+    """`visible` for what must stay on one line: titles, headings, paths. Tabs and line feeds are shown too."""
+    return text if text.isascii() and text.isprintable() else text.translate(_LINE)
