@@ -202,7 +202,7 @@ class Pack:
     """Consecutive lines of one note around one or more hits.
 
     `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of
-    `text` alone.
+    `text` alone. `cut_above` and `cut_below` say that lines which the scope asked for were left out to fit.
     """
 
     id: str
@@ -217,6 +217,8 @@ class Pack:
     text: str
     tokens: int
     digest: str
+    cut_above: bool = False
+    cut_below: bool = False
 
 
 @dataclass(frozen=True, slots=True)
