@@ -1,0 +1,80 @@
+"""Count the tokens of a text as a named LLM tokenizer does, offline."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from excerpt.errors import SettingsError
+
+# Our short names, and the vocabularies that splintr ships under its own.
+_VOCABULARIES = {
+    "o200k": "o200k_base",
+    "cl100k": "cl100k_base",
+    "llama3": "llama3",
+    "llama2": "llama2",
+    "deepseek": "deepseek_v3",
+    "mistral": "mistral_v3",
+    "phi4": "phi4",
+    "qwen3": "qwen3",
+    "gemma3": "gemma3",
+    "glm4": "glm4",
+    "kimi": "kimi_k2",
+}
+_ESTIMATE = "chars/4"
+
+TOKENIZERS: tuple[str, ...] = (*_VOCABULARIES, _ESTIMATE)
+"""The names that `open_tokenizer` knows besides a path to a tokenizer.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """`count` gives the tokens of a text on its own: no special tokens, neither added nor recognised in the text."""
+
+    name: str
+    count: Callable[[str], int]
+
+
+@cache
+def open_tokenizer(name: str) -> Tokenizer:
+    """The tokenizer called `name`: one of TOKENIZERS, or the path of a tokenizer.json.
+
+    Loading takes some 20 ms once a process. Raises SettingsError if there is no such tokenizer.
+    """
+    if name == _ESTIMATE:
+        return Tokenizer(name, lambda text: (len(text) + 3) // 4)
+    if name in _VOCABULARIES:
+        from splintr import Tokenizer as Vocabulary
+
+        return Tokenizer(name, _counter(Vocabulary.from_pretrained(_VOCABULARIES[name]).encode_ordinary))
+    return _open_file(name)
+
+
+def _open_file(name: str) -> Tokenizer:
+    file = Path(name).expanduser()
+    if not file.is_file():
+        near = difflib.get_close_matches(name, TOKENIZERS, n=1)
+        guess = f"Did you mean {near[0]}? " if near else ""
+        known = ", ".join(TOKENIZERS)
+        raise SettingsError(
+            f"There is no tokenizer {name!r}.", f"{guess}Known: {known}, or a path to a tokenizer.json."
+        )
+    from splintr import from_json
+
+    try:
+        return Tokenizer(name, _counter(from_json(str(file)).encode_ordinary))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file} is not a tokenizer that can be read: {error}.") from error
+
+
+def _counter(encode: Callable[[str], list[int]]) -> Callable[[str], int]:
+    def count(text: str) -> int:
+        try:
+            return len(encode(text))
+        except UnicodeEncodeError:  # a lone surrogate, as in a file name or an argument that is not UTF-8
+            return len(encode(text.encode("utf-8", "replace").decode("utf-8")))
+
+    return count
