@@ -1,0 +1,28 @@
+"""What happens when excerpt itself is at fault: the traceback goes to a file, a sentence to the user."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import shlex
+import traceback
+from collections.abc import Sequence
+
+from excerpt import __version__
+from excerpt.settings import places
+
+
+def report(error: BaseException, argv: Sequence[str]) -> str:
+    """Write the traceback to the state folder's errors.log and return the sentence that says so."""
+    said = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
+    log = places().state / "errors.log"
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    heading = f"{now} excerpt {__version__}, Python {platform.python_version()}, {platform.system()}"
+    trace = "".join(traceback.format_exception(error))
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"{heading}\nexcerpt {shlex.join(argv)}\n{trace}\n")
+    except OSError as unwritten:
+        return f"{said} The details could not be written to {log}: {unwritten.strerror}."
+    return f"{said} The details are in {log}."

@@ -1,0 +1,18 @@
+"""`excerpt demo`: the vault that ships with excerpt, which is also its guide."""
+
+from __future__ import annotations
+
+import click
+
+from excerpt.cli.app import start_app
+from excerpt.cli.vaults import DEMO
+
+
+@click.command()
+@click.option("--path", is_flag=True, help="Print where the demo vault lies, and do not open it.")
+def command(path: bool) -> None:
+    """Open the demo vault, which is also the user guide."""
+    if path:
+        click.echo(str(DEMO))
+    else:
+        start_app(DEMO, keep_as_last=False)

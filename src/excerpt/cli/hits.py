@@ -1,0 +1,132 @@
+"""Hits as JSON for programs and as text for readers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from excerpt.cli.printing import line_for_stdout
+from excerpt.model import Fragment, Hit, Result, Span
+
+_SEPARATOR = " › "
+_INDENT = " " * 5
+_SNIPPET_LINES = 2
+_WIDEST = 120
+
+
+def hit_as_json(hit: Hit) -> dict[str, Any]:
+    """A hit in the form that docs/reference.md describes."""
+    fragment = hit.fragment
+    return {
+        "path": fragment.path,
+        "title": fragment.title,
+        "heading_path": list(fragment.heading_path),
+        "line_start": fragment.line_start,
+        "line_end": fragment.line_end,
+        "score": hit.score,
+        "signals": {signal.name: {"value": signal.value, "part": signal.part} for signal in hit.signals},
+        "tokens": fragment.tokens,
+        "fragment_id": fragment.id,
+        "text": fragment.text,
+    }
+
+
+def print_hits(result: Result) -> None:
+    """The hits for a reader: rank, place, lines, size, score, and the lines around the densest matches."""
+    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) - len(_INDENT)
+    for rank, hit in enumerate(result.hits, 1):
+        fragment = hit.fragment
+        if rank > 1:
+            click.echo()
+        click.echo(f"{_paint(f'{rank:>3}', fg='cyan')}  {_paint(line_for_stdout(place_of(fragment)), bold=True)}")
+        lines = line_for_stdout(f"{fragment.path}:{fragment.line_start}-{fragment.line_end}")
+        click.echo(f"{_INDENT}{_paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}")
+        text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
+        text = line_for_stdout(text)
+        for start, end in wrapped(text, width):
+            click.echo(f"{_INDENT}{_marked(text, start, end, spans)}")
+
+
+def place_of(fragment: Fragment) -> str:
+    """Title › heading path, the title not said twice."""
+    path = fragment.heading_path
+    below = path[1:] if path and path[0] == fragment.title else path
+    return _SEPARATOR.join((fragment.title, *below))
+
+
+def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[Span]]:
+    """About `columns` columns of `text` on one line, from where the most matches stand, and the matches in it."""
+    start = _densest_window(spans, columns)
+    if start:
+        start = text.rfind(" ", max(0, start - 30), start) + 1 or start
+    out = ["…"] if start else []
+    moved: dict[int, int] = {}
+    used = 0
+    for i in range(start, len(text)):
+        if used >= columns:
+            out.append("…")
+            break
+        c = " " if text[i].isspace() else text[i]
+        if c == " " and (not out or out[-1] == " "):
+            continue
+        moved[i] = len(out)
+        out.append(c)
+        used += _columns(c)
+    inside = [Span(moved[s.start], moved[s.end - 1] + 1) for s in spans if s.start in moved and s.end - 1 in moved]
+    return "".join(out).rstrip(), inside
+
+
+def _densest_window(spans: Sequence[Span], columns: int) -> int:
+    """Where the window begins that holds the most spans, the first of equals; 0 where the text's beginning will do."""
+    best, most = 0, sum(1 for span in spans if span.end <= columns)
+    for i, first in enumerate(spans):
+        held = sum(1 for span in spans[i:] if span.end <= first.start + columns)
+        if held > most:
+            best, most = first.start, held
+    return best
+
+
+def wrapped(text: str, width: int) -> Iterator[tuple[int, int]]:
+    """The lines of `text` at most `width` columns wide, as (start, end), broken at spaces where there are any."""
+    start = 0
+    while start < len(text):
+        end, used, space = start, 0, -1
+        while end < len(text) and used + _columns(text[end]) <= width:
+            used += _columns(text[end])
+            if text[end] == " ":
+                space = end
+            end += 1
+        end = max(end, start + 1)
+        if end < len(text) and text[end] != " " and space > start:
+            end = space
+        yield start, end
+        start = end + (end < len(text) and text[end] == " ")
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _paint(text: str, fg: str | None = None, bold: bool | None = None) -> str:
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return click.style(text, fg=fg, bold=bold)
+
+
+def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
+    """`text[start:end]` with the parts of it that matched set off."""
+    out, at = [], start
+    for span in spans:
+        first, last = max(span.start, at), min(span.end, end)
+        if first < last:
+            out += [text[at:first], _paint(text[first:last], fg="yellow", bold=True)]
+            at = last
+    return "".join((*out, text[at:end]))

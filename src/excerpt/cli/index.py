@@ -1,0 +1,75 @@
+"""`excerpt index`: bring a vault's index up to date, or make it anew."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from excerpt.cli.opening import build_index
+from excerpt.cli.printing import line_for_stdout, print_json
+from excerpt.cli.vaults import chosen_vault, vault_option
+from excerpt.errors import ExcerptError
+from excerpt.model import BuildReport, Progress
+from excerpt.settings import load_settings, places
+
+_NAMED = 10
+
+
+@click.command()
+@vault_option
+@click.option("--rebuild", is_flag=True, help="Make the index anew from the vault, whatever is there.")
+@click.option("--progress", is_flag=True, help="Print progress as JSON lines, the last one being done or error.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def command(vault: Path | None, rebuild: bool, progress: bool, as_json: bool) -> int:
+    """Bring the index up to date.
+
+    Reads new and changed notes, drops deleted ones, leaves the rest as it is.
+    """
+    if progress:
+        return _index_telling(vault, rebuild)
+    where = places()
+    report = build_index(chosen_vault(vault), load_settings(where.settings_file), where, rebuild)
+    if as_json:
+        print_json(asdict(report))
+    else:
+        _print_report(report)
+    return 0
+
+
+def _index_telling(vault: Path | None, rebuild: bool) -> int:
+    """Index for a program that reads stdout: every outcome is a JSON line."""
+    try:
+        from excerpt.index.build import build
+
+        where = places()
+        chosen = chosen_vault(vault)
+        settings = load_settings(where.settings_file)
+        report = build(chosen, where.index_folder(chosen), settings, _tell, rebuild=rebuild)
+    except ExcerptError as error:
+        print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
+        return error.exit_code
+    print_json({"event": "done", **asdict(report)})
+    return 0
+
+
+def _tell(progress: Progress) -> None:
+    print_json({"event": "progress", **asdict(progress)})
+
+
+def _print_report(report: BuildReport) -> None:
+    notes = report.added + report.changed + report.unchanged
+    if report.rebuilt:
+        click.echo(line_for_stdout(f"Made anew: {report.rebuilt}"))
+    click.echo(
+        f"{notes:,} notes, {report.fragments:,} fragments · {report.added:,} added, {report.changed:,} changed, "
+        f"{report.removed:,} removed · {report.seconds:.1f} s"
+    )
+    for said, found in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
+        if found:
+            click.echo(f"{len(found):,} {said}:")
+        for one in found[:_NAMED]:
+            click.echo(line_for_stdout(f"  {one.path}: {one.reason}"))
+        if len(found) > _NAMED:
+            click.echo(f"  and {len(found) - _NAMED:,} more; `excerpt status` lists them all")

@@ -1,0 +1,49 @@
+"""From a vault to what a command asks: the index brought up to date, a snapshot of it, the engine on it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from excerpt.cli.printing import ProgressLine, narrate
+from excerpt.errors import IndexBusyError
+from excerpt.model import BuildReport
+from excerpt.settings import Places, Settings
+
+if TYPE_CHECKING:
+    from excerpt.index.snapshot import Snapshot
+
+
+def build_index(vault: Path, settings: Settings, where: Places, rebuild: bool = False) -> BuildReport:
+    """Bring the vault's index up to date, with progress on stderr where that is a terminal."""
+    from excerpt.index.build import build
+
+    line = ProgressLine(sys.stderr)
+    try:
+        return build(vault, where.index_folder(vault), settings, line, rebuild=rebuild)
+    finally:
+        line.clear()
+
+
+@contextmanager
+def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = True) -> Iterator[Snapshot]:
+    """A snapshot of the vault's index, brought up to date before if `refresh`.
+
+    While another excerpt is indexing the vault, what it has committed so far is used, and said so on stderr. Raises
+    IndexUnusableError where there is nothing to read.
+    """
+    from excerpt.index.snapshot import Snapshot
+
+    if refresh:
+        try:
+            build_index(vault, settings, where)
+        except IndexBusyError as busy:
+            narrate(f"{busy.message} What it has committed so far is searched.")
+    snapshot = Snapshot.open(where.index_folder(vault), settings)
+    try:
+        yield snapshot
+    finally:
+        snapshot.close()

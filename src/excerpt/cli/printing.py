@@ -1,0 +1,56 @@
+"""What commands print: data on stdout, narration on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import Any, TextIO
+
+import click
+
+from excerpt.model import Progress
+from excerpt.text.visible import visible, visible_line
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on one line of stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def for_stdout(text: str) -> str:
+    """Text of the vault as stdout may have it: a terminal gets its controls shown, a pipe gets it as it is."""
+    return visible(text) if sys.stdout.isatty() else text
+
+
+def line_for_stdout(text: str) -> str:
+    """`for_stdout` for what must stay on one line."""
+    return visible_line(text) if sys.stdout.isatty() else text
+
+
+def narrate(sentence: str) -> None:
+    """One line of narration on stderr."""
+    click.echo(f"excerpt: {visible_line(sentence)}", err=True)
+
+
+class ProgressLine:
+    """A build's progress on one line of a terminal, written over again and again; silent where there is none."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = stream.isatty() and os.environ.get("TERM") != "dumb"
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._shown:
+            return
+        counted = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
+        line = visible_line(f"{progress.phase} · {counted} · {progress.seconds:.0f} s · {progress.current}")
+        width = shutil.get_terminal_size().columns
+        self._stream.write(f"\r\x1b[K{line[: width - 1]}")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
