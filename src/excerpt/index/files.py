@@ -1,0 +1,90 @@
+"""Derived files: each is written whole, synced, and recorded in the catalog with its size and checksum.
+
+A file that does not match its record is not believed. Files without a record are leftovers of a killed build, or of a
+generation that a reader may still be opening, and are removed later.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+_CHUNK = 1 << 22
+
+
+class DamagedFileError(Exception):
+    """A derived file is missing, cut short or altered; it can be rebuilt from the catalog."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedFile:
+    """A file as it was when its generation was committed; `name` is relative to the index folder."""
+
+    name: str
+    size: int
+    crc: int
+
+
+def seal(folder: Path, name: str) -> DerivedFile:
+    """Force a finished file to disk and record it. Raises OSError."""
+    with (folder / name).open("rb+") as file:
+        os.fsync(file.fileno())
+        return DerivedFile(name, os.fstat(file.fileno()).st_size, _crc(folder / name, os.fstat(file.fileno()).st_size))
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the folder's entries (new and renamed files) to disk, where the system has such a thing."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check(folder: Path, file: DerivedFile, *, content: bool = True) -> None:
+    """Raise DamagedFileError unless the file is there, as large as recorded and, by `content`, unaltered.
+
+    A file may have grown since: a later generation appends to the matrix, and only what is recorded counts.
+    """
+    path = folder / file.name
+    try:
+        size = path.stat().st_size
+        if size < file.size:
+            raise DamagedFileError(f"{file.name} is cut short: {size} of {file.size} bytes.")
+        if content and _crc(path, file.size) != file.crc:
+            raise DamagedFileError(f"{file.name} is altered.")
+    except FileNotFoundError as error:
+        raise DamagedFileError(f"{file.name} is missing.") from error
+    except OSError as error:
+        raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
+
+
+def extend_crc(crc: int, data: bytes) -> int:
+    """The checksum of a file after `data` was appended to it."""
+    return zlib.crc32(data, crc)
+
+
+def remove_others(folder: Path, keep: Iterable[str]) -> None:
+    """Remove every file of `folder` whose name is not kept. One that is still open elsewhere may stay for now."""
+    kept = set(keep)
+    for path in folder.iterdir():
+        if path.name not in kept:
+            try:
+                path.unlink()
+            except OSError:
+                # Windows refuses while a reader has it open; the next build tries again.
+                continue
+
+
+def _crc(path: Path, size: int) -> int:
+    crc, left = 0, size
+    with path.open("rb") as file:
+        while left and (data := file.read(min(left, _CHUNK))):
+            crc = zlib.crc32(data, crc)
+            left -= len(data)
+    return crc
