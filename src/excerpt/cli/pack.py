@@ -48,7 +48,7 @@ def command(
     chosen = Strategy(strategy) if strategy else settings.search.strategy
     with snapshot_of(chosen_vault(vault), settings, where, refresh=not no_refresh) as snapshot:
         from excerpt.pack.pack import build_pack
-        from excerpt.pack.render import render_json
+        from excerpt.pack.render import as_json
         from excerpt.search.engine import Engine
         from excerpt.text.tokens import open_tokenizer
 
@@ -61,7 +61,7 @@ def command(
             settings=wanted,
             tokenizer=open_tokenizer(wanted.tokenizer),
         )
-    click.echo(render_json(packed) if form == "json" else for_stdout(packed.text))
+    click.echo(as_json(packed) if form == "json" else for_stdout(packed.text), nl=False)
     narrate(_summary(packed))
     return 0 if packed.packs else 1
 

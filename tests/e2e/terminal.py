@@ -1,0 +1,139 @@
+"""A program in a real pseudo-terminal, its screen read by a terminal emulator."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import pyte
+
+PATIENCE = 60.0
+"""Seconds until a wait fails: far more than any step takes, since the machine may be busy with other tests."""
+
+KEYS = {
+    "enter": "\r",
+    "tab": "\t",
+    "esc": "\x1b",
+    "up": "\x1b[A",
+    "down": "\x1b[B",
+    "right": "\x1b[C",
+    "left": "\x1b[D",
+    "pageup": "\x1b[5~",
+    "pagedown": "\x1b[6~",
+    "backspace": "\x7f",
+    "f1": "\x1bOP",
+    **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
+}
+
+_OSC_52 = re.compile(rb"\x1b\]52;[^;]*;([A-Za-z0-9+/=]*)(?:\x07|\x1b\\)")
+
+
+class Terminal:
+    """`command` in a pseudo-terminal of `columns` x `rows`. Every wait ends by what is on the screen, never by time."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        columns: int = 80,
+        rows: int = 24,
+        folder: Path | None = None,
+    ) -> None:
+        self._screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self._screen)
+        self.output = b""
+        self.exit_code: int | None = None
+        self._pid, self._terminal = pty.fork()
+        if self._pid == 0:
+            try:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+                if folder is not None:
+                    os.chdir(folder)
+                os.execvpe(command[0], list(command), dict(environment))
+            finally:
+                os._exit(127)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.exit_code is None:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        os.close(self._terminal)
+
+    @property
+    def lines(self) -> list[str]:
+        """The screen, one string a row, without trailing blanks."""
+        return [line.rstrip() for line in self._screen.display]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def line_with(self, text: str) -> str:
+        """The first row that holds `text`."""
+        return next(line for line in self.lines if text in line)
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def press(self, *keys: str) -> None:
+        """Send keys by name (see KEYS) or as the character itself."""
+        for key in keys:
+            self.type(KEYS.get(key, key))
+
+    def wait_for(self, *texts: str) -> None:
+        """Until all `texts` are on the screen."""
+        self.wait_until(lambda: all(text in self.text for text in texts), f"to show {texts}")
+
+    def wait_gone(self, text: str) -> None:
+        """Until `text` is no longer on the screen."""
+        self.wait_until(lambda: text not in self.text, f"to show {text!r} no more")
+
+    def wait_until(self, reached: Callable[[], bool], what: str) -> None:
+        """Read what the program prints until `reached()`. Fails, showing the screen, when it does not come to that."""
+        deadline = time.monotonic() + PATIENCE
+        while not reached():
+            left = deadline - time.monotonic()
+            if left <= 0 or not self._read(left):
+                raise AssertionError(f"waited in vain for the program {what}; its screen:\n{self.text}")
+
+    def wait_exit(self) -> int:
+        """Until the program has ended; its exit code."""
+        deadline = time.monotonic() + PATIENCE
+        while self._read(deadline - time.monotonic()):
+            pass
+        _, status = os.waitpid(self._pid, 0)
+        self.exit_code = os.waitstatus_to_exitcode(status)
+        return self.exit_code
+
+    def copied(self) -> list[str]:
+        """Every text sent to the terminal's clipboard by OSC 52, oldest first."""
+        return [base64.b64decode(payload).decode() for payload in _OSC_52.findall(self.output)]
+
+    def _read(self, seconds: float) -> bool:
+        """Feed the screen what the program printed; False if it ended, or printed nothing for `seconds`."""
+        ready, _, _ = select.select([self._terminal], [], [], max(0.0, seconds))
+        if not ready:
+            return False
+        try:
+            data = os.read(self._terminal, 65536)
+        except OSError:  # how Linux reports that the other side is closed
+            return False
+        self.output += data
+        self._stream.feed(data)
+        return bool(data)
