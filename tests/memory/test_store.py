@@ -1,0 +1,419 @@
+"""What a memory store promises: what is remembered stays, as it was, whatever else happens."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from excerpt.errors import MemoryUnusableError
+from excerpt.memory.files import normalise_tags, storable
+from excerpt.memory.store import TRASH, MemoryStore
+from excerpt.model import Memory, Source
+
+SOURCE = Source("Guides/Sync.md", 12, 18, "0c5d9a44e7f1b2a3", ("Sync", "Conflicts"))
+
+# Any text at all: control characters, lone surrogates, line separators, and a good deal of what frontmatter is made of.
+ANY_TEXT = st.text(st.characters(codec=None)) | st.lists(
+    st.sampled_from(
+        ["---", "----", "\n", "\r\n", "\r", "---\n", " ", "id: x", "a: [", "\ufeff", "\x00", "\x85", "\u2028", "'", "#"]
+    )
+).map("".join)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> MemoryStore:
+    return MemoryStore(tmp_path / "memories")
+
+
+def write(store: MemoryStore, name: str, data: str | bytes) -> Path:
+    file = store.folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return file
+
+
+def files(store: MemoryStore) -> list[Path]:
+    return sorted(store.folder.glob("*.md"))
+
+
+def forgotten(store: MemoryStore) -> list[Path]:
+    return sorted((store.folder / TRASH).rglob("*.md"))
+
+
+# --- remember ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_store_without_a_folder_is_empty_and_makes_none(store: MemoryStore) -> None:
+    assert store.all().memories == ()
+    assert not store.folder.exists()
+
+
+def test_what_is_remembered_is_read_back_by_another_store(store: MemoryStore) -> None:
+    memory = store.remember("Two devices, one file.", ["Sync", "#work"], "for the talk", SOURCE, "sync conflict")
+    assert MemoryStore(store.folder).all().memories == (memory,)
+    assert memory.tags == ("sync", "work")
+    assert memory.source == SOURCE
+
+
+def test_a_file_is_named_by_its_day_its_first_words_and_its_id(store: MemoryStore) -> None:
+    memory = store.remember("Café: *never* sync twice, as the manual says on page nine")
+    assert [file.name for file in files(store)] == [
+        f"{memory.created[:10]}-café-never-sync-twice-as-the-manual-says-{memory.id}.md"
+    ]
+
+
+def test_a_file_is_plain_markdown_with_frontmatter(store: MemoryStore) -> None:
+    memory = store.remember("One.\n\n- two", ["sync"], "because", SOURCE)
+    assert files(store)[0].read_text() == (
+        f"---\nid: {memory.id}\ncreated: '{memory.created}'\nupdated: '{memory.updated}'\ntags:\n- sync\nwhy: because\n"
+        "source:\n  path: Guides/Sync.md\n  lines: 12-18\n  digest: 0c5d9a44e7f1b2a3\n  heading_path:\n  - Sync\n"
+        "  - Conflicts\n---\n\nOne.\n\n- two\n"
+    )
+
+
+def test_only_the_user_can_read_a_memory(store: MemoryStore) -> None:
+    store.remember("a secret")
+    assert stat.S_IMODE(files(store)[0].stat().st_mode) == 0o600
+
+
+def test_nothing_cannot_be_remembered(store: MemoryStore) -> None:
+    with pytest.raises(MemoryUnusableError):
+        store.remember(" \n")
+    assert store.all().memories == ()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    text=ANY_TEXT.filter(lambda text: bool(text.strip())),
+    why=ANY_TEXT,
+    query=ANY_TEXT,
+    tags=st.lists(ANY_TEXT, max_size=3),
+    path=ANY_TEXT,
+)
+def test_any_text_comes_back_as_it_was(
+    store: MemoryStore, *, text: str, why: str, query: str, tags: list[str], path: str
+) -> None:
+    source = Source(path, 1, 2, "d", (why,)) if path else None
+    memory = store.remember(text, tags, why, source, query)
+    assert MemoryStore(store.folder).get(memory.id) == memory
+    assert memory.text == storable(text)
+    assert memory.why == storable(why)
+    assert memory.query == storable(query)
+    assert memory.tags == normalise_tags(tags)
+    store.forget(memory.id)
+
+
+def test_half_a_surrogate_pair_is_replaced_and_nothing_else(store: MemoryStore) -> None:
+    assert store.remember("a\ud83d\x00b\r\n\x1b[31m").text == "a\ufffd\x00b\r\n\x1b[31m"
+
+
+@given(st.lists(ANY_TEXT))
+def test_tags_are_normal_once_normalised(tags: list[str]) -> None:
+    assert normalise_tags(normalise_tags(tags)) == normalise_tags(tags)
+
+
+def test_tags_are_kept_lower_case_without_hash_or_spaces_each_once() -> None:
+    assert normalise_tags(["#Work", "work", " Two  Words ", "area/Sub", "a, b", "", "#"]) == (
+        "work",
+        "two-words",
+        "area/sub",
+        "a",
+        "b",
+    )
+
+
+# --- files from elsewhere ---------------------------------------------------------------------------------------------
+
+
+def test_a_file_without_frontmatter_is_a_memory(store: MemoryStore) -> None:
+    write(store, "thought.md", "Just a thought.\n")
+    (memory,) = store.all().memories
+    assert memory.text == "Just a thought."
+    assert memory.id
+    assert memory.created.endswith("Z")
+    assert MemoryStore(store.folder).get(memory.id) == memory
+
+
+def test_frontmatter_written_by_hand_is_understood(store: MemoryStore) -> None:
+    write(
+        store,
+        "a.md",
+        "---\ntags: Sync, Work\ncreated: 2024-05-06\nwhy: 12\nsource: {path: a.md, lines: 7}\n---\nText\n",
+    )
+    (memory,) = store.all().memories
+    assert memory.tags == ("sync", "work")
+    assert memory.created == memory.updated == "2024-05-06T00:00:00.000Z"
+    assert memory.why == "12"
+    assert memory.source == Source("a.md", 7, 7, "")
+    assert memory.text == "Text"
+
+
+def test_line_ends_of_a_file_from_windows_are_not_part_of_the_text(store: MemoryStore) -> None:
+    write(store, "a.md", "\ufeff---\r\nwhy: w\r\n---\r\n\r\none\r\ntwo\r\n")
+    assert [(memory.text, memory.why) for memory in store.all().memories] == [("one\ntwo", "w")]
+
+
+def test_an_edit_by_hand_is_seen(store: MemoryStore) -> None:
+    memory = store.remember("old words")
+    file = files(store)[0]
+    file.write_text(file.read_text().replace("old", "newer"))
+    assert store.get(memory.id).text == "newer words"
+
+
+def test_a_file_in_a_folder_of_the_users_own_is_a_memory_and_hidden_ones_are_not(store: MemoryStore) -> None:
+    write(store, "talks/a.md", "one")
+    write(store, ".obsidian/b.md", "two")
+    write(store, ".c.md", "three")
+    write(store, "d.txt", "four")
+    assert [memory.text for memory in store.all().memories] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"---\ntags: [a\n---\n\ntext\n", "not valid YAML"),
+        (b"---\ncreated: 2024-13-45\n---\n\ntext\n", "not valid YAML"),
+        (b"---\n" + b"[" * 5000 + b"\n---\n\ntext\n", "not valid YAML"),
+        (b"---\n- a\n---\n\ntext\n", "not a list of keys"),
+        (b"---\nwhy: open\n\ntext\n", "not closed"),
+        (b"caf\xe9\n", "not UTF-8"),
+    ],
+)
+def test_a_broken_file_is_shown_with_its_reason_and_left_alone(store: MemoryStore, data: bytes, reason: str) -> None:
+    file = write(store, "broken.md", data)
+    kept = store.remember("fine")
+    found = store.all()
+    assert found.memories == (kept,)
+    assert [broken.path for broken in found.broken] == ["broken.md"]
+    assert reason in found.broken[0].reason
+    assert file.read_bytes() == data
+
+
+def test_a_copy_made_by_hand_is_a_memory_of_its_own(store: MemoryStore) -> None:
+    memory = store.remember("one")
+    write(store, "a copy.md", files(store)[0].read_bytes().replace(b"one", b"other"))
+    assert sorted(each.text for each in store.all().memories) == ["one", "other"]
+    assert store.get(memory.id).text == "one"
+
+
+def test_a_temporary_file_left_by_a_crash_is_not_a_memory(store: MemoryStore) -> None:
+    write(store, ".2024-01-01-half-m0123456789.md.new", "---\nid: m0123456789\n---\n\nha")
+    assert store.all() == MemoryStore(store.folder).all()
+    assert store.all().memories == ()
+
+
+# --- update, forget, restore ------------------------------------------------------------------------------------------
+
+
+def updated(memory: Memory, text: str) -> Memory:
+    return Memory(memory.id, text, memory.tags, memory.why, memory.created, memory.updated, memory.source, memory.query)
+
+
+def test_an_update_keeps_id_file_and_day_and_says_when(store: MemoryStore) -> None:
+    memory = store.remember("old", ["a"], "why", SOURCE)
+    name = files(store)[0].name
+    changed = store.update(updated(memory, "new"))
+    assert (changed.id, changed.created, changed.text) == (memory.id, memory.created, "new")
+    assert changed.updated >= memory.updated
+    assert store.all().memories == (changed,) == MemoryStore(store.folder).all().memories
+    assert [file.name for file in files(store)] == [name]
+
+
+def test_what_an_update_replaces_is_in_the_trash(store: MemoryStore) -> None:
+    memory = store.remember("old")
+    before = files(store)[0].read_bytes()
+    store.update(updated(memory, "new"))
+    assert [file.read_bytes() for file in forgotten(store)] == [before]
+
+
+def test_an_update_that_changes_nothing_writes_nothing(store: MemoryStore) -> None:
+    memory = store.remember("old")
+    before = files(store)[0].stat()
+    assert store.update(memory) == memory
+    assert files(store)[0].stat() == before
+    assert forgotten(store) == []
+
+
+def test_an_update_keeps_what_excerpt_does_not_know(store: MemoryStore) -> None:
+    write(store, "a.md", "---\nstars: 5\nsource: the blue book\nseen: 2024-05-06\ntags: Sync, Work\n---\nold\n")
+    (memory,) = store.all().memories
+    store.update(updated(memory, "new"))
+    text = (store.folder / "a.md").read_text()
+    assert "stars: 5\nsource: the blue book\nseen: 2024-05-06\ntags: Sync, Work\n" in text
+    assert f"id: {memory.id}\n" in text
+    assert store.get(memory.id).text == "new"
+
+
+def test_an_update_may_clear_a_field(store: MemoryStore) -> None:
+    memory = store.remember("text", ["a"], "because", SOURCE)
+    bare = store.update(Memory(memory.id, "text", (), "", memory.created, memory.updated))
+    assert (bare.tags, bare.why, bare.source) == ((), "", None)
+    assert MemoryStore(store.folder).get(memory.id) == bare
+
+
+def test_forgetting_moves_the_file_and_restoring_brings_the_same_bytes_back(store: MemoryStore) -> None:
+    memory = store.remember("text")
+    file = files(store)[0]
+    before = file.read_bytes()
+    assert store.forget(memory.id) == memory
+    assert store.all().memories == ()
+    assert [each.read_bytes() for each in forgotten(store)] == [before]
+    assert MemoryStore(store.folder).restore(memory.id) == memory
+    assert file.read_bytes() == before
+    assert forgotten(store) == []
+
+
+def test_restoring_brings_back_the_last_version(store: MemoryStore) -> None:
+    memory = store.remember("first")
+    second = store.update(updated(memory, "second"))
+    store.forget(memory.id)
+    assert store.restore(memory.id) == second
+    assert store.get(memory.id).text == "second"
+
+
+def test_a_file_without_an_id_can_be_forgotten_and_restored(store: MemoryStore) -> None:
+    write(store, "talks/a.thought.md", "text")
+    (memory,) = store.all().memories
+    store.forget(memory.id)
+    assert store.restore(memory.id) == memory
+    assert store.get(memory.id) == memory
+
+
+def test_restoring_does_not_write_over_a_file_that_took_the_name(store: MemoryStore) -> None:
+    memory = store.remember("one")
+    file = files(store)[0]
+    store.forget(memory.id)
+    file.write_text("something else")
+    store.restore(memory.id)
+    assert sorted(each.text for each in store.all().memories) == ["one", "something else"]
+
+
+@pytest.mark.parametrize("act", ["get", "forget", "restore"])
+def test_an_id_that_is_not_there_is_an_error_that_says_so(store: MemoryStore, act: str) -> None:
+    store.remember("text")
+    with pytest.raises(MemoryUnusableError, match="mnone"):
+        getattr(store, act)("mnone")
+
+
+def test_what_is_not_forgotten_cannot_be_restored(store: MemoryStore) -> None:
+    memory = store.remember("text")
+    with pytest.raises(MemoryUnusableError, match="not forgotten"):
+        store.restore(memory.id)
+
+
+def test_a_failed_write_leaves_the_old_memory_and_no_rest(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = store.remember("old")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(MemoryUnusableError, match="No space left"):
+        store.update(updated(memory, "new"))
+    with pytest.raises(MemoryUnusableError, match="No space left"):
+        store.remember("another")
+    monkeypatch.undo()
+    assert store.all().memories == (memory,)
+    assert list(store.folder.rglob("*.new")) == []
+
+
+# --- recall -----------------------------------------------------------------------------------------------------------
+
+
+def recalled(store: MemoryStore, words: str = "", tags: tuple[str, ...] = ()) -> list[str]:
+    return [memory.text for memory in store.recall(words, tags)]
+
+
+@pytest.fixture
+def three(store: MemoryStore) -> MemoryStore:
+    write(store, "1.md", "---\ncreated: 2024-01-01\ntags: [sync, work]\n---\nConflicts are resolved by hand\n")
+    write(
+        store,
+        "2.md",
+        "---\ncreated: 2024-01-03\ntags: [sync]\nwhy: the resolved ticket\n---\nState-of-the-art encryption\n",
+    )
+    write(store, "3.md", "---\ncreated: 2024-01-02\nsource: {path: Recipes/Brot.md}\n---\n自动同步很快 1.0.21\n")
+    return store
+
+
+def test_recall_of_nothing_gives_all_newest_first(three: MemoryStore) -> None:
+    assert recalled(three) == ["State-of-the-art encryption", "自动同步很快 1.0.21", "Conflicts are resolved by hand"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("conflict", ["Conflicts are resolved by hand"]),
+        ("HAND conflicting", ["Conflicts are resolved by hand"]),
+        ("resolved", ["State-of-the-art encryption", "Conflicts are resolved by hand"]),
+        ("resolved enc", ["State-of-the-art encryption"]),
+        ("enc resolved", []),
+        ("state-of-the-art", ["State-of-the-art encryption"]),
+        ("sync", ["State-of-the-art encryption", "Conflicts are resolved by hand"]),
+        ("1.0", ["自动同步很快 1.0.21"]),
+        ("1.1", []),
+        ("brot", ["自动同步很快 1.0.21"]),
+        ("同步", ["自动同步很快 1.0.21"]),
+        ("nothing here", []),
+    ],
+)
+def test_recall_takes_all_words_in_any_form_and_the_last_as_a_beginning(
+    three: MemoryStore, words: str, found: list[str]
+) -> None:
+    assert recalled(three, words) == found
+
+
+def test_recall_takes_all_tags_and_the_words(three: MemoryStore) -> None:
+    assert recalled(three, tags=("#Sync",)) == ["State-of-the-art encryption", "Conflicts are resolved by hand"]
+    assert recalled(three, tags=("sync", "work")) == ["Conflicts are resolved by hand"]
+    assert recalled(three, "encryption", ("work",)) == []
+
+
+@given(st.text(st.characters(codec=None)))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_words_can_be_asked_for(three: MemoryStore, words: str) -> None:
+    assert set(recalled(three, words)) <= set(recalled(three))
+
+
+# --- two processes ----------------------------------------------------------------------------------------------------
+
+
+def _write_many(folder: Path, who: int) -> None:
+    store = MemoryStore(folder)
+    for number in range(20):
+        memory = store.remember("same words", [f"p{who}"])
+        if number % 4 == 1:
+            store.update(updated(memory, f"changed {who} {number}"))
+        if number % 4 == 2:
+            store.forget(memory.id)
+
+
+def test_two_processes_at_once_lose_nothing(store: MemoryStore) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_write_many, args=(store.folder, who)) for who in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    found = store.all()
+    assert found.broken == ()
+    for who in range(2):
+        texts = sorted(memory.text for memory in found.memories if memory.tags == (f"p{who}",))
+        assert texts == sorted([*["same words"] * 10, *(f"changed {who} {number}" for number in range(1, 20, 4))])
+    assert len(forgotten(store)) == 2 * 2 * 5
+
+
+def test_two_updates_of_one_memory_leave_the_last_and_keep_the_first_in_the_trash(store: MemoryStore) -> None:
+    memory = store.remember("first")
+    MemoryStore(store.folder).update(updated(memory, "from the other window"))
+    store.update(updated(memory, "from this one"))
+    assert recalled(store) == ["from this one"]
+    kept = [file.read_text().rpartition("---\n\n")[2] for file in forgotten(store)]
+    assert sorted(kept) == ["first\n", "from the other window\n"]
