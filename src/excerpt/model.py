@@ -29,12 +29,14 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive lines of one kind. `block_id` is Obsidian's `^id`, without the caret."""
+    """Consecutive lines of one kind. `block_id` is Obsidian's `^id`, without the caret; `cuts` are the lines (first of
+    an item or of a quoted block) before which a block over the maximum is best cut."""
 
     kind: BlockKind
     line_start: int
     line_end: int
     block_id: str | None = None
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
