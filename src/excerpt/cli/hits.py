@@ -21,7 +21,7 @@ _WIDEST = 120
 
 
 def hit_as_json(hit: Hit) -> dict[str, Any]:
-    """A hit in the form that docs/reference.md describes."""
+    """A hit in the form that the guide's note on JSON forms describes."""
     fragment = hit.fragment
     return {
         "path": fragment.path,

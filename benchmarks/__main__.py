@@ -1,0 +1,31 @@
+"""Measure excerpt's speed against peers in the same run: `make bench`, or `python -m benchmarks`.
+
+Figures of a busy machine mean little alone: read the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from pathlib import Path
+
+from benchmarks import first_paint, indexing, keys, search_speed
+from benchmarks.measure import Data
+
+PIECES = {"indexing": indexing, "search": search_speed, "keys": keys, "paint": first_paint}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
+    parser.add_argument("--only", nargs="*", choices=list(PIECES), default=list(PIECES), help="only these pieces")
+    args = parser.parse_args()
+    print(f"# Benchmarks\n\nPython {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores")
+    for name, piece in PIECES.items():
+        if name in args.only:
+            piece.measure(Data(args.data.resolve()))
+
+
+if __name__ == "__main__":
+    main()

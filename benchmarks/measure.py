@@ -1,0 +1,99 @@
+"""What every benchmark needs: the data, a home of its own, figures and a table to print them in."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+WORK = Path("build/bench")
+
+
+@dataclass(frozen=True)
+class Data:
+    """The folder of vaults, queries and the plain baseline, which is not part of this repository."""
+
+    root: Path
+
+    def vault(self, name: str) -> Path | None:
+        """The vault called `name`, or None, said so, where it is not there."""
+        folder = self.root / "data" / "vaults" / name
+        if folder.is_dir():
+            return folder
+        print(f"  {name} is not at {folder}: left out")
+        return None
+
+    def queries(self, name: str) -> list[str]:
+        file = self.root / "data" / "queries" / f"{name}.jsonl"
+        return [json.loads(line)["query"] for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+    @property
+    def baseline(self) -> Path:
+        return self.root / "eval" / "baseline_fts5.py"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One child process: what it printed, wall seconds, and the peak of its resident memory in bytes."""
+
+    output: str
+    seconds: float
+    peak: int
+
+
+def environment() -> dict[str, str]:
+    """The environment of a user whose settings are untouched, with everything kept under build/bench."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "SYSTEMROOT") if name in os.environ}
+    return {**kept, "EXCERPT_HOME": str((WORK / "home").resolve()), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+
+
+def run(command: Sequence[str]) -> Run:
+    """Run a command to its end and measure it. Raises CalledProcessError if it fails."""
+    began = time.perf_counter()
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        output = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, list(command), output)
+    return Run(output, time.perf_counter() - began, _peak(usage))
+
+
+def _peak(usage: resource.struct_rusage) -> int:
+    """Linux counts in KiB, macOS in bytes."""
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def index(vault: Path, *options: str) -> Run:
+    """Bring excerpt's index of a vault up to date through its command line."""
+    return run([sys.executable, "-m", "excerpt", "index", "--vault", str(vault), "--json", *options])
+
+
+def size_on_disk(path: Path) -> int:
+    """Bytes of a file, or of all files under a folder."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sum(file.stat().st_size for file in files)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of the values do not exceed (nearest rank, as the outside scorer has it)."""
+    return sorted(values)[min(int(len(values) * share), len(values) - 1)]
+
+
+def table(head: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> None:
+    """Print a Markdown table, the first column to the left and figures to the right."""
+    cells = [list(head), *(list(row) for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    for row in (cells[0], rule, *cells[1:]):
+        first, *others = (
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        print(f"| {' | '.join((first, *others))} |", flush=True)
