@@ -1,0 +1,201 @@
+"""The YAML between two `---` lines at the top of a note -> title, aliases, tags and properties, as strings.
+
+Values stay as they were written: `2024-01-02` is no date object, `0123` no octal number, `no` no boolean. The tree is
+built from the parser's events, with bounds on depth and number of values, since libyaml's own composer overflows its
+stack on deep nesting and any loader can be made to expand aliases without end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+from frontmatter.default_handlers import YAMLHandler
+
+MAX_CHARACTERS = 64 * 1024
+"""Of frontmatter; a longer block is text, with a warning."""
+MAX_DEPTH = 20
+MAX_VALUES = 4000
+"""Values and collections of them, aliases counted each time they are used."""
+
+_NAMED = {"title": "title", "alias": "aliases", "aliases": "aliases", "tag": "tags", "tags": "tags"}
+
+
+@dataclass(frozen=True, slots=True)
+class Frontmatter:
+    """`lines` counts the block's lines with its delimiters, 0 if there is none. `values` are all scalars, each with
+    its 1-based line in the note."""
+
+    lines: int = 0
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    properties: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    values: tuple[tuple[int, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class _Handler(YAMLHandler):
+    """python-frontmatter's rule for the block, held to exactly three dashes on the first line."""
+
+    FM_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
+
+
+_handler = _Handler()
+
+
+@dataclass(slots=True)
+class _Scalar:
+    text: str
+    line: int
+
+
+_Node = _Scalar | list["_Node"] | dict[str, "_Node"]
+
+
+class _TooDeepError(yaml.YAMLError):
+    pass
+
+
+class _TooManyError(Exception):
+    pass
+
+
+def read_frontmatter(text: str) -> Frontmatter:
+    """The frontmatter of a note's `text`. Never raises: what cannot be read is a warning.
+
+    Prose between two rules is text, not frontmatter, and so is a block too large to be one.
+    """
+    try:
+        block, body = _handler.split(text) if _handler.detect(text) else ("", text)
+    except ValueError:  # no closing line
+        block, body = "", text
+    if not block:
+        return Frontmatter()
+    lines = text.count("\n", 0, len(text) - len(body)) + 1
+    if len(block) > MAX_CHARACTERS:
+        return Frontmatter(warnings=(f"The frontmatter is over {MAX_CHARACTERS // 1024} KB; it was read as text.",))
+    try:
+        tree = _tree(block)
+    except (yaml.YAMLError, UnicodeError) as error:
+        return Frontmatter(lines, warnings=(f"The frontmatter is not valid YAML: {_reason(error)}.",))
+    if isinstance(tree, dict):
+        return _collect(tree, lines)
+    if isinstance(tree, list):
+        return Frontmatter(lines, warnings=("The frontmatter is a list, not keys and values; it was not read.",))
+    return Frontmatter() if tree.text else Frontmatter(lines)
+
+
+def _reason(error: Exception) -> str:
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).split("\n", 1)[0]
+    mark = getattr(error, "problem_mark", None)
+    # The block's first line holds the opening delimiter's end, so that its line 1 is the note's line 2.
+    return f"{problem}, line {mark.line + 1}" if mark else str(problem)
+
+
+def _tree(block: str) -> _Node:
+    """The nodes of one YAML document; an empty one is an empty scalar."""
+    root: _Node = _Scalar("", 0)
+    stack: list[tuple[_Node, list[str]]] = []  # open collections, each with the key that waits for its value
+    anchors: dict[str, _Node] = {}
+
+    def place(node: _Node) -> None:
+        nonlocal root
+        if not stack:
+            root = node
+            return
+        parent, key = stack[-1]
+        if isinstance(parent, list):
+            parent.append(node)
+        elif isinstance(parent, dict):
+            if key:
+                parent[key.pop()] = node
+            else:
+                key.append(node.text if isinstance(node, _Scalar) else "")
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    documents = 0
+    for event in yaml.parse(block, Loader=loader):
+        if isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                break
+        elif isinstance(event, yaml.AliasEvent):
+            place(anchors.get(event.anchor or "", _Scalar("", 0)))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            stack.pop()
+        elif isinstance(event, yaml.NodeEvent):
+            node = _node(event)
+            place(node)
+            if event.anchor:
+                anchors[event.anchor] = node
+            if not isinstance(node, _Scalar):
+                stack.append((node, []))
+                if len(stack) > MAX_DEPTH:
+                    raise _TooDeepError(f"it is nested more than {MAX_DEPTH} deep")
+    return root
+
+
+def _node(event: yaml.NodeEvent) -> _Node:
+    if isinstance(event, yaml.MappingStartEvent):
+        return {}
+    if isinstance(event, yaml.SequenceStartEvent):
+        return []
+    assert isinstance(event, yaml.ScalarEvent)
+    empty = not event.style and event.value in ("~", "null", "Null", "NULL")
+    return _Scalar("" if empty else event.value.strip(), event.start_mark.line if event.start_mark else 0)
+
+
+def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
+    """Every non-empty scalar with its dotted key, in order. Raises _TooManyError: aliases repeat what they name."""
+    pending: list[tuple[str, _Node]] = [("", tree)]
+    visited = 0
+    while pending:
+        prefix, node = pending.pop()
+        visited += 1
+        if visited + len(pending) > MAX_VALUES:
+            raise _TooManyError
+        if isinstance(node, _Scalar):
+            if node.text:
+                yield prefix, node
+        elif isinstance(node, list):
+            pending += [(prefix, item) for item in reversed(node)]
+        else:
+            pending += [(f"{prefix}.{key}" if prefix else key, node[key]) for key in reversed(node)]
+
+
+def _collect(tree: dict[str, _Node], lines: int) -> Frontmatter:
+    named: dict[str, list[str]] = {"title": [], "aliases": [], "tags": []}
+    properties: dict[str, list[str]] = {}
+    values: list[tuple[int, str]] = []
+    warnings: list[str] = []
+    try:
+        for key, scalar in _scalars(tree):
+            values.append((scalar.line + 1, scalar.text))
+            name = _NAMED.get(key.lower())
+            if name is None:
+                properties.setdefault(key, []).append(scalar.text)
+            else:
+                named[name] += _named_values(name, scalar.text, listed=isinstance(tree[key], list))
+    except _TooManyError:
+        warnings.append(f"The frontmatter has more than {MAX_VALUES} values; the rest was not read.")
+    tags = [tag.lstrip("#") for tag in named["tags"]]
+    return Frontmatter(
+        lines=lines,
+        title=named["title"][0] if named["title"] else "",
+        aliases=tuple(dict.fromkeys(named["aliases"])),
+        tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
+        properties={key: tuple(found) for key, found in properties.items()},
+        values=tuple(values),
+        warnings=tuple(warnings),
+    )
+
+
+def _named_values(name: str, text: str, listed: bool) -> list[str]:
+    """The values in one scalar: tags and aliases outside a list may be several, set apart by commas or spaces."""
+    if name == "title" or listed:
+        return [text]
+    parts = re.split(r"[,\s]+" if name == "tags" else r",", text)
+    return [part for part in (p.strip().strip("\"'") for p in parts) if part]

@@ -1,0 +1,323 @@
+"""The text of a note -> its sections and blocks with true lines, its links, tags and properties.
+
+markdown-it decides what is a block; nothing here guesses from how a line looks. Lines that no block of its covers
+(link reference definitions are dropped by CommonMark parsers) become blocks of their own, so that every non-blank
+line is a heading's, the frontmatter's or some block's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import PurePosixPath
+
+from markdown_it import MarkdownIt
+from markdown_it.parser_block import RuleFuncBlockType
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
+from mdit_py_plugins.footnote.index import footnote_def
+
+from excerpt.model import Block, BlockKind, Link, Note, Section
+from excerpt.text.frontmatter import Frontmatter, read_frontmatter
+from excerpt.text.languages import detect_language
+from excerpt.text.links import block_id, may_hold_links, plain_text, property_links, read_inline
+
+MAX_INLINE_TOTAL = 1_000_000
+"""Characters of one note that are read for links; see links.MAX_INLINE for why there is a bound."""
+
+_KINDS = {
+    "paragraph_open": BlockKind.PARAGRAPH,
+    "bullet_list_open": BlockKind.LIST,
+    "ordered_list_open": BlockKind.LIST,
+    "table_open": BlockKind.TABLE,
+    "fence": BlockKind.CODE,
+    "code_block": BlockKind.CODE,
+    "blockquote_open": BlockKind.QUOTE,
+    "html_block": BlockKind.HTML,
+}
+_CALLOUT = re.compile(r"\[!\w[^\]\n]*\]")
+
+
+def normalise_newlines(text: str) -> str:
+    """`text` with CRLF and CR as LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a note's text: line n of the file is item n - 1."""
+    return normalise_newlines(text).split("\n")
+
+
+def parse_note(path: str, text: str) -> Note:
+    """The note at `path` (its name is the title if the frontmatter gives none). Never raises, whatever `text` holds."""
+    text = normalise_newlines(text.removeprefix("\ufeff"))
+    lines = text.split("\n")
+    front = read_frontmatter(text)
+    warnings = list(front.warnings)
+    body = _read_body(lines, front.lines, warnings)
+    links = [link for line, value in front.values for link in property_links(value, line)]
+    return Note(
+        path=path,
+        title=front.title or PurePosixPath(path).stem,
+        text=text,
+        aliases=front.aliases,
+        tags=tuple(dict.fromkeys((*front.tags, *body.tags))),
+        properties=front.properties,
+        language=detect_language("\n".join(lines[front.lines : front.lines + _LANGUAGE_LINES])),
+        sections=_sections(body, lines, front),
+        links=(*links, *body.links),
+        warnings=tuple(warnings),
+    )
+
+
+_LANGUAGE_LINES = 400  # more than detect_language looks at, in all but the strangest notes
+
+
+@dataclass(slots=True)
+class _Heading:
+    """`first` and `last` are 1-based lines; a setext heading has two or more."""
+
+    level: int
+    text: str
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class _Body:
+    """What stands below the frontmatter, in the order of the lines."""
+
+    parts: list[_Heading | Block] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+
+
+def _read_body(lines: Sequence[str], skipped: int, warnings: list[str]) -> _Body:
+    env: EnvType = {}
+    source = "\n".join(lines[skipped:])
+    try:
+        tokens = _parser().parse(source, _start_count(env, len(lines) - skipped))
+    except _TangledError:
+        warnings.append("The note is too tangled to be parsed; it was read as plain paragraphs.")
+        tokens = []
+    except Exception:  # a defect of the parser must not cost more than one note's structure
+        warnings.append("The note could not be parsed; it was read as plain paragraphs.")
+        tokens = []
+    body = _Body()
+    _take_blocks(tokens, skipped, env, body)
+    _take_inline(tokens, skipped, env, body, warnings)
+    body.parts = list(_without_gaps(body.parts, lines, skipped))
+    return body
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -> None:
+    for i, token in enumerate(tokens):
+        if token.level or token.nesting < 0 or not token.map:
+            continue
+        first, last = token.map[0] + 1 + skipped, token.map[1] + skipped
+        if token.type == "heading_open":
+            text = plain_text(tokens[i + 1].content, env)
+            body.parts.append(_Heading(int(token.tag[1]), text, first, last))
+            continue
+        kind = _KINDS.get(token.type, BlockKind.OTHER)
+        inner = _inner(tokens, i) if token.nesting else []
+        if kind is BlockKind.PARAGRAPH and (found := block_id(inner[0].content)):
+            alone = inner[0].content.strip() == f"^{found}"
+            previous = body.parts[-1] if body.parts else None
+            if alone and isinstance(previous, Block) and not previous.block_id:
+                # An id on a line of its own names the list, table or quote above it.
+                body.parts[-1] = replace(previous, line_end=last, block_id=found)
+                continue
+            body.parts.append(Block(kind, first, last, found))
+            continue
+        if kind is BlockKind.QUOTE and inner and _CALLOUT.match(next((t.content for t in inner if t.content), "")):
+            kind = BlockKind.CALLOUT
+        ids = [found for t in inner if t.type == "inline" and (found := block_id(t.content))]
+        cuts = tuple(t.map[0] + 1 + skipped for t in inner if t.level == 1 and t.nesting >= 0 and t.map)
+        divisible = kind in (BlockKind.LIST, BlockKind.QUOTE, BlockKind.CALLOUT)
+        body.parts.append(Block(kind, first, last, ids[0] if ids else None, cuts[1:] if divisible else ()))
+
+
+def _inner(tokens: list[Token], at: int) -> list[Token]:
+    """The tokens within the block that opens at `at`."""
+    end = at + 1
+    while tokens[end].level:
+        end += 1
+    return tokens[at + 1 : end]
+
+
+def _take_inline(tokens: list[Token], skipped: int, env: EnvType, body: _Body, warnings: list[str]) -> None:
+    budget = MAX_INLINE_TOTAL
+    for token in tokens:
+        if token.type != "inline" or not token.map or not may_hold_links(token.content):
+            continue
+        budget -= len(token.content)
+        if budget < 0:
+            warnings.append("The note is too large to be read for links and tags to its end.")
+            return
+        found = read_inline(token.content, token.map[0] + 1 + skipped, env)
+        body.links += found.links
+        body.tags += found.tags
+
+
+def _without_gaps(parts: list[_Heading | Block], lines: Sequence[str], skipped: int) -> Iterator[_Heading | Block]:
+    """`parts` with trailing blank lines trimmed, none overlapping, and a block for every run of lines in between."""
+    at = skipped + 1
+    for part in parts:
+        if isinstance(part, _Heading):
+            yield from _runs(lines, at, part.first - 1)
+            yield part
+            at = part.last + 1
+            continue
+        first, last = max(part.line_start, at), part.line_end
+        while last >= first and not lines[last - 1].strip():
+            last -= 1
+        while first <= last and not lines[first - 1].strip():
+            first += 1
+        if first <= last:
+            yield from _runs(lines, at, first - 1)
+            yield replace(part, line_start=first, line_end=last)
+            at = last + 1
+    yield from _runs(lines, at, len(lines))
+
+
+def _runs(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
+    """Blocks for the non-blank lines among `first`..`last`, one for each run of them."""
+    start = None
+    for number in range(first, last + 2):
+        blank = number > last or not lines[number - 1].strip()
+        if blank and start is not None:
+            yield Block(BlockKind.OTHER, start, number - 1)
+            start = None
+        elif not blank and start is None:
+            start = number
+
+
+# --- sections ---------------------------------------------------------------------------------------------------------
+
+
+def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Section, ...]:
+    """The opening section, which always is, and one for each heading."""
+    last = len(lines)
+    while last > 1 and not lines[last - 1].strip():
+        last -= 1
+    headings: list[_Heading | None] = [None]
+    blocks: list[list[Block]] = [[]]
+    for part in body.parts:
+        if isinstance(part, _Heading):
+            headings.append(part)
+            blocks.append([])
+        else:
+            blocks[-1].append(part)
+    ends = _section_ends([h for h in headings if h], lines, last)
+    path: list[tuple[int, str]] = []
+    start = min(front.lines + 1, len(lines))
+    opening_end = blocks[0][-1].line_end if blocks[0] else start
+    sections = [Section(0, 0, "", (), start, opening_end, tuple(blocks[0]))]
+    for ordinal, heading in enumerate(headings):
+        if heading is None:
+            continue
+        while path and path[-1][0] >= heading.level:
+            path.pop()
+        path.append((heading.level, heading.text))
+        titles = tuple(text for _, text in path if text)
+        end = max(ends[ordinal - 1], heading.last)
+        own = tuple(blocks[ordinal])
+        sections.append(Section(ordinal, heading.level, heading.text, titles, heading.first, end, own))
+    return tuple(sections)
+
+
+def _section_ends(headings: list[_Heading], lines: Sequence[str], last: int) -> list[int]:
+    """The last non-blank line before the next heading of the same level or higher, for each heading."""
+    ends = [last] * len(headings)
+    following: list[tuple[int, int]] = []  # (level, last line before it) of the headings below, nearest last
+    for i in range(len(headings) - 1, -1, -1):
+        heading = headings[i]
+        while following and following[-1][0] > heading.level:
+            following.pop()
+        if following:
+            ends[i] = following[-1][1]
+        before = heading.first - 1
+        while before > 0 and not lines[before - 1].strip():
+            before -= 1
+        following.append((heading.level, before))
+    return ends
+
+
+# --- the parser and its own rules -------------------------------------------------------------------------------------
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark with tables, footnotes, and blocks of maths and comments; inlines are left as text."""
+    parser = MarkdownIt("commonmark").enable("table")
+    interrupting: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("table", "count", _count_rule, interrupting)
+    parser.block.ruler.before("fence", "maths", _delimited_rule("$$"), interrupting)
+    parser.block.ruler.before("fence", "comment", _delimited_rule("%%"), interrupting)
+    parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+class _TangledError(Exception):
+    pass
+
+
+# Each look at a line counts. Ordinary notes take 2 to 5 a line, lists in lists in quotes some 40; unclosed fences in
+# quotes with lazy lines grow with the square of the note.
+_LOOKS_PER_LINE = 200
+_LOOKS = 20_000
+
+
+def _start_count(env: EnvType, lines: int) -> EnvType:
+    env["looks"] = _LOOKS + _LOOKS_PER_LINE * lines
+    return env
+
+
+def _count_rule(state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
+    state.env["looks"] -= 1
+    if state.env["looks"] < 0:
+        raise _TangledError
+    return False
+
+
+def _delimited_rule(marker: str) -> RuleFuncBlockType:
+    """A block from a line that begins with `marker` to the nearest that ends with it; none if there is none."""
+
+    def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        at, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
+        if not state.src.startswith(marker, at, stop) or state.is_code_block(start):
+            return False
+        rest = state.src[at + len(marker) : stop].rstrip()
+        last = start
+        if marker not in rest:
+            last = _closing_line(state, marker, start, end)
+        elif not rest.endswith(marker):
+            return False
+        if last < 0:
+            return False
+        if not silent:
+            state.push("delimited", "", 0).map = [start, last + 1]
+            state.line = last + 1
+        return True
+
+    return rule
+
+
+def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
+    """The first line after `start` that ends with `marker`, -1 if there is none before `end` or the container's."""
+    for line in range(start + 1, end):
+        state.env["looks"] -= 1
+        if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
+            break
+        if state.src[state.bMarks[line] : state.eMarks[line]].rstrip().endswith(marker):
+            return line
+    return -1
