@@ -62,7 +62,9 @@ _WIDE = {
     "km": "\u1780-\u17d3",
 }
 _WIDE_RUNS = {name: re.compile(f"[{characters}]+") for name, characters in _WIDE.items()}
-_ANY_WIDE = re.compile(f"[{''.join(_WIDE.values())}]+")
+WIDE_CHARACTERS = "".join(_WIDE.values())
+"""Of the scripts above, as the inside of a regex class."""
+_ANY_WIDE = re.compile(f"[{WIDE_CHARACTERS}]+")
 # Scripts of one language, as far as stemmers go.
 _NARROW_RUNS = {
     "el": re.compile("[\u0370-\u03ff]+"),
