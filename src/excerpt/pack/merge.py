@@ -1,0 +1,62 @@
+"""Stretches that overlap or touch become one; what says the same as another is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from excerpt.model import Fragment, Hit
+from excerpt.pack.expand import Stretch
+
+DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
+"""Of the fragments already held, the one that makes another fragment needless, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stretch that may become a pack, and the hits in it, best first."""
+
+    stretch: Stretch
+    hits: tuple[Hit, ...]
+
+
+def same_text(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
+    """The rule that leaves out copies: the same text, to the letter, in another place."""
+    return next((other for other in held if other.digest == fragment.digest), None)
+
+
+def merge(wanted: Sequence[tuple[Hit, Stretch]]) -> list[Candidate]:
+    """One candidate for all stretches of a note that share a fragment or stand side by side.
+
+    `wanted` is best first, and so is what comes out, by each candidate's best hit. No fragment is in two of them.
+    """
+    by_place = sorted(enumerate(wanted), key=lambda item: (item[1][1].path, item[1][1].first, item[0]))
+    groups: list[tuple[Stretch, list[int]]] = []
+    for rank, (_, stretch) in by_place:
+        if groups and _meet(groups[-1][0], stretch):
+            whole, ranks = groups.pop()
+            groups.append((_union(whole, stretch), [*ranks, rank]))
+        else:
+            groups.append((stretch, [rank]))
+    groups.sort(key=lambda group: min(group[1]))
+    return [Candidate(stretch, tuple(wanted[rank][0] for rank in sorted(ranks))) for stretch, ranks in groups]
+
+
+def _meet(before: Stretch, after: Stretch) -> bool:
+    return before.path == after.path and after.first <= before.last + 1
+
+
+def _union(one: Stretch, other: Stretch) -> Stretch:
+    """Both and what is between; still a section if one of them is and holds the other."""
+    lines = min(one.line_start, other.line_start), max(one.line_end, other.line_end)
+    for outer in (one, other):
+        if (outer.line_start, outer.line_end) == lines:
+            return outer
+    return replace(
+        one,
+        first=min(one.first, other.first),
+        last=max(one.last, other.last),
+        line_start=lines[0],
+        line_end=lines[1],
+        section=None,
+    )

@@ -1,0 +1,249 @@
+"""Packs, one behaviour at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.pack.pack import MARK_SCORE, build_pack
+from excerpt.settings import PackSettings
+from excerpt.text.fragments import note_id
+from excerpt.text.tokens import open_tokenizer
+from tests.pack.vaults import Vault, sentence
+
+PLENTY = 1_000_000
+
+GUIDE = f"""---
+title: Guide
+---
+{sentence("open", 200)}
+
+# Sync
+
+{sentence("sync", 200)}
+
+## Conflicts
+
+{sentence("conflict", 200)}
+
+{sentence("merge", 200)}
+
+# Export
+
+{sentence("export", 200)}
+"""
+PLAIN = "\n\n".join(sentence(word, 200) for word in ("alpha", "beta", "gamma", "delta"))
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault({"guide.md": GUIDE, "plain.md": PLAIN})
+
+
+def packed(vault: Vault, *hits: Hit, marked: tuple[str, ...] = (), **options: object) -> PackResult:
+    settings = replace(PackSettings(budget=PLENTY), **options)  # type: ignore[arg-type]  # fields by name
+    return build_pack(
+        vault,
+        hits,
+        query="q",
+        strategy=Strategy.AUTO,
+        settings=settings,
+        tokenizer=open_tokenizer("o200k"),
+        marked=marked,
+    )
+
+
+def words(result: PackResult) -> list[list[str]]:
+    """The kinds of word in each pack, by their order."""
+    kinds = ("open", "sync", "conflict", "merge", "export", "alpha", "beta", "gamma", "delta")
+    return [[kind for kind in kinds if f"{kind}0 " in pack.text] for pack in result.packs]
+
+
+# --- scope ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_neighbour_on_each_side_comes_along_over_section_borders(vault: Vault) -> None:
+    result = packed(vault, vault.hit("conflict0"), scope=Scope.NEIGHBORS, neighbors=1)
+    assert words(result) == [["sync", "conflict", "merge"]]
+    (pack,) = result.packs
+    assert pack.id == f"{note_id('guide.md')}:o:1-3"
+    assert "\n## Conflicts\n" in pack.text
+    assert pack.entry.fragment_id == vault.holding("conflict0").id
+    assert pack.entry.order == 2
+    assert pack.heading_path == ("Sync", "Conflicts")
+
+
+def test_a_section_comes_whole_with_heading_and_subsections(vault: Vault) -> None:
+    (pack,) = packed(vault, vault.hit("sync0"), scope=Scope.SECTION).packs
+    assert pack.text.startswith("# Sync\n")
+    assert pack.text.endswith("merge199.")
+    assert pack.id == f"{note_id('guide.md')}:s:1"
+    assert pack.scope is Scope.SECTION
+
+
+def test_the_innermost_section_is_the_one_that_comes(vault: Vault) -> None:
+    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.SECTION).packs
+    assert pack.text.startswith("## Conflicts\n")
+    assert pack.id == f"{note_id('guide.md')}:s:2"
+    assert pack.heading_path == ("Sync", "Conflicts")
+
+
+def test_the_opening_section_ends_before_the_first_heading(vault: Vault) -> None:
+    result = packed(vault, vault.hit("open0"), scope=Scope.SECTION)
+    assert words(result) == [["open"]]
+    assert result.packs[0].id == f"{note_id('guide.md')}:s:0"
+
+
+def test_a_note_without_headings_gives_neighbours_for_a_section(vault: Vault) -> None:
+    result = packed(vault, vault.hit("beta0"), scope=Scope.SECTION, neighbors=1)
+    assert words(result) == [["alpha", "beta", "gamma"]]
+    assert result.packs[0].scope is Scope.NEIGHBORS
+
+
+def test_a_note_comes_whole(vault: Vault) -> None:
+    (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.NOTE).packs
+    assert words(packed(vault, vault.hit("merge0"), scope=Scope.NOTE)) == [
+        ["open", "sync", "conflict", "merge", "export"]
+    ]
+    assert pack.id == f"{note_id('guide.md')}:o:0-4"
+    assert pack.heading_path == ()
+
+
+# --- merging ----------------------------------------------------------------------------------------------------------
+
+
+def test_hits_whose_neighbours_overlap_become_one_pack_of_the_best(vault: Vault) -> None:
+    result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
+    assert words(result) == [["open", "sync", "conflict", "merge", "export"]]
+    assert result.packs[0].entry.score == 0.9
+    assert result.value == pytest.approx(1.4)
+
+
+def test_hits_side_by_side_become_one_pack(vault: Vault) -> None:
+    result = packed(vault, vault.hit("gamma0", 0.9), vault.hit("beta0", 0.5), scope=Scope.NONE)
+    assert words(result) == [["beta", "gamma"]]
+    assert result.packs[0].id == f"{note_id('plain.md')}:o:1-2"
+
+
+def test_a_section_takes_in_its_subsection_and_stays_a_section(vault: Vault) -> None:
+    result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.SECTION)
+    assert [pack.id for pack in result.packs] == [f"{note_id('guide.md')}:s:1"]
+
+
+def test_two_sections_side_by_side_become_one_range_of_fragments(vault: Vault) -> None:
+    result = packed(vault, vault.hit("sync0", 0.9), vault.hit("export0", 0.5), scope=Scope.SECTION)
+    assert [pack.id for pack in result.packs] == [f"{note_id('guide.md')}:o:1-4"]
+
+
+def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
+    text = sentence("same", 100)
+    vault = Vault({"a.md": text, "b.md": f"# Copy\n\n{text}", "c.md": sentence("other", 100)})
+    first, copy = (vault.note_fragments(path)[0] for path in ("a.md", "b.md"))
+    result = packed(vault, Hit(first, 0.9), Hit(copy, 0.8), vault.hit("other0", 0.7), scope=Scope.NONE, limit=2)
+    assert [pack.path for pack in result.packs] == ["a.md", "c.md"]
+    assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1-1")]
+
+
+def test_a_copy_of_a_neighbour_counts_for_the_neighbour() -> None:
+    shared = sentence("same", 200)
+    vault = Vault({"a.md": f"{sentence('first', 200)}\n\n{shared}", "b.md": f"{shared}\n\n{sentence('last', 200)}"})
+    copy = vault.note_fragments("b.md")[0]
+    result = packed(vault, vault.hit("first0", 0.9), Hit(copy, 0.8), scope=Scope.NEIGHBORS, neighbors=1)
+    assert [pack.path for pack in result.packs] == ["a.md"]
+    assert result.value == pytest.approx(1.7)
+
+
+# --- marks ------------------------------------------------------------------------------------------------------------
+
+
+def test_marked_fragments_come_in_the_order_of_marking_and_alone(vault: Vault) -> None:
+    marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
+    result = packed(vault, vault.hit("merge0", 0.9), vault.hit("alpha0", 0.3), scope=Scope.NONE, marked=marks)
+    assert words(result) == [["delta"], ["open"], ["alpha"]]
+    assert [pack.entry.score for pack in result.packs] == [MARK_SCORE] * 3
+
+
+def test_marks_are_not_limited(vault: Vault) -> None:
+    marks = tuple(vault.holding(word).id for word in ("delta0", "open0", "alpha0"))
+    assert len(packed(vault, scope=Scope.NONE, marked=marks, limit=1).packs) == 3
+
+
+def test_a_mark_that_the_index_no_longer_has_is_said_so(vault: Vault) -> None:
+    result = packed(vault, marked=("gone", vault.holding("open0").id), scope=Scope.NONE)
+    assert words(result) == [["open"]]
+    assert [(left.path, left.reason) for left in result.left_out] == [("gone", "no longer in the index")]
+
+
+# --- budget -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_hit_gives_an_empty_pack(vault: Vault) -> None:
+    result = packed(vault)
+    assert (result.packs, result.left_out, result.text, result.tokens, result.value) == ((), (), "", 0, 0)
+    assert result.source_tokens == 0
+
+
+@pytest.mark.parametrize("budget", [0, 1])
+def test_a_budget_too_small_for_anything_gives_nothing_and_says_why(vault: Vault, budget: int) -> None:
+    result = packed(vault, vault.hit("open0"), vault.hit("alpha0", 0.5), budget=budget, scope=Scope.NONE)
+    assert (result.packs, result.text, result.tokens) == ((), "", 0)
+    assert [left.reason for left in result.left_out] == ["too large", "too large"]
+
+
+def test_a_smaller_hit_behind_one_that_does_not_fit_still_gets_in() -> None:
+    vault = Vault({"a.md": sentence("large", 240), "b.md": sentence("vast", 240), "c.md": "small0 thing"})
+    hits = vault.hit("large0", 0.9), vault.hit("vast0", 0.8), vault.hit("small0", 0.1)
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    result = packed(vault, *hits, budget=alone + 60, scope=Scope.NONE)
+    assert [pack.path for pack in result.packs] == ["a.md", "c.md"]
+    assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "out of budget")]
+
+
+def test_an_oversized_top_hit_is_cut_to_the_blocks_around_its_match() -> None:
+    vault = Vault({"a.md": "\n\n".join(sentence(word, 22) for word in ("one", "two", "three", "four", "five"))})
+    (fragment,) = vault.fragments
+    result = packed(vault, vault.hit("three7"), budget=150, scope=Scope.NONE)
+    (pack,) = result.packs
+    assert pack.line_start > fragment.line_start
+    assert "three7" in pack.text
+    assert pack.text.startswith(("one0", "two0", "three0"))
+    assert pack.cut_above
+    assert pack.cut_below
+    assert result.text.count("[…]") == 2
+
+
+def test_neighbours_are_given_up_before_hits() -> None:
+    vault = Vault({"a.md": PLAIN, "b.md": PLAIN.replace("a", "o")})
+    hits = vault.hit("beta0", 0.9), vault.hit("beto0", 0.8)
+    both = packed(vault, *hits, scope=Scope.NONE).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
+    assert {pack.entry.fragment_id for pack in result.packs} == {hit.fragment.id for hit in hits}
+    assert result.left_out == ()
+
+
+def test_a_section_too_large_is_cut_at_fragments_around_the_hit(vault: Vault) -> None:
+    alone = packed(vault, vault.hit("conflict0"), scope=Scope.NONE).tokens
+    result = packed(vault, vault.hit("conflict0"), scope=Scope.SECTION, budget=alone + 20)
+    (pack,) = result.packs
+    assert words(result) == [["conflict"]]
+    assert pack.scope is Scope.NONE
+    assert pack.id == f"{note_id('guide.md')}:o:2-2"
+    assert pack.cut_above
+    assert pack.cut_below
+
+
+def test_a_hit_that_its_pack_had_to_give_up_is_left_out_with_its_lines(vault: Vault) -> None:
+    hits = vault.hit("alpha0", 0.9), vault.hit("beta0", 0.5)
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    result = packed(vault, *hits, scope=Scope.NONE, budget=alone + 20)
+    assert words(result) == [["alpha"]]
+    beta = vault.holding("beta0")
+    assert [(left.line_start, left.reason) for left in result.left_out] == [(beta.line_start, "out of budget")]
+
+
+def test_savings_are_counted_against_the_whole_notes_once_each(vault: Vault) -> None:
+    result = packed(vault, vault.hit("open0"), vault.hit("export0", 0.5), scope=Scope.NONE)
+    assert result.source_tokens == vault.note_tokens("guide.md")
+    assert result.saved == 1 - result.tokens / result.source_tokens

@@ -1,0 +1,156 @@
+"""What holds of every pack, whatever the vault, the hits and the options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.pack.pack import OUT_OF_BUDGET, TOO_LARGE, build_pack
+from excerpt.pack.render import as_json
+from excerpt.settings import PackSettings
+from excerpt.text.tokens import Tokenizer, open_tokenizer
+from tests.pack.vaults import Case, cases, tokenizers
+
+PLENTY = 1_000_000
+
+pack_settings = st.builds(
+    PackSettings,
+    budget=st.integers(0, 3000),
+    scope=st.sampled_from(Scope),
+    neighbors=st.integers(0, 3),
+    limit=st.integers(1, 10),
+)
+
+
+def packed(case: Case, options: PackSettings, tokenizer: Tokenizer | None = None, marks: int = 0) -> PackResult:
+    """A pack of the case's hits, or of the first `marks` of them marked."""
+    return build_pack(
+        case.vault,
+        case.hits,
+        query="q",
+        strategy=Strategy.HYBRID,
+        settings=options,
+        tokenizer=tokenizer or open_tokenizer("chars/4"),
+        marked=[hit.fragment.id for hit in case.hits[:marks]],
+    )
+
+
+def fragment_ids(result: PackResult) -> list[str]:
+    return [fragment_id for pack in result.packs for fragment_id in pack.fragment_ids]
+
+
+@settings(deadline=None, max_examples=300)
+@given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]))
+def test_the_rendered_text_is_never_above_the_budget(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int
+) -> None:
+    result = packed(case, options, tokenizer, marks)
+    assert result.tokens == tokenizer.count(result.text) <= options.budget
+    assert [pack.tokens for pack in result.packs] == [tokenizer.count(pack.text) for pack in result.packs]
+
+
+@settings(deadline=None, max_examples=200)
+@given(cases(), pack_settings, tokenizers(), st.lists(st.integers(0, 3000), min_size=2, max_size=8))
+def test_a_larger_budget_never_gives_less_value(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int]
+) -> None:
+    values = [packed(case, replace(options, budget=budget), tokenizer).value for budget in sorted(budgets)]
+    assert values == sorted(values)
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings)
+def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, options: PackSettings) -> None:
+    for budget in (options.budget, PLENTY):
+        result = packed(case, replace(options, budget=budget))
+        assert len(set(fragment_ids(result))) == len(fragment_ids(result))
+        lines = [(pack.path, line) for pack in result.packs for line in range(pack.line_start, pack.line_end + 1)]
+        assert len(set(lines)) == len(lines)
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings)
+def test_a_packs_text_is_exactly_the_notes_lines(case: Case, options: PackSettings) -> None:
+    for pack in packed(case, options).packs:
+        lines = case.vault.note_text(pack.path).split("\n")
+        assert pack.text == "\n".join(lines[pack.line_start - 1 : pack.line_end])
+        assert pack.text.strip()
+
+
+@settings(deadline=None)
+@given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))
+def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
+    result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], limit=10))
+    digests = {hit.fragment.digest for hit in case.hits}
+    ids = {hit.fragment.id for hit in case.hits}
+    assert set(fragment_ids(result)) <= ids
+    assert {fragment.digest for fragment in case.vault.fragments if fragment.id in fragment_ids(result)} == digests
+    assert len(fragment_ids(result)) == len(digests)
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings)
+def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: PackSettings) -> None:
+    result = packed(case, replace(options, limit=10))
+    for hit in case.hits:
+        fragment = hit.fragment
+        reasons = [
+            left.reason
+            for left in result.left_out
+            if left.path == fragment.path and left.line_start <= fragment.line_start <= left.line_end
+        ]
+        assert fragment.id in fragment_ids(result) or reasons
+        assert all(reason in (TOO_LARGE, OUT_OF_BUDGET) or reason.startswith("same text as ") for reason in reasons)
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings)
+def test_with_room_for_all_the_ranking_is_kept_and_the_value_is_the_sum_of_the_scores(
+    case: Case, options: PackSettings
+) -> None:
+    result = packed(case, replace(options, budget=PLENTY))
+    scores = [pack.entry.score for pack in result.packs]
+    assert scores == sorted(scores, reverse=True)
+    assert not any(pack.cut_above or pack.cut_below for pack in result.packs)
+    assert all(left.reason.startswith("same text as ") for left in result.left_out)
+    assert result.value <= sum(max(hit.score, 1e-6) for hit in case.hits) + 1e-9
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings)
+def test_a_higher_limit_only_adds(case: Case, options: PackSettings) -> None:
+    options = replace(options, budget=PLENTY)
+    fewer, more = packed(case, options), packed(case, replace(options, limit=options.limit + 1))
+    assert set(fragment_ids(fewer)) <= set(fragment_ids(more))
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings, st.sampled_from([0, 3]))
+def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int) -> None:
+    results = [packed(case, options, marks=marks) for _ in range(3)]
+    assert len({(result.text, as_json(result)) for result in results}) == 1
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings, st.data())
+def test_the_order_in_which_equal_options_were_built_does_not_matter(
+    case: Case, options: PackSettings, data: st.DataObject
+) -> None:
+    """Packs depend on what is asked, never on identity or hashing: equal copies of the hits give the same."""
+    copies = tuple(Hit(replace(hit.fragment), hit.score, hit.signals, hit.spans) for hit in case.hits)
+    assert packed(replace(case, hits=copies), options) == packed(case, options)
+
+
+@settings(deadline=None, max_examples=200)
+@given(cases(), pack_settings)
+def test_nothing_in_a_note_can_close_its_fence(case: Case, options: PackSettings) -> None:
+    result = packed(case, options)
+    tokens = MarkdownIt().parse(result.text)
+    fences = [token.content for token in tokens if token.type == "fence" and token.level == 0]
+    headings = [token for token in tokens if token.type == "heading_open"]
+    assert fences == [f"{pack.text}\n" for pack in result.packs]
+    assert len(headings) == len(result.packs)

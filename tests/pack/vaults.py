@@ -1,0 +1,113 @@
+"""Small vaults for pack tests: real notes, really parsed, kept in memory; and hypothesis strategies for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from excerpt.model import Fragment, Hit, Section, Span
+from excerpt.text.fragments import fragments_of
+from excerpt.text.markdown import parse_note
+from excerpt.text.tokens import Tokenizer, open_tokenizer
+
+
+class Vault:
+    """Notes by path, as a source of packs."""
+
+    def __init__(self, notes: Mapping[str, str], tokenizer: str = "chars/4") -> None:
+        self.tokenizer = open_tokenizer(tokenizer)
+        self.notes = {path: parse_note(path, text) for path, text in sorted(notes.items())}
+        self.fragments_by_path = {path: fragments_of(note, self.tokenizer.count) for path, note in self.notes.items()}
+
+    @property
+    def fragments(self) -> list[Fragment]:
+        return [fragment for fragments in self.fragments_by_path.values() for fragment in fragments]
+
+    def holding(self, words: str) -> Fragment:
+        """The one fragment with `words` in it."""
+        (found,) = (fragment for fragment in self.fragments if words in fragment.text)
+        return found
+
+    def hit(self, words: str, score: float = 1.0) -> Hit:
+        """The one fragment with `words` in it, as a hit that matched them."""
+        fragment = self.holding(words)
+        start = fragment.text.index(words)
+        return Hit(fragment, score, spans=(Span(start, start + len(words)),))
+
+    # What packs ask for.
+
+    def fragment(self, fragment_id: str) -> Fragment | None:
+        return next((fragment for fragment in self.fragments if fragment.id == fragment_id), None)
+
+    def note_fragments(self, path: str) -> Sequence[Fragment]:
+        return self.fragments_by_path[path]
+
+    def sections(self, path: str) -> Sequence[Section]:
+        return self.notes[path].sections
+
+    def note_text(self, path: str) -> str:
+        return self.notes[path].text
+
+    def note_tokens(self, path: str) -> int:
+        return self.tokenizer.count(self.notes[path].text)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A vault and what a search found in it, best first."""
+
+    vault: Vault
+    hits: tuple[Hit, ...]
+
+
+def sentence(word: str, count: int) -> str:
+    """`count` different words, `word` among them."""
+    return " ".join(f"{word}{number}" for number in range(count)) + "."
+
+
+_PARAGRAPH = st.builds(
+    sentence, st.sampled_from(["sync", "naïve", "同步", "x", "Straße"]), st.sampled_from([1, 3, 40, 120, 200, 240])
+)
+_BLOCK = st.one_of(
+    _PARAGRAPH,
+    _PARAGRAPH,
+    st.sampled_from(
+        [
+            "```python\nprint(1)\n# not a heading\n```",
+            "````\n```\ninner\n```\n````",
+            "~~~\n``````\n~~~",
+            "```\nnever closed",
+            "- one\n- two\n  - three",
+            "| a | b |\n|---|---|\n| 1 | 2 |",
+            "> quote\n> more",
+            "---",
+            "    indented code",
+            "<!-- a comment -->",
+            "line\twith\ttabs  \nand a break",
+        ]
+    ),
+)
+_HEADING = st.sampled_from(["# One", "## Two", "### Three", "## Two `x`", "Setext\n---", "#"])
+_PARTS = st.lists(st.one_of(_BLOCK, _BLOCK, _HEADING), max_size=12)
+_FRONTMATTER = st.sampled_from(["", "", "---\ntitle: A [title]\ntags: [a]\n---\n"])
+_GAP = st.sampled_from(["\n\n", "\n\n\n"])
+_NOTE = st.builds(lambda front, gap, parts: front + gap.join(parts), _FRONTMATTER, _GAP, _PARTS)
+_PATHS = ["a.md", "b/c.md", "b/ü d.md", "e```f.md"]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    vault = Vault({path: draw(_NOTE) for path in _PATHS})
+    fragments = vault.fragments
+    if not fragments:
+        return Case(vault, ())
+    chosen = draw(st.lists(st.sampled_from(fragments), unique_by=lambda fragment: fragment.id, max_size=10))
+    scores = draw(st.lists(st.floats(0, 1), min_size=len(chosen), max_size=len(chosen)))
+    hits = [Hit(fragment, score) for fragment, score in zip(chosen, scores, strict=True)]
+    return Case(vault, tuple(sorted(hits, key=lambda hit: (-hit.score, hit.fragment.path, hit.fragment.line_start))))
+
+
+def tokenizers() -> st.SearchStrategy[Tokenizer]:
+    return st.sampled_from(["o200k", "cl100k", "chars/4"]).map(open_tokenizer)
