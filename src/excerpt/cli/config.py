@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from excerpt.cli.printing import put
 from excerpt.settings import load_settings, places
 
 
@@ -22,17 +23,17 @@ def command(path: bool, check: bool) -> None:
     """
     file = places().settings_file
     if path:
-        click.echo(str(file))
+        put(str(file))
         return
     settings = load_settings(file)
     if check:
-        click.echo(f"{file} is valid." if file.exists() else f"{file} does not exist: every setting has its default.")
+        put(f"{file} is valid." if file.exists() else f"{file} does not exist: every setting has its default.")
         return
     for table, values in msgspec.to_builtins(settings).items():
-        click.echo(f"[{table}]")
+        put(f"[{table}]")
         for line in _lines_of(values):
-            click.echo(line)
-        click.echo()
+            put(line)
+        put("")
 
 
 def _lines_of(values: dict[str, Any]) -> Iterator[str]:

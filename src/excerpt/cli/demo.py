@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from excerpt.cli.app import start_app
+from excerpt.cli.printing import put
 from excerpt.cli.vaults import DEMO
 
 
@@ -13,6 +14,6 @@ from excerpt.cli.vaults import DEMO
 def command(path: bool) -> None:
     """Open the demo vault, which is also the user guide."""
     if path:
-        click.echo(str(DEMO))
+        put(str(DEMO))
     else:
         start_app(DEMO, keep_as_last=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import line_for_stdout, print_json
+from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.settings import places
 
@@ -25,4 +25,4 @@ def command(*, memory_id: str, vault: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(asdict(memory))
     else:
-        click.echo(line_for_stdout(f"Forgot {memory.id}; its file is in {store.folder / TRASH}."))
+        put(line_for_stdout(f"Forgot {memory.id}; its file is in {store.folder / TRASH}."))

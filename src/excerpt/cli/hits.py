@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from excerpt.cli.printing import line_for_stdout
+from excerpt.cli.printing import line_for_stdout, put
 from excerpt.model import Fragment, Hit, Result, Span
 
 _SEPARATOR = " › "
@@ -43,14 +43,14 @@ def print_hits(result: Result) -> None:
     for rank, hit in enumerate(result.hits, 1):
         fragment = hit.fragment
         if rank > 1:
-            click.echo()
-        click.echo(f"{_paint(f'{rank:>3}', fg='cyan')}  {_paint(line_for_stdout(place_of(fragment)), bold=True)}")
+            put("")
+        put(f"{_paint(f'{rank:>3}', fg='cyan')}  {_paint(line_for_stdout(place_of(fragment)), bold=True)}")
         lines = line_for_stdout(f"{fragment.path}:{fragment.line_start}-{fragment.line_end}")
-        click.echo(f"{_INDENT}{_paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}")
+        put(f"{_INDENT}{_paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}")
         text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
         text = line_for_stdout(text)
         for start, end in wrapped(text, width):
-            click.echo(f"{_INDENT}{_marked(text, start, end, spans)}")
+            put(f"{_INDENT}{_marked(text, start, end, spans)}")
 
 
 def place_of(fragment: Fragment) -> str:

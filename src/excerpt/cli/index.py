@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.opening import build_index
-from excerpt.cli.printing import line_for_stdout, print_json
+from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
@@ -61,15 +61,15 @@ def _tell(progress: Progress) -> None:
 def _print_report(report: BuildReport) -> None:
     notes = report.added + report.changed + report.unchanged
     if report.rebuilt:
-        click.echo(line_for_stdout(f"Made anew: {report.rebuilt}"))
-    click.echo(
+        put(line_for_stdout(f"Made anew: {report.rebuilt}"))
+    put(
         f"{notes:,} notes, {report.fragments:,} fragments · {report.added:,} added, {report.changed:,} changed, "
         f"{report.removed:,} removed · {report.seconds:.1f} s"
     )
     for said, found in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
         if found:
-            click.echo(f"{len(found):,} {said}:")
+            put(f"{len(found):,} {said}:")
         for one in found[:_NAMED]:
-            click.echo(line_for_stdout(f"  {one.path}: {one.reason}"))
+            put(line_for_stdout(f"  {one.path}: {one.reason}"))
         if len(found) > _NAMED:
-            click.echo(f"  and {len(found) - _NAMED:,} more; `excerpt status` lists them all")
+            put(f"  and {len(found) - _NAMED:,} more; `excerpt status` lists them all")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import for_stdout, narrate
+from excerpt.cli.printing import for_stdout, narrate, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.model import PackResult, Scope, Strategy
 from excerpt.settings import load_settings, places
@@ -23,7 +24,14 @@ from excerpt.settings import load_settings, places
 @click.option("--neighbors", type=click.IntRange(min=0), help="How many fragments on each side, for neighbors.")
 @click.option("--tokenizer", help="Whose tokens: o200k, cl100k, llama3 ..., chars/4, or a path to a tokenizer.json.")
 @click.option("--strategy", type=click.Choice([s.value for s in Strategy]), help="How to score.")
-@click.option("--format", "form", type=click.Choice(["markdown", "json"]), default="markdown", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json"]),
+    default="markdown",
+    show_default=True,
+    help="Text for a prompt, or the packs as data.",
+)
 @refresh_option
 def command(
     *,
@@ -41,7 +49,7 @@ def command(
     """Pack the passages that answer QUERY for an LLM prompt. What is not given is as in the settings."""
     where = places()
     settings = load_settings(where.settings_file)
-    given = {"budget": budget, "limit": limit, "neighbors": neighbors, "tokenizer": tokenizer}
+    given: dict[str, Any] = {"budget": budget, "limit": limit, "neighbors": neighbors, "tokenizer": tokenizer}
     wanted = replace(settings.pack, **{name: value for name, value in given.items() if value is not None})
     if expand:
         wanted = replace(wanted, scope=Scope(expand))
@@ -61,7 +69,7 @@ def command(
             settings=wanted,
             tokenizer=open_tokenizer(wanted.tokenizer),
         )
-    click.echo(as_json(packed) if form == "json" else for_stdout(packed.text), nl=False)
+    put(as_json(packed) if form == "json" else for_stdout(packed.text), end="")
     narrate(_summary(packed))
     return 0 if packed.packs else 1
 

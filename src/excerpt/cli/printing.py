@@ -14,9 +14,14 @@ from excerpt.model import Progress
 from excerpt.text.visible import visible, visible_line
 
 
+def put(text: str, end: str = "\n") -> None:
+    """Data to stdout, byte for byte (click.echo takes escape sequences out where stdout is a pipe)."""
+    sys.stdout.write(text + end)
+
+
 def print_json(value: Any) -> None:
     """One JSON value on one line of stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    put(json.dumps(value, ensure_ascii=False))
 
 
 def for_stdout(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import for_stdout, line_for_stdout, narrate, print_json
+from excerpt.cli.printing import for_stdout, line_for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.model import Memory
 from excerpt.settings import places
@@ -32,7 +32,7 @@ def command(*, words: tuple[str, ...], vault: Path | None, tags: tuple[str, ...]
     if as_json:
         print_json({"memories": [asdict(memory) for memory in memories]})
     elif memories:
-        click.echo("\n\n".join(_shown(memory) for memory in memories))
+        put("\n\n".join(_shown(memory) for memory in memories))
     else:
         narrate("no memory matches." if words or tags else "nothing has been remembered in this vault yet.")
     return 0 if memories else 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import line_for_stdout, print_json
+from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.settings import places
 
@@ -28,4 +28,4 @@ def command(*, text: str, vault: Path | None, tags: tuple[str, ...], why: str, a
     if as_json:
         print_json(asdict(memory))
     else:
-        click.echo(line_for_stdout(f"Remembered as {memory.id}."))
+        put(line_for_stdout(f"Remembered as {memory.id}."))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import line_for_stdout, print_json
+from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.model import Status
 from excerpt.settings import load_settings, places
@@ -45,8 +45,8 @@ def _print_status(status: Status, folder: Path) -> None:
         ("tokenizer", status.tokenizer),
     )
     for name, value in rows:
-        click.echo(line_for_stdout(f"{name:<10} {value}"))
+        put(line_for_stdout(f"{name:<10} {value}"))
     for said, found in (("skipped", status.skipped), ("warnings", status.warnings)):
-        click.echo(f"{said:<10} {len(found):,}")
+        put(f"{said:<10} {len(found):,}")
         for one in found:
-            click.echo(line_for_stdout(f"  {one.path}: {one.reason}"))
+            put(line_for_stdout(f"  {one.path}: {one.reason}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,7 +65,8 @@ def remember_last_vault(vault: Path) -> None:
         fresh.write_text(f"{vault}\n", encoding="utf-8")
         fresh.replace(file)
     except (OSError, UnicodeEncodeError):
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink()
 
 
 def _last_vault_file() -> Path:

@@ -1,0 +1,71 @@
+"""A home of its own, a small vault, and the command line as a function, for every test of cli/."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excerpt.cli.main import run
+
+NOTES = {
+    "Sync.md": (
+        "---\naliases: [Synchronising]\ntags: [howto]\n---\n"
+        "Notes are synchronised between devices.\n\n"
+        "## Conflicts\n\nA sync conflict arises when two devices change one note before they meet.\n\n"
+        "## Devices\n\nEach device keeps its own history of changes.\n"
+    ),
+    "Cooking/Lentil soup.md": "# Lentil soup\n\nSimmer red lentils with cumin until they are soft.\n",
+    "Colour.md": "The colour of a banana tells how ripe it is.\n",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Excerpt = Callable[..., Answer]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that settings, index, memories and state are kept under."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("EXCERPT_HOME", str(folder))
+    monkeypatch.delenv("EXCERPT_VAULT", raising=False)
+    return folder
+
+
+@pytest.fixture
+def excerpt(home: Path, capsys: pytest.CaptureFixture[str]) -> Excerpt:
+    """The command line, run in this process."""
+
+    def call(*argv: str | Path) -> Answer:
+        code = run([str(word) for word in argv])
+        captured = capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    for path, text in NOTES.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return folder

@@ -1,0 +1,96 @@
+"""How a hit is shown to a reader."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.cli.hits import place_of, print_hits, snippet, wrapped
+from excerpt.model import Fragment, Hit, Result, Span, Strategy
+
+
+def fragment(text: str, title: str = "Note", heading_path: tuple[str, ...] = (), path: str = "Note.md") -> Fragment:
+    return Fragment("id", path, title, heading_path, 0, 0, 5, 7, text, 12, "digest")
+
+
+def result(hit: Fragment, *spans: Span) -> Result:
+    return Result("query", Strategy.ADAPTIVE, (Hit(hit, 1.0, (), spans),), 1, 0.5, 1)
+
+
+def test_a_place_is_title_and_headings_the_title_not_said_twice() -> None:
+    assert place_of(fragment("", "Packs", ("Merging", "Rules"))) == "Packs › Merging › Rules"
+    assert place_of(fragment("", "Packs", ("Packs", "Merging"))) == "Packs › Merging"
+
+
+def test_a_hit_shows_rank_place_lines_tokens_score_and_text(capsys: pytest.CaptureFixture[str]) -> None:
+    print_hits(result(fragment("Some text\nof the note.", "Packs", ("Merging",), "Guide/Packs.md")))
+    assert capsys.readouterr().out == (
+        "  1  Packs › Merging\n     Guide/Packs.md:5-7 · 12 tokens · score 1.000\n     Some text of the note.\n"
+    )
+
+
+def test_a_pipe_gets_the_text_as_it_is_and_a_terminal_sees_its_controls(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = result(fragment("red \x1b[31mtext", "\x1b]0;title\x07"))
+    print_hits(hostile)
+    assert "red \x1b[31mtext" in capsys.readouterr().out
+
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_hits(hostile)
+    assert "red ␛[31mtext" in screen.getvalue()
+    assert "\x1b" not in screen.getvalue()
+
+
+def test_matches_are_set_off_on_a_terminal_with_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    print_hits(result(fragment("one two three"), Span(4, 7)))
+    assert "one \x1b[33m\x1b[1mtwo\x1b[0m three" in screen.getvalue()
+
+
+def test_a_snippet_begins_where_the_matches_are_dense() -> None:
+    text = "filler " * 100 + "here the matches stand together " + "filler " * 100
+    start = text.index("matches")
+    shown, spans = snippet(text, [Span(start, start + 7), Span(start + 8, start + 13)], 60)
+    assert [shown[s.start : s.end] for s in spans] == ["matches", "stand"]
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+
+
+def test_a_snippet_whose_matches_stand_at_the_beginning_begins_there() -> None:
+    shown, _ = snippet("words " * 100, [Span(0, 5), Span(12, 17)], 60)
+    assert shown.startswith("words")
+
+
+@given(st.text(), st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5))), st.integers(10, 80))
+def test_marked_stretches_of_a_snippet_are_those_of_the_text(
+    text: str, places: list[tuple[int, int]], columns: int
+) -> None:
+    spans = [Span(a, a + n) for a, n in sorted(places) if a + n <= len(text)]
+    shown, moved = snippet(text, spans, columns)
+    wanted = {" ".join(text[s.start : s.end].split()) for s in spans}
+    assert {" ".join(shown[s.start : s.end].split()) for s in moved} <= wanted
+    assert "\n" not in shown
+
+
+@given(st.text(alphabet=st.sampled_from("ab 日")), st.integers(2, 20))
+def test_wrapped_lines_hold_every_character_but_the_spaces_they_break_at(text: str, width: int) -> None:
+    lines = [text[start:end] for start, end in wrapped(text, width)]
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert all(sum(2 if c == "日" else 1 for c in line) <= width for line in lines)

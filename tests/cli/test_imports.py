@@ -1,0 +1,53 @@
+"""What a command may import, in interpreters that have imported nothing before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ENGINE = {"whoosh", "model2vec", "numpy", "sqlite3", "splintr", "Stemmer", "markdown_it", "rapidfuzz", "watchfiles"}
+SCREEN = {"textual", "rich"}
+
+_RUN = """
+import sys, types
+from pathlib import Path
+if sys.argv[1:2] == ["--app"]:
+    opened = types.ModuleType("excerpt.tui.app")
+    opened.run_app = lambda vault, settings, places: None
+    sys.modules["excerpt.tui.app"] = opened
+    from excerpt.cli import app
+    sys.stdin.isatty = sys.stdout.isatty = lambda: True
+    app.start_app(Path(sys.argv[2]))
+else:
+    from excerpt.cli.main import run
+    run(sys.argv[1:])
+sys.stderr.write("\\n".join({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def imported(home: Path, *argv: str | Path) -> set[str]:
+    """Names of the packages that are imported when the command has ended."""
+    environment = {**os.environ, "EXCERPT_HOME": str(home)}
+    command = [sys.executable, "-c", _RUN, *map(str, argv)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", check=True)
+    return set(done.stderr.split("\n"))
+
+
+@pytest.mark.parametrize("argv", [("--version",), ("--help",), ("config",), ("config", "--check"), ("demo", "--path")])
+def test_what_does_not_search_imports_neither_engine_nor_screen(tmp_path: Path, argv: tuple[str, ...]) -> None:
+    assert not imported(tmp_path, *argv) & (ENGINE | SCREEN)
+
+
+def test_the_way_to_the_app_imports_nothing_of_the_engine(tmp_path: Path, vault: Path) -> None:
+    assert not imported(tmp_path, "--app", vault) & ENGINE
+
+
+@pytest.mark.parametrize("command", ["search", "pack"])
+def test_searching_imports_the_engine_and_never_the_screen(tmp_path: Path, vault: Path, command: str) -> None:
+    names = imported(tmp_path, command, "sync conflict", "--vault", vault)
+    assert "numpy" in names
+    assert "textual" not in names

@@ -1,0 +1,141 @@
+"""Which command was meant, and how each way to end is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from excerpt import __version__
+from excerpt.cli import app
+from excerpt.cli.main import COMMANDS, program
+from tests.cli.conftest import Excerpt
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The vaults that the app was asked to open."""
+    vaults: list[Path] = []
+
+    def note(path: Path, keep_as_last: bool = True) -> None:
+        vaults.append(path)
+
+    monkeypatch.setattr(app, "start_app", note)
+    return vaults
+
+
+def test_version(excerpt: Excerpt) -> None:
+    answer = excerpt("--version")
+    assert (answer.code, answer.out) == (0, f"excerpt {__version__}\n")
+
+
+def test_help_names_every_command(excerpt: Excerpt) -> None:
+    answer = excerpt("--help")
+    assert answer.code == 0
+    assert all(f"\n  {name} " in answer.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_and_its_options(excerpt: Excerpt, name: str) -> None:
+    answer = excerpt(name, "--help")
+    assert answer.code == 0
+    assert f"Usage: excerpt {name}" in answer.out
+    command = program.get_command(click.Context(program), name)
+    assert command is not None
+    assert all(not isinstance(option, click.Option) or option.help for option in command.params)
+
+
+def test_a_first_word_that_is_no_command_is_the_vault(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:
+    assert excerpt(vault).code == 0
+    assert opened == [vault]
+
+
+def test_a_vault_named_like_a_command_opens_as_a_path(
+    excerpt: Excerpt, opened: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "index").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert excerpt("./index").code == 0
+    assert opened == [Path("./index")]
+
+
+def test_a_misspelt_command_is_guessed(excerpt: Excerpt) -> None:
+    answer = excerpt("serach", "words")
+    assert answer.code == 2
+    assert "Did you mean search?" in answer.err
+
+
+def test_a_folder_with_a_name_like_a_command_is_opened(
+    excerpt: Excerpt, opened: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "indexes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert excerpt("indexes").code == 0
+    assert opened == [Path("indexes")]
+
+
+def test_two_vaults_at_once_are_wrong_usage(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:
+    assert excerpt(vault, vault).code == 2
+    assert opened == []
+
+
+def test_nothing_opens_the_vault_of_the_environment(
+    excerpt: Excerpt, opened: list[Path], vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_VAULT", str(vault))
+    assert excerpt().code == 0
+    assert opened == [vault]
+
+
+def test_nothing_where_no_vault_was_ever_opened_says_what_to_do(excerpt: Excerpt) -> None:
+    answer = excerpt()
+    assert answer.code == 3
+    assert answer.err.count("\n") == 1
+    assert "excerpt demo" in answer.err
+
+
+def test_the_app_without_a_terminal_says_what_to_use_instead(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt(vault)
+    assert answer.code == 3
+    assert "needs a terminal" in answer.err
+    assert "excerpt search" in answer.err
+
+
+def test_a_defect_of_ours_is_a_sentence_and_a_log(
+    excerpt: Excerpt, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(app, "start_app", fail)
+    answer = excerpt(vault)
+    log = home / "state" / "errors.log"
+    assert answer.code == 3
+    assert answer.err.count("\n") == 1
+    assert "Traceback" not in answer.err
+    assert str(log) in answer.err
+    assert "Traceback" in log.read_text(encoding="utf-8")
+    assert "RuntimeError: boom" in log.read_text(encoding="utf-8")
+
+
+def test_a_log_that_cannot_be_written_is_said_too(
+    excerpt: Excerpt, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(app, "start_app", fail)
+    home.write_text("a file where the folder should be")
+    answer = excerpt(vault)
+    assert answer.code == 3
+    assert "could not be written" in answer.err
+
+
+def test_an_interrupt_ends_quietly(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "start_app", interrupt)
+    answer = excerpt(vault)
+    assert (answer.code, answer.out, answer.err) == (130, "", "")

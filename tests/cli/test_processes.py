@@ -1,0 +1,71 @@
+"""The command line as the shell sees it: exit codes, pipes, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def start(home: Path, *argv: str | Path) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "EXCERPT_HOME": str(home)}
+    command = [sys.executable, "-m", "excerpt", *map(str, argv)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_data_goes_to_stdout_and_everything_else_to_stderr(tmp_path: Path, vault: Path) -> None:
+    with start(tmp_path, "search", "sync conflict", "--vault", vault, "--json") as child:
+        out, err = child.communicate()
+    assert child.returncode == 0
+    assert json.loads(out)["hits"][0]["path"] == "Sync.md"
+    assert err == b""
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [(("search", "zzqqxx"), 1), (("search",), 2), (("search", "x", "--limit", "0"), 2), (("nonsense", "x"), 3)],
+)
+def test_exit_codes_tell_nothing_found_from_wrong_usage_and_from_cannot(
+    tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int
+) -> None:
+    more = ("--vault", vault) if argv[0] == "search" else ()
+    with start(tmp_path, *argv[: 1 if more == () else None], *more) as child:
+        out, err = child.communicate()
+    assert child.returncode == code
+    assert out == b""
+    assert err
+    assert b"Traceback" not in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
+def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path, vault: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": 1, "query": "sync conflict"}\n' * 500, encoding="utf-8")
+    with start(tmp_path, "search", "--batch", queries, "--json", "--vault", vault) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.stdout.close()
+        err = child.stderr.read()
+    assert child.returncode == 141
+    assert err == b""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_an_interrupt_is_exit_code_130_without_a_traceback(tmp_path: Path, vault: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": 1, "query": "sync conflict"}\n' * 50_000, encoding="utf-8")
+    with start(tmp_path, "search", "--batch", queries, "--json", "--vault", vault) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        child.stdout.read()
+        err = child.stderr.read()
+    assert child.returncode == 130
+    assert err == b""

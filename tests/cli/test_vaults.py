@@ -1,0 +1,74 @@
+"""Which vault is meant where none, one or several are named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from excerpt.cli.vaults import DEMO, chosen_vault, last_vault, remember_last_vault
+from excerpt.errors import VaultError
+from tests.cli.conftest import Excerpt
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+def test_the_vault_opened_last_is_the_one_meant(vault: Path, tmp_path: Path) -> None:
+    remember_last_vault(tmp_path)
+    remember_last_vault(vault)
+    assert last_vault() == vault
+
+
+def test_the_environment_goes_before_the_last_vault(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_last_vault(tmp_path)
+    monkeypatch.setenv("EXCERPT_VAULT", str(vault))
+    assert last_vault() == vault
+
+
+def test_a_vault_that_is_named_goes_before_all(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXCERPT_VAULT", str(tmp_path / "elsewhere"))
+    assert chosen_vault(vault) == vault.resolve()
+
+
+def test_no_vault_at_all_is_an_error() -> None:
+    with pytest.raises(VaultError, match="none has been opened yet"):
+        chosen_vault(None)
+
+
+def test_a_state_folder_that_cannot_be_written_does_not_stop_the_app(home: Path, vault: Path) -> None:
+    home.write_text("a file where the folder should be")
+    remember_last_vault(vault)
+
+
+@pytest.mark.parametrize("command", [("search", "x"), ("pack", "x"), ("index",), ("status",), ("recall",)])
+class TestEveryCommand:
+    def test_tells_a_missing_vault(self, excerpt: Excerpt, tmp_path: Path, command: tuple[str, ...]) -> None:
+        answer = excerpt(*command, "--vault", tmp_path / "nowhere")
+        assert answer.code == 3
+        assert answer.out == ""
+        assert "There is no folder at" in answer.err
+
+    def test_tells_a_file(self, excerpt: Excerpt, vault: Path, command: tuple[str, ...]) -> None:
+        answer = excerpt(*command, "--vault", vault / "Sync.md")
+        assert answer.code == 3
+        assert "is a file, not a folder" in answer.err
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_vault_is_told(excerpt: Excerpt, vault: Path) -> None:
+    vault.chmod(0)
+    try:
+        answer = excerpt("search", "sync", "--vault", vault)
+    finally:
+        vault.chmod(0o755)
+    assert answer.code == 3
+    assert "cannot be read" in answer.err
+
+
+def test_the_demo_vault_ships_with_the_program(excerpt: Excerpt) -> None:
+    answer = excerpt("demo", "--path")
+    assert answer.out == f"{DEMO}\n"
+    assert (DEMO / "Start here.md").is_file()
