@@ -1,0 +1,104 @@
+"""Markdown and other plain text, in whatever encoding it was saved."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import charset_normalizer
+
+from excerpt.errors import ReadError
+from excerpt.model import Note
+from excerpt.text.markdown import parse_note
+from excerpt.vault.readers import digest_of
+
+# Byte order marks, the longer first: UTF-32's begins with UTF-16's.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# What other kinds of file begin with, as far as they are ever named like notes.
+_MAGIC = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"SQLite format 3")
+# A text has next to no zero bytes; UTF-16 of a Latin text has one in two.
+_ZERO_SHARE = 0.02
+_UTF16_SHARE = 0.3
+# Of the characters beyond ASCII: up to so many broken ones are damage to UTF-8, more are another encoding.
+_DAMAGE_SHARE = 0.2
+_SAMPLE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownReader:
+    extensions: tuple[str, ...] = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
+
+    def read(self, file: Path, path: str, max_bytes: int) -> tuple[Note, str]:
+        """See Reader.read. An encoding that had to be guessed, or damage, is a warning of the note."""
+        data = _load(file, max_bytes)
+        text, warning = decode(data)
+        note = parse_note(path, text)
+        if warning:
+            note = replace(note, warnings=(warning, *note.warnings))
+        return note, digest_of(data)
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """The text in a file's bytes, and a warning if it is not plainly UTF-8. Raises ReadError if they are no text."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            text = data[len(mark) :].decode(encoding, "replace")
+            return text, "" if encoding == "utf-8" else f"It is encoded in {encoding.upper()}."
+    zeros = data.count(0)
+    if zeros and zeros == len(data):
+        raise ReadError("It holds nothing but zeros.", "It may have been damaged; is there a copy?")
+    if data.startswith(_MAGIC):
+        raise ReadError("It is not text, whatever its name says.")
+    if zeros > _ZERO_SHARE * len(data):
+        return _decode_utf16(data), "It is encoded in UTF-16, without saying so."
+    try:
+        return data.decode("utf-8"), ""
+    except UnicodeDecodeError:
+        return _decode_other(data)
+
+
+def _decode_utf16(data: bytes) -> str:
+    half = len(data) / 2
+    if data[1::2].count(0) > _UTF16_SHARE * half > data[::2].count(0):
+        return data.decode("utf-16-le", "replace")
+    if data[::2].count(0) > _UTF16_SHARE * half > data[1::2].count(0):
+        return data.decode("utf-16-be", "replace")
+    raise ReadError("It is not text: it is full of zero bytes.")
+
+
+def _decode_other(data: bytes) -> tuple[str, str]:
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    beyond_ascii = sum(1 for character in text if character > "\x7f")
+    if broken <= max(1, _DAMAGE_SHARE * beyond_ascii):
+        return text, f"It is UTF-8 with {broken} broken character{'s' if broken > 1 else ''}."
+    best = charset_normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
+    encoding = best.encoding if best else "cp1252"
+    return data.decode(encoding, "replace"), f"It is encoded in {encoding}, as far as can be told."
+
+
+def _load(file: Path, max_bytes: int) -> bytes:
+    """The bytes of a regular file, at most `max_bytes` of them; a link put in its place meanwhile is not followed."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(file, flags), "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise ReadError("It is not a file but a device, pipe or socket.")
+            data = opened.read(max_bytes + 1)
+    except FileNotFoundError:
+        raise ReadError("It vanished before it could be read.") from None
+    except OSError as error:
+        raise ReadError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.") from error
+    if len(data) > max_bytes:
+        limit = f"{max_bytes / 1024 / 1024:.3g} MB"
+        raise ReadError(f"It is larger than {limit}.", "Raise vault.max_bytes in the settings to index it.")
+    return data

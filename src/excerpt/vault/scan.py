@@ -1,0 +1,176 @@
+"""The files of a vault that are notes, without reading any of them.
+
+Left out: names that begin with a dot, what `.gitignore` and `.excerptignore` files rule out for their folder and those
+below it (the nearest and last rule wins, and `.excerptignore` over `.gitignore`), and what the settings exclude.
+Symbolic links are never followed: what they point to inside the vault is found in its own place, what lies outside is
+not the vault's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from excerpt.errors import VaultError
+from excerpt.model import Skipped
+from excerpt.settings import VaultSettings
+
+IGNORE_FILES = (".gitignore", ".excerptignore")
+_MAX_IGNORE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A note's file as the file system describes it; `path` is relative to the vault, with "/"."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a vault holds, by path, and what would be a note but cannot be one."""
+
+    files: tuple[FileState, ...]
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules of one ignore file or of the settings, relative to the folder `base` ("" or ending in "/")."""
+
+    base: str
+    spec: GitIgnoreSpec
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: str
+    """Relative to the vault, "" or ending in "/"."""
+    rules: tuple[_Rules, ...]
+    """Those that hold in it, strongest first."""
+
+
+def scan(root: Path, settings: VaultSettings) -> Scan:
+    """The notes under `root`. Raises VaultError if `root` itself cannot be listed."""
+    vault = root.resolve()
+    suffixes = tuple(extension.lower() for extension in settings.extensions)
+    excluded = (_Rules("", _spec(settings.exclude)),) if settings.exclude else ()
+    files: list[FileState] = []
+    skipped: list[Skipped] = []
+    pending = [_Folder("", ())]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(vault / folder.path) as found:
+                entries = [entry for entry in found if not entry.name.startswith(".") or entry.name in IGNORE_FILES]
+        except OSError as error:
+            if not folder.path:
+                raise VaultError(f"{vault} cannot be read: {error.strerror}.", "Check its permissions.") from error
+            skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
+            continue
+        rules = (*_rules_of(folder.path, entries), *folder.rules)
+        for entry in entries:
+            path = folder.path + entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            is_link = entry.is_symlink()
+            if not (is_folder or is_link or entry.name.lower().endswith(suffixes)) or entry.name in IGNORE_FILES:
+                continue
+            if _is_ignored(path, is_folder or (is_link and Path(entry.path).is_dir()), (*excluded, *rules)):
+                continue
+            if is_folder:
+                pending.append(_Folder(f"{path}/", rules))
+                continue
+            state = _link_reason(entry, vault, suffixes) if is_link else _state(entry, path)
+            if isinstance(state, FileState):
+                files.append(state)
+            elif state:
+                skipped.append(_skip(path, state))
+    return Scan(
+        tuple(sorted(files, key=lambda file: file.path)),
+        tuple(sorted(skipped, key=lambda skip: (skip.path, skip.reason))),
+    )
+
+
+def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
+    """The file's state, or why it cannot be a note."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "Its name is not valid UTF-8."
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        return f"It cannot be looked at: {error.strerror}."
+    if not stat.S_ISREG(found.st_mode):
+        return "It is not a file but a device, pipe or socket."
+    return FileState(path, found.st_size, found.st_mtime_ns)
+
+
+def _link_reason(entry: os.DirEntry[str], vault: Path, suffixes: tuple[str, ...]) -> str:
+    """Why a symbolic link is not followed, "" if nobody would expect a note of it."""
+    target = Path(os.path.realpath(entry.path))
+    if not entry.name.lower().endswith(suffixes) and not target.is_dir():
+        return ""
+    if target != vault and vault not in target.parents:
+        return "It is a link out of the vault."
+    if not target.exists():
+        return "It is a link to nothing."
+    return "It is a link within the vault; what it points to stands in its own place."
+
+
+def _skip(path: str, reason: str) -> Skipped:
+    return Skipped(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), reason)
+
+
+# --- ignore rules -----------------------------------------------------------------------------------------------------
+
+
+def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
+    """What the strongest rule that speaks of `path` says; a folder left out takes with it all that it holds."""
+    for each in rules:
+        relative = path[len(each.base) :]
+        verdict = each.spec.check_file(f"{relative}/" if is_folder else relative).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _rules_of(base: str, entries: Iterable[os.DirEntry[str]]) -> list[_Rules]:
+    """The rules of a folder's own ignore files, strongest first."""
+    found = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
+    rules: list[_Rules] = []
+    for name in reversed(IGNORE_FILES):
+        entry = found.get(name)
+        if entry and entry.is_file(follow_symlinks=False):
+            try:
+                with Path(entry.path).open("rb") as file:
+                    text = file.read(_MAX_IGNORE_BYTES).decode("utf-8-sig", "replace")
+            except OSError:
+                continue  # what cannot be read rules nothing out, as for git
+            rules.append(_Rules(base, _spec(text.splitlines())))
+    return rules
+
+
+def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
+    """The patterns as git reads them; one that is no pattern is passed over, as git does."""
+    lines = list(patterns)
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):
+        return GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)])
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True
