@@ -30,7 +30,7 @@ def command(vault: Path | None, rebuild: bool, progress: bool, as_json: bool) ->
     if progress:
         return _index_telling(vault, rebuild)
     where = places()
-    report = build_index(chosen_vault(vault), load_settings(where.settings_file), where, rebuild)
+    report = build_index(chosen_vault(vault), load_settings(where.settings_file), where, rebuild=rebuild)
     if as_json:
         print_json(asdict(report))
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.cli.printing import ProgressLine, narrate
-from excerpt.errors import IndexBusyError
+from excerpt.errors import IndexBusyError, IndexUnusableError
 from excerpt.model import BuildReport
 from excerpt.settings import Places, Settings
 
@@ -17,20 +17,25 @@ if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
 
 
-def build_index(vault: Path, settings: Settings, where: Places, rebuild: bool = False) -> BuildReport:
+_PATIENCE = 1.0  # seconds a search waits for another process that writes the index, before it takes what is there
+
+
+def build_index(
+    vault: Path, settings: Settings, where: Places, *, rebuild: bool = False, wait: float = 10.0
+) -> BuildReport:
     """Bring the vault's index up to date, with progress on stderr where that is a terminal."""
     from excerpt.index.build import build
 
     line = ProgressLine(sys.stderr)
     try:
-        return build(vault, where.index_folder(vault), settings, line, rebuild=rebuild)
+        return build(vault, where.index_folder(vault), settings, line, rebuild=rebuild, wait=wait)
     finally:
         line.clear()
 
 
 @contextmanager
 def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = True) -> Iterator[Snapshot]:
-    """A snapshot of the vault's index, brought up to date before if `refresh`.
+    """A snapshot of the vault's index, brought up to date before if `refresh`, and mended if it is damaged.
 
     While another excerpt is indexing the vault, what it has committed so far is used, and said so on stderr. Raises
     IndexUnusableError where there is nothing to read.
@@ -39,10 +44,16 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
 
     if refresh:
         try:
-            build_index(vault, settings, where)
+            build_index(vault, settings, where, wait=_PATIENCE)
         except IndexBusyError as busy:
             narrate(f"{busy.message} What it has committed so far is searched.")
-    snapshot = Snapshot.open(where.index_folder(vault), settings)
+    try:
+        snapshot = Snapshot.open(where.index_folder(vault), settings)
+    except IndexUnusableError:
+        if not refresh:
+            raise
+        build_index(vault, settings, where, wait=_PATIENCE)  # opening found the damage, building mends it
+        snapshot = Snapshot.open(where.index_folder(vault), settings)
     try:
         yield snapshot
     finally:

@@ -17,6 +17,7 @@ from excerpt.text.visible import visible, visible_line
 def put(text: str, end: str = "\n") -> None:
     """Data to stdout, byte for byte (click.echo takes escape sequences out where stdout is a pipe)."""
     sys.stdout.write(text + end)
+    sys.stdout.flush()  # who reads us shows progress, or has had enough and is gone
 
 
 def print_json(value: Any) -> None:
