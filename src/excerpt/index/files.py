@@ -6,17 +6,23 @@ generation that a reader may still be opening, and are removed later.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from excerpt.errors import IndexUnusableError
+
 _CHUNK = 1 << 22
 
 
-class DamagedFileError(Exception):
-    """A derived file is missing, cut short or altered; it can be rebuilt from the catalog."""
+class DamagedFileError(IndexUnusableError):
+    """A derived file is missing, cut short or altered. The next build makes it anew from the catalog."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "Run `excerpt index`: it will be made anew.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +76,15 @@ def extend_crc(crc: int, data: bytes) -> int:
 
 
 def remove_others(folder: Path, keep: Iterable[str]) -> None:
-    """Remove every file of `folder` whose name is not kept. One that is still open elsewhere may stay for now."""
+    """Remove every file in `folder` and one folder below whose name (relative, with "/") is not kept.
+
+    One that is still open elsewhere may stay for now: Windows refuses, and the next build tries again.
+    """
     kept = set(keep)
-    for path in folder.iterdir():
-        if path.name not in kept:
-            try:
+    for path in (*folder.glob("*"), *folder.glob("*/*")):
+        if path.is_file() and path.relative_to(folder).as_posix() not in kept:
+            with contextlib.suppress(OSError):
                 path.unlink()
-            except OSError:
-                # Windows refuses while a reader has it open; the next build tries again.
-                continue
 
 
 def _crc(path: Path, size: int) -> int:

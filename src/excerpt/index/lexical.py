@@ -31,16 +31,16 @@ from whoosh.codec.whoosh3 import W3Codec, W3FieldWriter, W3Segment, W3TermInfo
 from whoosh.filedb.filestore import FileStorage
 from whoosh.filedb.filetables import OrderedHashReader
 from whoosh.index import TOC
-from whoosh.matching import ListMatcher
+from whoosh.matching.mcore import ListMatcher
 
 from excerpt.index import postings as packed
 from excerpt.index.files import DamagedFileError, DerivedFile, check, seal, sync_folder
 from excerpt.index.postings import Inverted, TermPostings
 
-FIELDS = ("heading", "tags", "text", "title")
-"""What a fragment is found by: its heading path; tags, frontmatter values and path; text; title and aliases."""
+FIELDS = ("alias", "heading", "properties", "tags", "text", "title")
+"""What a fragment is found by. `alias` takes in the file's name where the title differs from it; `properties` are the
+other frontmatter values and the names of the folders, on the first fragment of a note only."""
 
-WITH_POSITIONS = frozenset({"text"})
 FOLDER = "words"
 _NAME = "words"
 _DOCS_EXT = ".npy"
@@ -108,7 +108,7 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Places of a term in some rows: those of the i-th are `values[offsets[i]:offsets[i + 1]]`, ascending."""
+    """Places of a term in its rows: those in the i-th are `values[offsets[i]:offsets[i + 1]]`, ascending."""
 
     offsets: NDArray[np.int64]
     values: NDArray[np.int32]
@@ -230,7 +230,7 @@ class LexicalWriter:
 
     def _write(self, keys: NDArray[np.int64], inverted: Mapping[str, Inverted]) -> W3Segment:
         codec = PackedCodec()
-        segment = codec.new_segment(self._storage, _NAME)
+        segment: W3Segment = codec.new_segment(self._storage, _NAME)
         segment.set_doc_count(len(keys))
         docs = np.zeros(len(keys), _DOCS)
         docs["key"] = keys
@@ -321,7 +321,7 @@ class LexicalReader:
         for s in self._segments:
             self._numbers.append(np.where(s.alive, np.cumsum(s.alive) - 1 + base, -1).astype(np.int32))
             base += int(s.alive.sum())
-        self._cache: OrderedDict[tuple[str, str, bool], TermPostings] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str, bool], tuple[Postings, Positions]] = OrderedDict()
         self._cached_bytes = 0
         self._lexicons: dict[str, list[str]] = {}
 
@@ -336,21 +336,11 @@ class LexicalReader:
 
     def postings(self, field: str, term: str) -> Postings:
         """Where `term` stands. Raises DamagedFileError."""
-        found = self._found(field, term, with_positions=False)
-        return Postings(found.docs, found.tf)
+        return self._found(field, term, with_positions=False)[0]
 
-    def positions(self, field: str, term: str, rows: NDArray[np.int32]) -> Positions:
-        """Places of `term` in `rows`; none for a row without it, or in a field that keeps none."""
-        found = self._found(field, term, with_positions=True)
-        values = found.positions
-        if values is None or not len(found.docs):
-            return Positions(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32))
-        ends = np.cumsum(found.tf, dtype=np.int64)
-        at = np.minimum(np.searchsorted(found.docs, rows), len(found.docs) - 1)
-        counts = np.where(found.docs[at] == rows, found.tf[at], 0).astype(np.int64)
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        begins = ends[at] - found.tf[at].astype(np.int64)
-        return Positions(offsets, values[np.repeat(begins - offsets[:-1], counts) + np.arange(offsets[-1])])
+    def positions(self, field: str, term: str) -> Positions:
+        """Places of `term` in each of its rows, as `postings` gives them. Raises DamagedFileError."""
+        return self._found(field, term, with_positions=True)[1]
 
     def terms(self, field: str, prefix: str) -> list[str]:
         """Terms that start with `prefix`, sorted; some may stand only in deleted fragments."""
@@ -373,20 +363,18 @@ class LexicalReader:
             segment.close()
         self._segments = []
 
-    def _found(self, field: str, term: str, *, with_positions: bool) -> TermPostings:
+    def _found(self, field: str, term: str, *, with_positions: bool) -> tuple[Postings, Positions]:
         name = (field, term, with_positions)
         with self._lock:
-            if name in self._cache:
-                self._cache.move_to_end(name)
-                return self._cache[name]
-            found = self._read(field, term.encode("utf-8", "replace"), with_positions)
-            self._cache[name] = found
-            self._cached_bytes += _size(found)
-            while self._cached_bytes > _CACHE_BYTES and len(self._cache) > 1:
-                self._cached_bytes -= _size(self._cache.popitem(last=False)[1])
-            return found
+            if name not in self._cache:
+                self._cache[name] = found = self._read(field, term.encode("utf-8", "replace"), with_positions)
+                self._cached_bytes += _size(found)
+                while self._cached_bytes > _CACHE_BYTES and len(self._cache) > 1:
+                    self._cached_bytes -= _size(self._cache.popitem(last=False)[1])
+            self._cache.move_to_end(name)
+            return self._cache[name]
 
-    def _read(self, field: str, term: bytes, with_positions: bool) -> TermPostings:
+    def _read(self, field: str, term: bytes, with_positions: bool) -> tuple[Postings, Positions]:
         parts = []
         try:
             for segment, numbers in zip(self._segments, self._numbers, strict=True):
@@ -395,14 +383,19 @@ class LexicalReader:
                     parts.append(packed.only_docs(found, numbers))
         except packed.DamagedPostingsError as error:
             raise DamagedFileError(f"The postings of a word cannot be read: {error}.") from error
-        positions = [part.positions for part in parts if part.positions is not None]
-        empty = np.zeros(0, np.int32)
-        return TermPostings(
-            np.concatenate([empty, *(part.docs for part in parts)]),
-            np.concatenate([np.zeros(0, np.float32), *(part.tf for part in parts)]).astype(np.float32),
-            np.concatenate(positions) if positions else None,
+        none = np.zeros(0, np.int32)
+        tf = np.concatenate([none, *(part.tf for part in parts)])
+        values = np.concatenate([none, *(part.positions for part in parts if part.positions is not None)])
+        return (
+            Postings(np.concatenate([none, *(part.docs for part in parts)]), tf.astype(np.float32)),
+            Positions(_offsets(tf) if with_positions else np.zeros(1, np.int64), values),
         )
 
 
-def _size(found: TermPostings) -> int:
-    return found.docs.nbytes + found.tf.nbytes + (0 if found.positions is None else found.positions.nbytes)
+def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _size(found: tuple[Postings, Positions]) -> int:
+    postings, positions = found
+    return postings.rows.nbytes + postings.tf.nbytes + positions.offsets.nbytes + positions.values.nbytes

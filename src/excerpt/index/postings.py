@@ -5,8 +5,7 @@ done on whole arrays: a vault of 100,000 fragments has ten million postings, and
 building an index (docs/design/index.md).
 
 Packed form of one term (little endian): crc32 of the rest, number of postings, then the widths in bytes of a document
-gap, a count and a position (0: positions are not kept); then the gaps, the counts, and the positions of all postings
-one after the other.
+gap, a count and a position; then the gaps, the counts, and the positions of all postings one after the other.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 _HEAD = struct.Struct("<IBBBx")
 _CRC = struct.Struct("<I")
-_TYPES = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
+_TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
 
 
 class DamagedPostingsError(ValueError):
@@ -35,15 +35,15 @@ class Inverted:
     """The postings of one field over `doc_count` documents, by term.
 
     Term `terms[t]` (sorted UTF-8) has the postings `starts[t]:starts[t + 1]` of `docs` (ascending) and `tf`; the
-    positions of all postings stand one after the other, `tf[i]` of them for posting i; None where not kept.
-    `lengths` counts the terms of each document.
+    positions of all postings stand one after the other, `tf[i]` of them for posting i. `lengths` counts the terms of
+    each document.
     """
 
     terms: list[bytes]
     starts: NDArray[np.int64]
     docs: Ints
     tf: Ints
-    positions: Ints | None
+    positions: Ints
     lengths: Ints
 
     @property
@@ -53,21 +53,21 @@ class Inverted:
 
 @dataclass(frozen=True, slots=True)
 class TermPostings:
-    """One term's postings in one segment, unpacked. `positions` as in `Inverted`."""
+    """One term's postings, unpacked. `positions` as in `Inverted`, or None if they were not asked for."""
 
     docs: Ints
     tf: Ints
     positions: Ints | None
 
 
-def invert(documents: Sequence[tuple[Sequence[str], Sequence[int]]], with_positions: bool) -> Inverted:
+def invert(documents: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Inverted:
     """Count the terms of documents given as (terms, positions), positions ascending."""
     vocabulary: defaultdict[str, int] = defaultdict()
     vocabulary.default_factory = vocabulary.__len__
     occurrences: list[int] = []
-    for terms, _ in documents:
-        occurrences.extend(map(vocabulary.__getitem__, terms))
-    lengths = np.fromiter((len(terms) for terms, _ in documents), np.int32, len(documents))
+    for words, _ in documents:
+        occurrences.extend(map(vocabulary.__getitem__, words))
+    lengths = np.fromiter((len(words) for words, _ in documents), np.int32, len(documents))
     # Whoosh's dictionary is ordered by bytes; a lone surrogate has no place in it and is dropped by the analyzer.
     encoded = [term.encode("utf-8", "replace") for term in vocabulary]
     terms = sorted(set(encoded))
@@ -80,18 +80,15 @@ def invert(documents: Sequence[tuple[Sequence[str], Sequence[int]]], with_positi
     first = np.flatnonzero(np.diff(place, prepend=-1))
     tf = np.diff(first, append=len(place)).astype(np.int32)
     posting_terms = place[first] // max(len(documents), 1)
-    positions = None
-    if with_positions:
-        flat: list[int] = []
-        for _, places in documents:
-            flat.extend(places)
-        positions = np.asarray(flat, np.int32)[order]
+    positions: list[int] = []
+    for _, places in documents:
+        positions.extend(places)
     return Inverted(
         terms=terms,
         starts=np.searchsorted(posting_terms, np.arange(len(terms) + 1)).astype(np.int64),
         docs=(place[first] % max(len(documents), 1)).astype(np.int32),
         tf=tf,
-        positions=positions,
+        positions=np.asarray(positions, np.int32)[order],
         lengths=lengths,
     )
 
@@ -112,13 +109,12 @@ def join(parts: Sequence[Inverted]) -> Inverted:
     docs = np.concatenate([part.docs + np.int32(offset) for part, offset in zip(parts, offsets, strict=False)])
     tf = np.concatenate([part.tf for part in parts])
     order = np.argsort(ranks, kind="stable")
-    kept = [part.positions for part in parts if part.positions is not None]
     return Inverted(
         terms=terms,
         starts=np.searchsorted(ranks[order], np.arange(len(terms) + 1)).astype(np.int64),
         docs=docs[order],
         tf=tf[order],
-        positions=_reorder(np.concatenate(kept), tf, order) if kept else None,
+        positions=_reorder(np.concatenate([part.positions for part in parts]), tf, order),
         lengths=np.concatenate([part.lengths for part in parts]),
     )
 
@@ -151,7 +147,7 @@ def collect(terms: Sequence[tuple[bytes, TermPostings]], lengths: Ints) -> Inver
         starts=np.cumsum([0, *(len(postings.docs) for _, postings in kept)], dtype=np.int64),
         docs=np.concatenate([postings.docs for _, postings in kept]) if kept else empty,
         tf=np.concatenate([postings.tf for _, postings in kept]) if kept else empty,
-        positions=np.concatenate(positions) if positions else None,
+        positions=np.concatenate([empty, *positions]),
         lengths=lengths,
     )
 
@@ -165,7 +161,7 @@ class _Widths:
     def __init__(self, values: NDArray[np.integer], starts: NDArray[np.int64]) -> None:
         highest = np.maximum.reduceat(values, starts[:-1]) if len(values) else np.zeros(0, np.int64)
         self.of_term: list[int] = np.select([highest < 1 << 8, highest < 1 << 16], [1, 2], 4).tolist()
-        self._bytes = {w: values.astype(_TYPES[w]).tobytes() for w in set(self.of_term)}
+        self._bytes: dict[int, bytes] = {w: values.astype(_TYPES[w]).tobytes() for w in set(self.of_term)}
 
     def part(self, width: int, start: int, end: int) -> bytes:
         return self._bytes[width][width * start : width * end]
@@ -179,18 +175,18 @@ def pack(field: Inverted) -> Iterator[tuple[bytes, int, int, bytes]]:
     gaps[field.starts[:-1]] = field.docs[field.starts[:-1]]
     ends = np.concatenate([[0], np.cumsum(field.tf, dtype=np.int64)])
     ids, counts = _Widths(gaps, field.starts), _Widths(field.tf, field.starts)
-    places = None if field.positions is None else _Widths(field.positions, ends[field.starts])
+    places = _Widths(field.positions, ends[field.starts])
     starts, word_starts = field.starts.tolist(), ends[field.starts].tolist()
     for t, term in enumerate(field.terms):
         start, end, first, last = starts[t], starts[t + 1], word_starts[t], word_starts[t + 1]
         wide, counted = ids.of_term[t], counts.of_term[t]
-        placed = places.of_term[t] if places else 0
+        placed = places.of_term[t]
         body = b"".join(
             (
                 _HEAD.pack(end - start, wide, counted, placed),
                 ids.part(wide, start, end),
                 counts.part(counted, start, end),
-                places.part(placed, first, last) if places else b"",
+                places.part(placed, first, last),
             )
         )
         yield term, end - start, last - first, _CRC.pack(zlib.crc32(body)) + body
@@ -206,6 +202,5 @@ def unpack(data: bytes, with_positions: bool = True) -> TermPostings:
     at += wide * count
     tf = np.frombuffer(data, _TYPES[counted], count, at).astype(np.int32)
     at += counted * count
-    wanted = placed and with_positions
-    positions = np.frombuffer(data, _TYPES[placed], -1, at).astype(np.int32) if wanted else None
+    positions = np.frombuffer(data, _TYPES[placed], -1, at).astype(np.int32) if with_positions else None
     return TermPostings(docs, tf, positions)

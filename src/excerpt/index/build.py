@@ -1,0 +1,232 @@
+"""Bring a vault's index up to date: what changed since the last build is read, the rest is left alone.
+
+A file counts as unchanged if its size and time are the known ones (it is not opened), or else if its content's digest
+is. Changed and new files are committed in batches, the most recently modified first; each batch is a generation that
+can be searched while the next is prepared. Killed at any point, the last generation stands and the next build goes on
+from there: what was committed is known by then.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from excerpt.errors import IndexBusyError, IndexUnusableError
+from excerpt.index.catalog import KnownNote, is_damage
+from excerpt.index.prepare import CUT, Prepared, Recipe, Task
+from excerpt.index.workers import prepare_all
+from excerpt.index.writer import LOCK, IndexWriter, discard
+from excerpt.model import BuildReport, Progress, Skipped
+from excerpt.settings import Settings
+from excerpt.vault.scan import Scan, scan
+
+OnProgress = Callable[[Progress], None]
+
+# The first batch is there within a second or two, so that there is something to search; later ones grow, as each is a
+# segment, a sync and a new snapshot for every reader. The largest bounds the memory that a batch takes (about ten
+# times its text) and is what 8,000 fragments of 250 words make.
+_FIRST_NOTES = 64
+_FIRST_SECONDS = 1.0
+_GROWTH = 4
+_FIRST_BYTES = 500_000
+_MOST_BYTES = 8_000_000
+
+
+def build(
+    vault: Path,
+    folder: Path,
+    settings: Settings,
+    progress: OnProgress | None = None,
+    *,
+    rebuild: bool = False,
+    wait: float = 10.0,
+) -> BuildReport:
+    """Make the index in `folder` show the vault as it is now. `rebuild` starts from nothing.
+
+    Raises IndexBusyError if another process still writes this index after `wait` seconds, IndexUnusableError if the
+    folder cannot be written, VaultError if the vault cannot be listed, ModelError and SettingsError if the model or
+    the tokenizer named in the settings cannot be used.
+    """
+    with _told_plainly(folder), _locked(folder, vault, wait):
+        if rebuild:
+            discard(folder)
+        try:
+            return _Build(vault, folder, settings, progress).run()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            discard(folder)
+            again = _Build(vault, folder, settings, progress)
+            again.writer.rebuilt.append(f"everything, from the vault: the catalog is damaged ({error})")
+            return again.run()
+
+
+@contextmanager
+def _told_plainly(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.DatabaseError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise IndexUnusableError(
+            f"The index in {folder} cannot be written: {reason}.",
+            "Make room or give permission there, or set EXCERPT_HOME to another place; the last generation stands.",
+        ) from error
+
+
+@contextmanager
+def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
+    """Hold the folder's lock. The system takes it back when its holder dies, however that happens."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / LOCK, timeout=wait):
+            yield
+    except Timeout as error:
+        raise IndexBusyError(
+            f"Another excerpt is indexing {vault.name} and has not finished within {wait:g} s.",
+            "Wait for it or close it, then try again; what it has committed can be searched meanwhile.",
+        ) from error
+
+
+@dataclass(slots=True)
+class _Counts:
+    added: int = 0
+    changed: int = 0
+    notes: int = 0
+    size: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+class _Build:
+    """One run: what is to do, what is done, and the telling of it."""
+
+    def __init__(self, vault: Path, folder: Path, settings: Settings, progress: OnProgress | None) -> None:
+        self._vault, self._settings, self._on_progress = vault, settings, progress
+        self._started = time.monotonic()
+        self._told = 0.0
+        self._phase = "opening"
+        self._total_notes = self._total_bytes = 0
+        self._done = _Counts()
+        self.writer = IndexWriter(folder, vault, settings)
+        self._generation = self.writer.catalog.generation
+
+    def run(self) -> BuildReport:
+        try:
+            self._phase = "mending"
+            self.writer.mend(self._tick)
+            self._phase = "scanning"
+            self._tick("")
+            found = scan(self._vault, self._settings.vault)
+            known = self.writer.catalog.known_notes()
+            return self._bring_up_to_date(found, known)
+        finally:
+            self.writer.close()
+
+    def _bring_up_to_date(self, found: Scan, known: dict[str, KnownNote]) -> BuildReport:
+        tasks = _tasks(found, known)
+        if any(note.cut != CUT for note in known.values()):
+            self.writer.rebuilt.append("all notes, from the vault: they are cut into fragments differently now")
+        there = {file.path for file in found.files}
+        gone = [path for path in known if path not in there]
+        self._done.skipped += found.skipped
+        self._total_notes, self._total_bytes = len(tasks), sum(task.size for task in tasks)
+        self._phase = "reading"
+        for batch in self._batches(tasks):
+            self._commit(batch, gone, known)
+            gone = []
+        if gone:
+            self._commit([], gone, known)
+        # A file that was a note and now cannot be read is no longer found; the last good text would be a lie.
+        unreadable = [one.path for one in self._done.skipped if one.path in known and one.path in there]
+        if unreadable:
+            self._commit([], unreadable, known)
+        self.writer.finish(self._done.skipped)
+        self._phase = "done"
+        self._tell("")
+        return self._report(removed=len(known.keys() - there) + len(unreadable))
+
+    def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
+        recipe = Recipe(self._vault, self._settings.pack.tokenizer, self._settings.vault.max_bytes)
+        sizes = {task.path: task.size for task in tasks}
+        batch: list[Prepared] = []
+        limit, first, began = _FIRST_BYTES, True, time.monotonic()
+        size = notes = 0
+        for prepared in prepare_all(recipe, tasks, self._tick):
+            batch.append(prepared)
+            paths = [one.path for one in (*prepared.notes, *prepared.same, *prepared.skipped)]
+            self._done.notes += len(paths)
+            self._done.size += sum(sizes[path] for path in paths)
+            self._done.skipped += prepared.skipped
+            notes += len(prepared.notes)
+            size += sum(note.size for note in prepared.notes)
+            early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))
+            if early or size >= limit:
+                yield batch
+                limit = limit if first else min(_GROWTH * limit, _MOST_BYTES)
+                batch, size, notes, first = [], 0, 0, False
+        if batch:
+            yield batch
+
+    def _commit(self, batch: Sequence[Prepared], gone: Sequence[str], known: dict[str, KnownNote]) -> None:
+        paths = [note.path for prepared in batch for note in prepared.notes]
+        changed = [path for path in paths if path in known]
+        self.writer.commit([*gone, *changed], batch, self._tick)
+        self._done.changed += len(changed)
+        self._done.added += len(paths) - len(changed)
+        self._generation = self.writer.catalog.generation
+        self._tell("")
+
+    def _tick(self, path: str) -> None:
+        if time.monotonic() - self._told >= 0.1:
+            self._tell(path)
+
+    def _tell(self, path: str) -> None:
+        self._told = time.monotonic()
+        if self._on_progress is not None:
+            self._on_progress(
+                Progress(
+                    phase=self._phase,
+                    notes_done=self._done.notes,
+                    notes_total=self._total_notes,
+                    bytes_done=self._done.size,
+                    bytes_total=self._total_bytes,
+                    current=path,
+                    generation=self._generation,
+                    skipped=len(self._done.skipped),
+                    seconds=self._told - self._started,
+                )
+            )
+
+    def _report(self, removed: int) -> BuildReport:
+        catalog = self.writer.catalog
+        notes, fragments = catalog.counts()
+        return BuildReport(
+            generation=catalog.generation,
+            added=self._done.added,
+            changed=self._done.changed,
+            removed=removed,
+            unchanged=notes - self._done.added - self._done.changed,
+            fragments=fragments,
+            embedded=self.writer.embedded,
+            skipped=catalog.remarks(skipped=True),
+            warnings=catalog.remarks(skipped=False),
+            seconds=time.monotonic() - self._started,
+            rebuilt="; ".join(self.writer.rebuilt),
+        )
+
+
+def _tasks(found: Scan, known: dict[str, KnownNote]) -> list[Task]:
+    """Files that are new, or may have changed, the most recently modified first."""
+    tasks = []
+    for file in found.files:
+        note = known.get(file.path)
+        if note is None or note.cut != CUT:
+            tasks.append(Task(file.path, file.size, file.mtime_ns))
+        elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
+            tasks.append(Task(file.path, file.size, file.mtime_ns, note.digest))
+    return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))

@@ -1,0 +1,334 @@
+"""The catalog: one SQLite file that holds the notes as they were read, and says which derived files belong to them.
+
+It is the truth about the index: the lexical index and the matrix are rebuilt from it whenever they are in doubt, and
+it is rebuilt from the vault. One writer (under the build's lock) and any number of readers, which each hold one read
+transaction and so see one generation. A commit of the writer is the commit of the generation: the derived files are
+on disk before it, and their names, sizes and checksums are part of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import unicodedata
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.index.files import DerivedFile
+from excerpt.model import Skipped
+
+SCHEMA_VERSION = 1
+FILE = "catalog.sqlite"
+
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (name TEXT PRIMARY KEY, kind TEXT NOT NULL, size INTEGER NOT NULL, crc INTEGER NOT NULL)
+    WITHOUT ROWID;
+CREATE TABLE notes (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    digest TEXT NOT NULL, cut TEXT NOT NULL, title TEXT NOT NULL, language TEXT NOT NULL, tokens INTEGER NOT NULL);
+CREATE TABLE note_texts (note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, text BLOB NOT NULL);
+CREATE TABLE sections (
+    note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
+    heading TEXT NOT NULL, heading_path TEXT NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL,
+    PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
+CREATE TABLE fragments (
+    key INTEGER PRIMARY KEY AUTOINCREMENT, note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
+    id TEXT NOT NULL, ordinal INTEGER NOT NULL, section INTEGER NOT NULL, line_start INTEGER NOT NULL,
+    line_end INTEGER NOT NULL, tokens INTEGER NOT NULL, digest TEXT NOT NULL, embedded BLOB NOT NULL,
+    text TEXT NOT NULL);
+CREATE INDEX fragments_of_note ON fragments (note, ordinal);
+CREATE INDEX fragments_by_id ON fragments (id);
+CREATE TABLE links (
+    note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, line INTEGER NOT NULL, kind TEXT NOT NULL,
+    target TEXT NOT NULL, heading TEXT, block_id TEXT, text TEXT);
+CREATE INDEX links_of_note ON links (note);
+CREATE TABLE labels (
+    note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, kind TEXT NOT NULL, name TEXT NOT NULL,
+    value TEXT NOT NULL);
+CREATE INDEX labels_of_note ON labels (note);
+CREATE TABLE names (
+    note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, name TEXT NOT NULL, PRIMARY KEY (name, note))
+    WITHOUT ROWID;
+CREATE INDEX names_of_note ON names (note);
+CREATE TABLE vectors (model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, digest))
+    WITHOUT ROWID;
+CREATE TABLE remarks (path TEXT NOT NULL, skipped INTEGER NOT NULL, reason TEXT NOT NULL);
+"""
+
+FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
+"""id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRows:
+    """A note as rows, ready to insert.
+
+    `text` is zlib-compressed UTF-8; `cut` is the version of the code that cut the fragments; `labels` are (kind, name,
+    value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    digest: str
+    cut: str
+    title: str
+    language: str
+    tokens: int
+    text: bytes
+    sections: list[tuple[int, int, str, str, int, int]]
+    fragments: list[FragmentRow]
+    links: list[tuple[int, str, str, str | None, str | None, str | None]]
+    labels: list[tuple[str, str, str]]
+    names: list[str]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNote:
+    """What decides whether a file must be read again."""
+
+    size: int
+    mtime_ns: int
+    digest: str
+    cut: str
+
+
+class Catalog:
+    """A connection to the catalog. Its methods may be called from any one thread at a time; a lock sees to that.
+
+    Methods raise sqlite3.DatabaseError when the file is damaged.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open_to_write(cls, index: Path) -> Catalog:
+        """Open or create. Raises sqlite3.DatabaseError if the file is not a catalog of this version."""
+        connection = sqlite3.connect(index / FILE, isolation_level=None, check_same_thread=False, timeout=10)
+        try:
+            # WAL: readers keep their generation while the writer commits the next. FULL: the write-ahead log is synced
+            # at each commit, so that after a power cut the catalog never names a generation older than the derived
+            # files that were removed because of it. Commits are few (one a batch), so the sync costs nothing felt.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            # The log is cut back after a large batch instead of keeping its size for good.
+            connection.execute("PRAGMA journal_size_limit = 67108864")
+            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+            _check_version(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection)
+
+    @classmethod
+    def open_to_read(cls, index: Path) -> Catalog:
+        """Open an existing catalog and hold one read transaction: all that is read is of one generation."""
+        uri = f"{(index / FILE).absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+        try:
+            connection.execute("BEGIN")
+            _check_version(connection)
+            connection.execute("SELECT count(*) FROM meta").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def is_sound(self) -> bool:
+        """SQLite's own check of the whole file; takes about a second for 200 MB."""
+        try:
+            return self.rows("PRAGMA quick_check") == [("ok",)] and not self.rows("PRAGMA foreign_key_check")
+        except sqlite3.DatabaseError:
+            return False
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of a query. The values are always bound, never written into the SQL."""
+        with self._lock:
+            return self._connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, on disk when it ends."""
+        self.rows("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.rows("ROLLBACK")
+            raise
+        self.rows("COMMIT")
+
+    # --- what the index is made with ----------------------------------------------------------------------------------
+
+    def meta(self, name: str) -> str:
+        """A value kept under a name, "" if there is none."""
+        found = self.rows("SELECT value FROM meta WHERE name = ?", name)
+        return str(found[0][0]) if found else ""
+
+    def set_meta(self, name: str, value: str) -> None:
+        self.rows("INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
+
+    @property
+    def generation(self) -> int:
+        return int(self.meta("generation") or 0)
+
+    def files(self, kind: str) -> list[DerivedFile]:
+        """The derived files of this generation: of the lexical index ("words") or the matrix ("vectors")."""
+        return [
+            DerivedFile(*row)
+            for row in self.rows("SELECT name, size, crc FROM files WHERE kind = ? ORDER BY name", kind)
+        ]
+
+    def set_files(self, kind: str, files: Sequence[DerivedFile]) -> None:
+        before, now = set(self.files(kind)), set(files)
+        self._many("DELETE FROM files WHERE name = ?", [(file.name,) for file in before - now])
+        self._many("INSERT INTO files VALUES (?, ?, ?, ?)", [(f.name, kind, f.size, f.crc) for f in now - before])
+
+    # --- notes --------------------------------------------------------------------------------------------------------
+
+    def known_notes(self) -> dict[str, KnownNote]:
+        found = self.rows("SELECT path, size, mtime_ns, digest, cut FROM notes")
+        return {path: KnownNote(*rest) for path, *rest in found}
+
+    def counts(self) -> tuple[int, int]:
+        """How many notes and fragments there are."""
+        row = self.rows("SELECT (SELECT count(*) FROM notes), (SELECT count(*) FROM fragments)")[0]
+        return row[0], row[1]
+
+    def fragment_keys(self) -> NDArray[np.int64]:
+        """Every fragment's key, ascending."""
+        # Over the index by note, which is small; the rows themselves hold the texts.
+        found = self.rows("SELECT key FROM fragments INDEXED BY fragments_of_note")
+        return np.sort(np.fromiter((row[0] for row in found), np.int64, len(found)))
+
+    def insert(self, notes: Sequence[NoteRows]) -> NDArray[np.int64]:
+        """Insert notes with all that belongs to them; returns the new keys of their fragments, ascending."""
+        last = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
+        first = key = last[0][0] + 1
+        for note in notes:
+            number = self._insert_note(note)
+            own = list(range(key, key + len(note.fragments)))
+            key += len(own)
+            self._many("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections])
+            self._many(
+                "INSERT INTO fragments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [(k, number, *fragment) for k, fragment in zip(own, note.fragments, strict=True)],
+            )
+            self._many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
+            self._many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
+            self._many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
+        return np.arange(first, key, dtype=np.int64)
+
+    def _insert_note(self, note: NoteRows) -> int:
+        row = self.rows(
+            "INSERT INTO notes (path, size, mtime_ns, digest, cut, title, language, tokens)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            *(note.path, note.size, note.mtime_ns, note.digest, note.cut, note.title, note.language, note.tokens),
+        )
+        self.rows("INSERT INTO note_texts VALUES (?, ?)", row[0][0], note.text)
+        self._many("INSERT INTO remarks VALUES (?, 0, ?)", [(note.path, warning) for warning in note.warnings])
+        return int(row[0][0])
+
+    def remove(self, paths: Iterable[str]) -> NDArray[np.int64]:
+        """Remove notes with all that belongs to them; returns the keys of their fragments."""
+        keys: list[int] = []
+        for path in paths:
+            self.rows("DELETE FROM remarks WHERE path = ? AND NOT skipped", path)
+            found = self.rows("SELECT key FROM fragments JOIN notes ON notes.id = note WHERE path = ?", path)
+            keys += [row[0] for row in found]
+            self.rows("DELETE FROM notes WHERE path = ?", path)
+        return np.array(keys, np.int64)
+
+    def touch(self, path: str, size: int, mtime_ns: int) -> None:
+        """Remember that a file with another time has the text that is known."""
+        self.rows("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", size, mtime_ns, path)
+
+    def note_text(self, path: str) -> str | None:
+        found = self.rows("SELECT text FROM note_texts JOIN notes ON notes.id = note WHERE path = ?", path)
+        return zlib.decompress(found[0][0]).decode() if found else None
+
+    def set_skipped(self, skipped: Iterable[Skipped]) -> None:
+        """Replace the list of skipped files."""
+        self.rows("DELETE FROM remarks WHERE skipped")
+        self._many("INSERT INTO remarks VALUES (?, 1, ?)", [(one.path, one.reason) for one in skipped])
+
+    def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
+        """Files that were skipped, or notes that were read with a warning, by path."""
+        found = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
+        return tuple(Skipped(str(path), str(reason)) for path, reason in found)
+
+    # --- vectors ------------------------------------------------------------------------------------------------------
+
+    def known_vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Those vectors of `model` that are known for texts with these digests."""
+        found: dict[bytes, bytes] = {}
+        for at in range(0, len(digests), 500):
+            part = digests[at : at + 500]
+            marks = ",".join("?" * len(part))
+            sql = f"SELECT digest, vector FROM vectors WHERE model = ? AND digest IN ({marks})"
+            found.update((digest, vector) for digest, vector in self.rows(sql, model, *part))
+        return found
+
+    def add_vectors(self, model: str, vectors: Iterable[tuple[bytes, bytes]]) -> None:
+        self._many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", [(model, *row) for row in vectors])
+
+    def prune_vectors(self) -> None:
+        """Forget vectors without a fragment, once they are more than those with one: until then a text that comes
+        back (a branch switched, a note restored) is not embedded again."""
+        kept, used = self.rows("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM fragments)")[0]
+        if kept > 2 * used + 1000:
+            self.rows(
+                "DELETE FROM vectors WHERE digest NOT IN (SELECT embedded FROM fragments) OR model <> ?",
+                self.meta("model_id"),
+            )
+
+    def _many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        if rows:
+            with self._lock:
+                self._connection.executemany(sql, rows)
+
+
+class DamagedCatalogError(sqlite3.DatabaseError):
+    """The file is a database, but not a catalog that this version reads."""
+
+
+def _check_version(connection: sqlite3.Connection) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA_VERSION:
+        raise DamagedCatalogError(f"schema version {version} instead of {SCHEMA_VERSION}")
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error means that the file itself is no good; a full disk or a lock do not."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return isinstance(error, DamagedCatalogError) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def fold_name(name: str) -> str:
+    """What two names of a note are compared by: without case, width and runs of white space."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def heading_path_to_row(heading_path: Sequence[str]) -> str:
+    return json.dumps(heading_path, ensure_ascii=False)
+
+
+def heading_path_from_row(value: object) -> tuple[str, ...]:
+    return tuple(json.loads(str(value)))

@@ -1,0 +1,103 @@
+"""Text -> vectors, by a static model. The only module that imports model2vec.
+
+The shipped model and any model in a folder load without the network; only a name that the user wrote into the
+settings, and that is neither a folder nor in the local cache, is fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.errors import ModelError
+
+if TYPE_CHECKING:
+    from model2vec import StaticModel
+
+_FILES = ("config.json", "tokenizer.json", "model.safetensors")
+
+
+class Embedder:
+    """A loaded model. `id` follows from its content: the same files anywhere are the same model."""
+
+    def __init__(self, model: StaticModel) -> None:
+        self._model = model
+        content = hashlib.blake2b(digest_size=8)
+        content.update(np.ascontiguousarray(model.embedding).tobytes())
+        content.update(model.tokenizer.to_str().encode())
+        self.id = content.hexdigest()
+        self.dimensions = int(model.dim)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of length 1, one a text, shape (n, dimensions); all zeros for a text without a known word."""
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        # A lone surrogate, which UTF-16 notes may hold, cannot pass into the tokenizer.
+        clean = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in texts]
+        # max_length=None: a model may be configured to cut a text at 512 tokens, and the end of a fragment would be
+        # lost silently.
+        vectors = self._model.encode(clean, max_length=None, normalize=True, use_multiprocessing=False)
+        return np.asarray(vectors, dtype=np.float32).reshape(len(texts), self.dimensions)
+
+
+def model_source(model: str) -> str:
+    """What tells cheaply, without loading it, that a model is the one of last time; a change means: load and compare.
+
+    The shipped model goes by its files too, as it may change with the version of excerpt.
+    """
+    folder = _shipped() if not model else Path(model).expanduser()
+    if not folder.is_dir():
+        return model
+    stats = [(folder / name).stat() for name in _FILES if (folder / name).is_file()]
+    return f"{model}:{','.join(f'{stat.st_size}-{stat.st_mtime_ns}' for stat in stats)}"
+
+
+def open_embedder(model: str) -> Embedder:
+    """Load `model`: a folder, a model2vec name, or "" for the one that ships with excerpt. Raises ModelError."""
+    if not model:
+        return _open_folder(_shipped())
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return _open_folder(folder)
+    if folder.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
+        raise ModelError(
+            f"There is no embedding model at {model}.",
+            "Set embedding.model to a folder or to a model2vec name such as minishlab/potion-base-8M.",
+        )
+    return _load(model)
+
+
+def _shipped() -> Path:
+    return Path(str(resources.files("excerpt"))) / "embedding"
+
+
+def _open_folder(folder: Path) -> Embedder:
+    missing = [name for name in _FILES if not (folder / name).is_file()]
+    if missing:
+        raise ModelError(
+            f"The embedding model in {folder} is not complete: {', '.join(missing)} missing.",
+            "Copy the model there again, or leave embedding.model empty for the one that ships with excerpt.",
+        )
+    # The loader asks a hub about whatever it does not find; everything is here, so nothing may be asked.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    return _load(str(folder))
+
+
+def _load(source: str) -> Embedder:
+    from model2vec import StaticModel
+
+    try:
+        return Embedder(StaticModel.from_pretrained(source, force_download=False))
+    except Exception as error:
+        # The loaders under model2vec (safetensors, tokenizers, the hub's client) share no base class of errors.
+        raise ModelError(
+            f"The embedding model {source} cannot be loaded: {type(error).__name__}: {error}.",
+            "Leave embedding.model empty to use the one that ships with excerpt.",
+        ) from error

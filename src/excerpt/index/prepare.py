@@ -1,0 +1,130 @@
+"""One file -> everything that is stored about it. Runs in the build's process or in its workers; touches no index."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from excerpt.errors import ExcerptError
+from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row
+from excerpt.index.fields import FieldCollector, embedded_digest, embedded_text
+from excerpt.index.postings import Inverted
+from excerpt.model import Note, Skipped
+from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
+from excerpt.text.tokens import open_tokenizer
+from excerpt.vault.readers import digest_of, reader_for
+
+CUT = str(FRAGMENTS_VERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What preparing a file depends on besides the file; small, as it goes to every worker."""
+
+    vault: Path
+    tokenizer: str
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to prepare. `digest` is the known content's, "" if it must be prepared whatever it holds."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What became of some files: notes to store and the words of their fragments, in the same order; files whose
+    content is the known one; files that are skipped."""
+
+    notes: list[NoteRows] = field(default_factory=list)
+    inverted: dict[str, Inverted] = field(default_factory=dict)
+    same: list[Task] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def prepare(recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
+    """Read files and take them apart. A file that cannot be read is skipped, never raised."""
+    collector = FieldCollector()
+    done = Prepared()
+    for task in tasks:
+        try:
+            rows = _prepare_note(recipe, task, collector)
+        except ExcerptError as error:
+            done.skipped.append(Skipped(task.path, str(error)))
+        except Exception as error:
+            # A note that our own code, or a parser under it, trips over must not end the indexing of the others.
+            done.skipped.append(Skipped(task.path, f"It could not be taken apart ({type(error).__name__}: {error})."))
+        else:
+            (done.same.append(task) if rows is None else done.notes.append(rows))
+    done.inverted.update(collector.inverted())
+    return done
+
+
+def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> NoteRows | None:
+    file = recipe.vault / task.path
+    if task.digest and _digest(file) == task.digest:
+        return None
+    reader = reader_for(task.path)
+    if reader is None:
+        raise ExcerptError("No reader knows this kind of file.")
+    note, digest = reader.read(file, task.path, recipe.max_bytes)
+    tokenizer = open_tokenizer(recipe.tokenizer)
+    fragments = fragments_of(note, tokenizer.count)
+    rows = NoteRows(
+        path=task.path,
+        size=task.size,
+        mtime_ns=task.mtime_ns,
+        digest=digest,
+        cut=CUT,
+        title=note.title,
+        language=note.language,
+        tokens=tokenizer.count(note.text),
+        text=zlib.compress(note.text.encode(), 6),
+        sections=[
+            (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end)
+            for s in note.sections
+        ],
+        fragments=[
+            (
+                *(f.id, f.ordinal, f.section, f.line_start, f.line_end, f.tokens, f.digest),
+                embedded_digest(embedded_text(f.title, f.heading_path, f.text)),
+                f.text,
+            )
+            for f in fragments
+        ],
+        links=[(x.line, x.kind.value, x.target, x.heading, x.block_id, x.text) for x in note.links],
+        labels=_labels(note),
+        names=sorted({fold_name(name) for name in (note.title, PurePosixPath(task.path).stem, *note.aliases)}),
+        warnings=note.warnings,
+    )
+    # Last, so that a note that fails half-way leaves no words behind.
+    collector.add_note(
+        *(note.path, note.title, note.language),
+        aliases=note.aliases,
+        tags=note.tags,
+        properties=note.properties,
+        fragments=[(f.heading_path, f.text) for f in fragments],
+    )
+    return rows
+
+
+def _digest(file: Path) -> str:
+    try:
+        return digest_of(file.read_bytes())
+    except OSError:
+        return ""  # the reader will meet the same error, and says it in a sentence
+
+
+def _labels(note: Note) -> list[tuple[str, str, str]]:
+    return [
+        *(("alias", "", alias) for alias in note.aliases),
+        *(("tag", "", tag) for tag in note.tags),
+        *(("property", name, value) for name, values in note.properties.items() for value in values),
+    ]

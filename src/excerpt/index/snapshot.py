@@ -1,0 +1,304 @@
+"""One consistent, read-only view of an index at one generation: what a search and a screen read from.
+
+Opened while a build commits, it may find that the files of the generation it has just read about are gone, because two
+commits passed in between; it then starts again with the newest. If nothing was committed and a file still does not
+match its record, the index is damaged, and the next build mends it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.errors import IndexUnusableError, ModelError
+from excerpt.index.catalog import FILE, Catalog, fold_name, heading_path_from_row, is_damage
+from excerpt.index.embed import Embedder, open_embedder
+from excerpt.index.fields import EMBEDDED_TEXT_VERSION
+from excerpt.index.files import DamagedFileError
+from excerpt.index.lexical import LexicalReader
+from excerpt.index.vectors import VectorMatrix
+from excerpt.index.writer import SUSPECT
+from excerpt.model import Fragment, Section, Skipped, Status
+from excerpt.settings import Settings
+
+_FRAGMENT = (
+    "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
+    " f.tokens, f.digest FROM fragments f JOIN notes n ON n.id = f.note"
+    " JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+)
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NoteInfo:
+    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read."""
+
+    path: str
+    title: str
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    language: str
+    size: int
+    mtime_ns: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentTable:
+    """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
+
+    `languages` belong to `paths`.
+    """
+
+    keys: NDArray[np.int64]
+    notes: NDArray[np.int32]
+    lines: NDArray[np.int32]
+    paths: tuple[str, ...]
+    languages: tuple[str, ...]
+
+
+class Snapshot:
+    """A generation of an index. May be used from any one thread at a time; close it when it is replaced.
+
+    Methods raise IndexUnusableError if the index turns out to be damaged; a build mends it.
+    """
+
+    def __init__(self, folder: Path, settings: Settings, catalog: Catalog) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._catalog = catalog
+        self.generation = catalog.generation
+        if not self.generation:
+            raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
+        self.lexical = LexicalReader(folder, catalog.files("words"), self.generation)
+
+    @classmethod
+    def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000) -> Snapshot:
+        """Open the newest generation. Raises IndexUnusableError if there is none or it is damaged."""
+        until = time.monotonic() + wait_ms / 1000
+        before = -1
+        while True:
+            generation = -1
+            try:
+                catalog = _open_catalog(folder)
+                try:
+                    with _damage_noted(folder):
+                        generation = catalog.generation
+                        return cls(folder, settings, catalog)
+                except BaseException:
+                    catalog.close()
+                    raise
+            except DamagedFileError:
+                if generation == before or time.monotonic() > until:
+                    raise
+            before = generation
+            time.sleep(0.02)
+
+    @staticmethod
+    def current_generation(folder: Path) -> int:
+        """The newest committed generation, 0 if there is none. Costs less than a millisecond."""
+        try:
+            catalog = _open_catalog(folder)
+        except IndexUnusableError:
+            return 0
+        try:
+            with _damage_noted(folder):
+                return catalog.generation
+        finally:
+            catalog.close()
+
+    def close(self) -> None:
+        self.lexical.close()
+        self._catalog.close()
+
+    # --- derived ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def vectors(self) -> VectorMatrix:
+        """The matrix, read when first asked for (about 0.2 s for 100,000 fragments)."""
+        files = self._catalog.files("vectors")
+        dimensions = int(self._catalog.meta("dimensions"))
+        return VectorMatrix.open(self._folder, files[0] if files else None, self.lexical.keys, dimensions)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model of the settings, loaded when first asked for. Raises ModelError if it cannot be, or if the
+        vectors are still another model's."""
+        embedder = open_embedder(self._settings.embedding.model)
+        if self._catalog.meta("model_id") != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
+            raise ModelError("The index was made with another embedding model.", "Run `excerpt index` to bring it up.")
+        return embedder
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the notes, the most frequent first."""
+        sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
+        return tuple(row[0] for row in self._rows(sql))
+
+    @cached_property
+    def table(self) -> FragmentTable:
+        """Where each fragment stands; read when first asked for."""
+        notes = sorted(self._rows("SELECT path, language, id FROM notes"))
+        number = {row[2]: place for place, row in enumerate(notes)}
+        found = np.array(
+            [
+                (key, number[note], line)
+                for key, note, line in self._rows("SELECT key, note, line_start FROM fragments")
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+        found = found[np.argsort(found[:, 0])]
+        return FragmentTable(
+            keys=found[:, 0],
+            notes=found[:, 1].astype(np.int32),
+            lines=found[:, 2].astype(np.int32),
+            paths=tuple(row[0] for row in notes),
+            languages=tuple(row[1] for row in notes),
+        )
+
+    # --- fragments and notes ------------------------------------------------------------------------------------------
+
+    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
+        """The fragments with these keys, in that order. Raises KeyError for a key that is not in this generation."""
+        found: dict[int, Fragment] = {}
+        wanted = [int(key) for key in keys]
+        for at in range(0, len(wanted), _AT_ONCE):
+            part = wanted[at : at + _AT_ONCE]
+            for row in self._rows(f"{_FRAGMENT} WHERE f.key IN ({','.join('?' * len(part))})", *part):
+                found[row[0]] = _fragment(row)
+        return [found[key] for key in wanted]
+
+    def fragment(self, fragment_id: str) -> Fragment | None:
+        found = self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id)
+        return _fragment(found[0]) if found else None
+
+    def note_fragments(self, path: str) -> list[Fragment]:
+        """A note's fragments in their order; none for an unknown note."""
+        return [_fragment(row) for row in self._rows(f"{_FRAGMENT} WHERE n.path = ? ORDER BY f.ordinal", path)]
+
+    def sections(self, path: str) -> list[Section]:
+        """A note's sections in their order, without their blocks."""
+        sql = (
+            "SELECT ordinal, level, heading, heading_path, s.line_start, s.line_end FROM sections s"
+            " JOIN notes ON notes.id = s.note WHERE path = ? ORDER BY ordinal"
+        )
+        return [
+            Section(ordinal, level, heading, heading_path_from_row(under), start, end, ())
+            for ordinal, level, heading, under, start, end in self._rows(sql, path)
+        ]
+
+    def note_text(self, path: str) -> str:
+        """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
+        with _damage_noted(self._folder):
+            text = self._catalog.note_text(path)
+        if text is None:
+            raise KeyError(path)
+        return text
+
+    def note_tokens(self, path: str) -> int:
+        """Tokens of the whole file. Raises KeyError for an unknown note."""
+        return self.note_info(path).tokens
+
+    def note_info(self, path: str) -> NoteInfo:
+        """Raises KeyError for an unknown note."""
+        sql = "SELECT id, path, title, language, size, mtime_ns, tokens FROM notes WHERE path = ?"
+        found = self._rows(sql, path)
+        if not found:
+            raise KeyError(path)
+        number, path, title, language, size, mtime_ns, tokens = found[0]
+        labels = self._rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", number)
+        return NoteInfo(
+            path=path,
+            title=title,
+            aliases=tuple(value for kind, value in labels if kind == "alias"),
+            tags=tuple(value for kind, value in labels if kind == "tag"),
+            language=language,
+            size=size,
+            mtime_ns=mtime_ns,
+            tokens=tokens,
+        )
+
+    def note_paths(self) -> tuple[str, ...]:
+        """Every note's path, sorted."""
+        return tuple(row[0] for row in self._rows("SELECT path FROM notes ORDER BY path"))
+
+    def notes_named(self, name: str) -> tuple[int, ...]:
+        """Notes, as places in `table.paths`, whose title, file name or alias is `name`, whatever the case."""
+        sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = ?"
+        found = {row[0] for row in self._rows(sql, fold_name(name))}
+        return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
+
+    def status(self) -> Status:
+        notes, fragments = self._catalog.counts()
+        return Status(
+            vault=self._catalog.meta("vault"),
+            generation=self.generation,
+            notes=notes,
+            fragments=fragments,
+            skipped=self.skipped,
+            warnings=self.warnings,
+            model=self._catalog.meta("model") or "the one that ships with excerpt",
+            tokenizer=self._catalog.meta("tokenizer"),
+            updated=self._catalog.meta("updated"),
+        )
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Files that could not be indexed, and why."""
+        return self._catalog.remarks(skipped=True)
+
+    @property
+    def warnings(self) -> tuple[Skipped, ...]:
+        """Notes that are indexed, though something about them is odd."""
+        return self._catalog.remarks(skipped=False)
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        with _damage_noted(self._folder):
+            return self._catalog.rows(sql, *values)
+
+
+def _open_catalog(folder: Path) -> Catalog:
+    if not (folder / FILE).is_file():
+        raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
+    with _damage_noted(folder):
+        return Catalog.open_to_read(folder)
+
+
+@contextmanager
+def _damage_noted(folder: Path) -> Iterator[None]:
+    """Turn the database's errors into ours, and let the next build know that the catalog is not to be trusted."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            (folder / SUSPECT).touch()
+        raise IndexUnusableError(
+            f"The index in {folder} cannot be read: {error}.", "Run `excerpt index`: it will be made anew."
+        ) from error
+
+
+def _fragment(row: Sequence[Any]) -> Fragment:
+    key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest = row
+    return Fragment(
+        id=fragment_id,
+        path=path,
+        title=title,
+        heading_path=heading_path_from_row(heading_path),
+        ordinal=ordinal,
+        section=section,
+        line_start=start,
+        line_end=end,
+        text=text,
+        tokens=tokens,
+        digest=digest,
+        key=key,
+    )

@@ -1,0 +1,278 @@
+"""The index as its one writer sees it: opens it, mends what is damaged or out of date, commits generations.
+
+The order of a commit: rows into the catalog's open transaction; new segments, the table of contents and the matrix
+block written and synced; their names, sizes and checksums into the transaction; COMMIT. Only then are files removed
+that neither this generation nor the one before uses, so a reader that has just opened the catalog finds its files.
+Killed before the COMMIT, the last generation stands with all of its files; what was written for the next is not in
+the catalog and is removed by the next build.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.index import lexical
+from excerpt.index.catalog import FILE, Catalog, heading_path_from_row, is_damage
+from excerpt.index.embed import Embedder, model_source, open_embedder
+from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text
+from excerpt.index.files import DamagedFileError, check, remove_others
+from excerpt.index.lexical import LexicalWriter
+from excerpt.index.postings import join
+from excerpt.index.prepare import Prepared
+from excerpt.index.vectors import MatrixWriter, Quantised, quantise
+from excerpt.model import Skipped
+from excerpt.settings import Settings
+from excerpt.text.tokens import open_tokenizer
+from excerpt.text.words import ANALYZER_VERSION
+
+SUSPECT = "suspect"
+"""A file that a reader leaves in the index folder when the catalog did not read well: the next build looks closely."""
+
+LOCK = "write.lock"
+
+_EMBED_AT_ONCE = 2048
+_ROWS_AT_ONCE = 8000
+
+Tick = Callable[[str], None]
+Keys = NDArray[np.int64]
+
+
+class IndexWriter:
+    """Changes one index folder. The caller holds the build's lock.
+
+    `rebuilt` says in words what was made anew and why; `embedded` counts the texts that the model was run on.
+    """
+
+    def __init__(self, index: Path, vault: Path, settings: Settings) -> None:
+        """Open the index, or start an empty one where it is missing or damaged."""
+        self._index = index
+        self._settings = settings
+        self._embedder: Embedder | None = None
+        self._files_before: set[str] = set()
+        self.rebuilt: list[str] = []
+        self.embedded = 0
+        self.catalog = self._open_catalog()
+        if self.catalog.meta("vault") != str(vault):
+            self.catalog.set_meta("vault", str(vault))
+
+    def close(self) -> None:
+        self.catalog.close()
+
+    # --- mending ------------------------------------------------------------------------------------------------------
+
+    def _open_catalog(self) -> Catalog:
+        reason = ""
+        try:
+            catalog = Catalog.open_to_write(self._index)
+            if not (self._index / SUSPECT).exists() or catalog.is_sound():
+                (self._index / SUSPECT).unlink(missing_ok=True)
+                return catalog
+            catalog.close()
+            reason = "it is damaged"
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            reason = str(error)
+        self.rebuilt.append(f"everything, from the vault: the catalog could not be used ({reason})")
+        discard(self._index)
+        return Catalog.open_to_write(self._index)
+
+    def mend(self, tick: Tick) -> None:
+        """Make anew, from the catalog and as one generation, whatever is damaged or was made by another analyzer,
+        model or tokenizer."""
+        words, vectors = self._open_words(), self._open_matrix()
+        tokenizer = self._settings.pack.tokenizer
+        recount = bool(self.catalog.generation) and self.catalog.meta("tokenizer") != tokenizer
+        with self.catalog.transaction():
+            if words:
+                self.rebuilt.append(f"the lexical index, from the catalog: {words}")
+                self._refill_words(tick)
+            if vectors:
+                self.rebuilt.append(f"the vectors, from the catalog: {vectors}")
+            if recount:
+                self.rebuilt.append("the token counts: the tokenizer changed")
+                self._recount(tick)
+            self.catalog.set_meta("tokenizer", tokenizer)
+            if words or vectors or recount:
+                self._finish_generation(0 if vectors else None, tick)
+        self._remove_leftovers()
+
+    def _open_words(self) -> str:
+        """Open the lexical index, or an empty one; returns why it must be filled anew, "" if it is sound."""
+        generation, files = self.catalog.generation, self.catalog.files("words")
+        reason = ""
+        try:
+            for file in files:
+                check(self._index, file)
+            self._words = LexicalWriter(self._index, generation or None, files)
+            if generation and self.catalog.meta("analyzer") != str(ANALYZER_VERSION):
+                reason = "words are told apart differently now"
+            elif not np.array_equal(self._words.keys(), self.catalog.fragment_keys()):
+                reason = "it does not hold the catalog's fragments"
+        except DamagedFileError as error:
+            reason = error.message
+        if reason:
+            self._words = LexicalWriter(self._index, None)
+        return reason
+
+    def _open_matrix(self) -> str:
+        """Open the matrix, or an empty one; returns why it must be filled anew, "" if it is sound."""
+        source = f"{model_source(self._settings.embedding.model)}/{EMBEDDED_TEXT_VERSION}"
+        self._model = self.catalog.meta("model_id")
+        self._dimensions = int(self.catalog.meta("dimensions") or 0)
+        reason = ""
+        if self.catalog.meta("model_source") != source:
+            model = f"{self.embedder.id}/{EMBEDDED_TEXT_VERSION}"
+            if self._model and model != self._model:
+                reason = "the embedding model is another one"
+            self._model, self._dimensions = model, self.embedder.dimensions
+            with self.catalog.transaction():
+                self.catalog.set_meta("model_source", source)
+        files = [] if reason else self.catalog.files("vectors")
+        try:
+            self._matrix = MatrixWriter(self._index, files[0] if files else None, self._dimensions)
+        except DamagedFileError as error:
+            reason = error.message
+            self._matrix = MatrixWriter(self._index, None, self._dimensions)
+        return reason
+
+    def _refill_words(self, tick: Tick) -> None:
+        """Put the words of all stored fragments into the empty lexical index, some thousands at a time."""
+        sql = (
+            "SELECT f.key, f.note, s.heading_path, f.text FROM fragments f"
+            " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key > ? ORDER BY f.key LIMIT ?"
+        )
+        last = 0
+        while rows := self.catalog.rows(sql, last, _ROWS_AT_ONCE):
+            if len(rows) == _ROWS_AT_ONCE and rows[0][1] != rows[-1][1]:
+                # The last note may go on; it is taken whole with the next lot.
+                rows = [row for row in rows if row[1] != rows[-1][1]]
+            last = rows[-1][0]
+            collector = FieldCollector()
+            for note, fragments in groupby(rows, key=lambda row: row[1]):
+                under = [(heading_path_from_row(heading_path), text) for _, _, heading_path, text in fragments]
+                tick(self._collect(collector, note, under))
+            self._words.add(np.array([row[0] for row in rows], np.int64), collector.inverted())
+
+    def _collect(self, collector: FieldCollector, note: int, fragments: Sequence[tuple[tuple[str, ...], str]]) -> str:
+        path, title, language = self.catalog.rows("SELECT path, title, language FROM notes WHERE id = ?", note)[0]
+        labels = self.catalog.rows("SELECT kind, name, value FROM labels WHERE note = ? ORDER BY rowid", note)
+        properties: dict[str, list[str]] = {}
+        for kind, name, value in labels:
+            if kind == "property":
+                properties.setdefault(name, []).append(value)
+        collector.add_note(
+            *(path, title, language),
+            aliases=[value for kind, _, value in labels if kind == "alias"],
+            tags=[value for kind, _, value in labels if kind == "tag"],
+            properties=properties,
+            fragments=fragments,
+        )
+        return str(path)
+
+    def _recount(self, tick: Tick) -> None:
+        count = open_tokenizer(self._settings.pack.tokenizer).count
+        for number, path in self.catalog.rows("SELECT id, path FROM notes"):
+            tick(path)
+            self.catalog.rows(
+                "UPDATE notes SET tokens = ? WHERE id = ?", count(self.catalog.note_text(path) or ""), number
+            )
+            for key, text in self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number):
+                self.catalog.rows("UPDATE fragments SET tokens = ? WHERE key = ?", count(text), key)
+
+    # --- committing ---------------------------------------------------------------------------------------------------
+
+    def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], tick: Tick) -> None:
+        """Take notes out and put notes in, as one generation. A note that changed is among both."""
+        with self.catalog.transaction():
+            gone = self.catalog.remove(removed)
+            new = self.catalog.insert([note for done in prepared for note in done.notes])
+            for done in prepared:
+                for task in done.same:
+                    self.catalog.touch(task.path, task.size, task.mtime_ns)
+            if len(gone) or len(new):
+                self._words.delete(gone)
+                parts = [done.inverted for done in prepared if done.notes]
+                if parts:
+                    self._words.add(new, {name: join([part[name] for part in parts]) for name in lexical.FIELDS})
+                self._finish_generation(int(new[0]) - 1 if len(new) else None, tick)
+        self._remove_leftovers()
+
+    def finish(self, skipped: Iterable[Skipped]) -> None:
+        """Remember what was skipped, and forget vectors that nothing has used for long."""
+        with self.catalog.transaction():
+            self.catalog.set_skipped(skipped)
+            self.catalog.prune_vectors()
+
+    def _finish_generation(self, vectors_above: int | None, tick: Tick) -> None:
+        """Write the derived files of the next generation and name them in the open transaction.
+
+        `vectors_above`: the matrix lacks the rows of the keys above this one; None if it lacks none.
+        """
+        generation = self.catalog.generation + 1
+        before = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
+        keys, added = self._vectors(vectors_above, tick)
+        self.catalog.set_files("words", self._words.commit(generation))
+        self.catalog.set_files("vectors", [self._matrix.commit(generation, self._words.keys(), keys, added)])
+        for name, value in (
+            ("generation", str(generation)),
+            ("updated", datetime.now(UTC).isoformat(timespec="seconds")),
+            ("analyzer", str(ANALYZER_VERSION)),
+            ("tokenizer", self._settings.pack.tokenizer),
+            ("model", self._settings.embedding.model),
+            ("model_id", self._model),
+            ("dimensions", str(self._dimensions)),
+        ):
+            self.catalog.set_meta(name, value)
+        self._files_before = before
+
+    def _vectors(self, above: int | None, tick: Tick) -> tuple[Keys, Quantised]:
+        """Keys and vectors of the fragments above a key; the model is run on texts that it has not seen before."""
+        sql = (
+            "SELECT f.key, f.embedded, n.title, s.heading_path, f.text, n.path FROM fragments f"
+            " JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+            " WHERE f.key > ? ORDER BY f.key LIMIT ?"
+        )
+        keys = [np.zeros(0, np.int64)]
+        parts = [Quantised.from_bytes([], self._dimensions)]
+        while above is not None and (rows := self.catalog.rows(sql, above, _EMBED_AT_ONCE)):
+            tick(rows[-1][5])
+            above = rows[-1][0]
+            digests = [row[1] for row in rows]
+            known = self.catalog.known_vectors(self._model, digests)
+            texts = {
+                digest: embedded_text(title, heading_path_from_row(heading_path), text)
+                for _, digest, title, heading_path, text, _ in rows
+                if digest not in known
+            }
+            if texts:
+                made = quantise(self.embedder.embed(list(texts.values()))).to_bytes()
+                self.embedded += len(texts)
+                self.catalog.add_vectors(self._model, zip(texts, made, strict=True))
+                known.update(zip(texts, made, strict=True))
+            keys.append(np.array([row[0] for row in rows], np.int64))
+            parts.append(Quantised.from_bytes([known[digest] for digest in digests], self._dimensions))
+        return np.concatenate(keys), Quantised.joined(parts)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model, loaded when it is first needed: a build that finds nothing new does without."""
+        if self._embedder is None:
+            self._embedder = open_embedder(self._settings.embedding.model)
+        return self._embedder
+
+    def _remove_leftovers(self) -> None:
+        now = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
+        remove_others(self._index, now | self._files_before | {LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm"})
+
+
+def discard(index: Path) -> None:
+    """Remove the whole index except the lock that is held. Raises OSError."""
+    remove_others(index, {LOCK})

@@ -1,0 +1,161 @@
+"""The lexical index: rows are ranks of keys through deletions and merges, Whoosh reads the same, damage shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from whoosh.index import open_dir
+
+from excerpt.index.files import DamagedFileError, DerivedFile
+from excerpt.index.lexical import FIELDS, LexicalReader, LexicalWriter
+from excerpt.index.postings import Inverted, invert
+
+
+def inverted(texts: Sequence[str]) -> dict[str, Inverted]:
+    documents = [(text.split(), list(range(len(text.split())))) for text in texts]
+    return {field: invert(documents) for field in FIELDS}
+
+
+def add(writer: LexicalWriter, first_key: int, *texts: str) -> None:
+    writer.add(np.arange(first_key, first_key + len(texts)), inverted(texts))
+
+
+def read(folder: Path, files: list[DerivedFile], generation: int) -> LexicalReader:
+    return LexicalReader(folder, files, generation)
+
+
+def keys_with(reader: LexicalReader, term: str) -> list[int]:
+    found: list[int] = reader.keys[reader.postings("text", term).rows].tolist()
+    return found
+
+
+def test_postings_say_where_and_how_often(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a b a", "b", "c a")
+    reader = read(tmp_path, writer.commit(1), 1)
+    assert reader.keys.tolist() == [1, 2, 3]
+    assert reader.postings("text", "a").rows.tolist() == [0, 2]
+    assert reader.postings("text", "a").tf.tolist() == [2.0, 1.0]
+    assert reader.lengths("text").tolist() == [3.0, 1.0, 2.0]
+
+
+def test_positions_stand_beside_the_postings(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a b a")
+    add(writer, 2, "c", "b a")
+    positions = read(tmp_path, writer.commit(1), 1).positions("text", "a")
+    assert positions.offsets.tolist() == [0, 2, 3]
+    assert positions.values.tolist() == [0, 2, 1]
+
+
+def test_an_unknown_term_or_field_stands_nowhere(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a")
+    reader = read(tmp_path, writer.commit(1), 1)
+    assert reader.postings("text", "zebra").rows.tolist() == []
+    assert reader.positions("text", "zebra").offsets.tolist() == [0]
+
+
+def test_an_index_without_fragments_opens(tmp_path: Path) -> None:
+    reader = read(tmp_path, LexicalWriter(tmp_path, None).commit(1), 1)
+    assert (reader.doc_count, reader.lexicon("text"), reader.lengths("text").tolist()) == (0, [], [])
+
+
+def test_deleted_fragments_are_gone_from_rows_lengths_and_postings(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a", "a b b", "a c", "d")
+    writer.delete(np.array([2, 99]))
+    reader = read(tmp_path, writer.commit(1), 1)
+    assert reader.keys.tolist() == [1, 3, 4]
+    assert keys_with(reader, "a") == [1, 3]
+    assert keys_with(reader, "b") == []
+    assert reader.lengths("text").tolist() == [1.0, 2.0, 1.0]
+    assert reader.positions("text", "c").values.tolist() == [1]
+
+
+def test_a_later_build_goes_on_from_the_files_of_an_earlier_one(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a", "b")
+    files = writer.commit(1)
+    later = LexicalWriter(tmp_path, 1, files)
+    later.delete(np.array([1]))
+    add(later, 3, "a")
+    assert keys_with(read(tmp_path, later.commit(2), 2), "a") == [3]
+    assert keys_with(read(tmp_path, files, 1), "a") == [1]
+
+
+def test_many_small_commits_make_few_segments_and_lose_nothing(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    files: list[DerivedFile] = []
+    for key in range(1, 201):
+        add(writer, key, f"all w{key}")
+        if key % 3 == 0:
+            writer.delete(np.array([key - 1]))
+        files = writer.commit(key)
+    living = [key for key in range(1, 201) if not (key % 3 == 2 and key < 200)]
+    reader = read(tmp_path, files, 200)
+    assert keys_with(reader, "all") == living
+    assert all(keys_with(reader, f"w{key}") == [key] for key in living)
+    assert sum(file.name.endswith(".pst") for file in files) <= 24
+
+
+def test_a_segment_that_is_mostly_deleted_is_written_anew(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, *["a many words"] * 50)
+    before = sum(file.size for file in writer.commit(1))
+    writer.delete(np.arange(1, 40))
+    assert sum(file.size for file in writer.commit(2)) < before
+
+
+def test_terms_by_prefix_are_sorted_with_and_without_the_lexicon(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "sync syncing z")
+    add(writer, 2, "synchrony sea 東京")
+    reader = read(tmp_path, writer.commit(1), 1)
+    expected = ["sync", "synchrony", "syncing"]
+    assert reader.terms("text", "sync") == expected
+    assert reader.lexicon("text") == ["sea", *expected, "z", "東京"]
+    assert reader.terms("text", "sync") == expected
+    assert reader.terms("text", "東") == ["東京"]
+
+
+def test_whoosh_itself_reads_the_same_postings(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a b a", "b", "c a")
+    files = writer.commit(1)
+    ours = read(tmp_path, files, 1).postings("text", "a")
+    matcher = open_dir(str(tmp_path / "words"), indexname="words").reader().postings("text", "a")
+    theirs = []
+    while matcher.is_active():
+        theirs.append((matcher.id(), matcher.weight()))
+        matcher.next()
+    assert theirs == list(zip(ours.rows.tolist(), ours.tf.tolist(), strict=True))
+
+
+def damaged(folder: Path, files: list[DerivedFile], suffix: str, how: str) -> None:
+    path = folder / next(file.name for file in files if file.name.endswith(suffix))
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2] if how == "cut" else bytes(byte ^ 0x5A for byte in data))
+
+
+@pytest.mark.parametrize("how", ["cut", "garbage"])
+@pytest.mark.parametrize("suffix", [".toc", ".trm", ".pst", ".npy"])
+def test_a_damaged_file_is_noticed_before_it_is_believed(tmp_path: Path, suffix: str, how: str) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a b a", "b", "c a")
+    files = writer.commit(1)
+    damaged(tmp_path, files, suffix, how)
+    with pytest.raises(DamagedFileError):
+        read(tmp_path, files, 1).postings("text", "a")
+
+
+def test_a_missing_file_is_noticed(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a")
+    files = writer.commit(1)
+    (tmp_path / files[0].name).unlink()
+    with pytest.raises(DamagedFileError, match="missing"):
+        read(tmp_path, files, 1)

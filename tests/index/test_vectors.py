@@ -1,0 +1,114 @@
+"""The matrix file grows by blocks, believes only what is recorded, and is written anew when too much of it is dead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from excerpt.index.files import DamagedFileError, DerivedFile
+from excerpt.index.vectors import MatrixWriter, Quantised, VectorMatrix, quantise
+
+WIDE = 8
+
+
+def vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
+    found = np.random.default_rng(seed).normal(size=(count, WIDE)).astype(np.float32)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def keys(first: int, last: int) -> NDArray[np.int64]:
+    return np.arange(first, last + 1, dtype=np.int64)
+
+
+def written(folder: Path, count: int) -> DerivedFile:
+    return MatrixWriter(folder, None, WIDE).commit(1, keys(1, count), keys(1, count), quantise(vectors(count)))
+
+
+def test_rows_come_back_in_the_order_of_keys(tmp_path: Path) -> None:
+    file = written(tmp_path, 20)
+    matrix = VectorMatrix.open(tmp_path, file, keys(1, 20), WIDE)
+    assert matrix.similarities(vectors(20)[7]).argmax() == 7
+    np.testing.assert_allclose(matrix.vectors, vectors(20), atol=0.01)
+
+
+def test_a_commit_appends_only_what_is_new(tmp_path: Path) -> None:
+    before = written(tmp_path, 20)
+    content = (tmp_path / before.name).read_bytes()
+    after = MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1, seed=5)))
+    assert (tmp_path / after.name).read_bytes().startswith(content)
+    matrix = VectorMatrix.open(tmp_path, after, keys(1, 21), WIDE)
+    assert matrix.similarities(vectors(1, seed=5)[0]).argmax() == 20
+
+
+def test_a_reader_of_the_generation_before_sees_no_new_row(tmp_path: Path) -> None:
+    before = written(tmp_path, 20)
+    MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1)))
+    assert len(VectorMatrix.open(tmp_path, before, keys(1, 20), WIDE).vectors) == 20
+
+
+def test_what_a_killed_build_appended_is_cut_off(tmp_path: Path) -> None:
+    before = written(tmp_path, 20)
+    with (tmp_path / before.name).open("ab") as file:
+        file.write(b"half a block")
+    after = MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1)))
+    assert len(VectorMatrix.open(tmp_path, after, keys(1, 21), WIDE).vectors) == 21
+
+
+def test_deleted_rows_are_passed_over(tmp_path: Path) -> None:
+    file = written(tmp_path, 20)
+    matrix = VectorMatrix.open(tmp_path, file, np.array([3, 9]), WIDE)
+    np.testing.assert_allclose(matrix.vectors, vectors(20)[[2, 8]], atol=0.01)
+
+
+def test_a_file_full_of_dead_rows_is_written_anew_under_another_name(tmp_path: Path) -> None:
+    before = written(tmp_path, 20)
+    living = np.append(keys(1, 10), 21)
+    after = MatrixWriter(tmp_path, before, WIDE).commit(2, living, keys(21, 21), quantise(vectors(1, seed=5)))
+    assert after.name != before.name
+    assert after.size < before.size
+    np.testing.assert_allclose(VectorMatrix.open(tmp_path, after, living, WIDE).vectors[:10], vectors(10), atol=0.5)
+    assert VectorMatrix.open(tmp_path, before, keys(1, 20), WIDE).vectors.shape == (20, WIDE)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda data: data[:-1],
+    "emptied": lambda data: b"",
+    "one byte": lambda data: data[:40] + bytes([data[40] ^ 1]) + data[41:],
+    "garbage": lambda data: b"x" * len(data),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_noticed(tmp_path: Path, damage: str) -> None:
+    file = written(tmp_path, 20)
+    (tmp_path / file.name).write_bytes(DAMAGES[damage]((tmp_path / file.name).read_bytes()))
+    with pytest.raises(DamagedFileError):
+        VectorMatrix.open(tmp_path, file, keys(1, 20), WIDE)
+
+
+def test_a_missing_row_is_noticed(tmp_path: Path) -> None:
+    file = written(tmp_path, 20)
+    with pytest.raises(DamagedFileError, match="2 vectors are missing"):
+        VectorMatrix.open(tmp_path, file, keys(1, 22), WIDE)
+
+
+def test_an_empty_vault_has_an_empty_matrix(tmp_path: Path) -> None:
+    matrix = VectorMatrix.open(tmp_path, None, keys(1, 0), WIDE)
+    assert matrix.similarities(vectors(1)[0]).shape == (0,)
+    assert matrix.mean.tolist() == [0.0] * WIDE
+
+
+def test_a_text_without_a_known_word_keeps_its_zero_vector() -> None:
+    nothing = quantise(np.zeros((1, WIDE), np.float32))
+    assert nothing.rows.tolist() == [[0] * WIDE]
+
+
+def test_catalog_values_come_back_as_they_were() -> None:
+    before = quantise(vectors(5))
+    after = Quantised.from_bytes(before.to_bytes(), WIDE)
+    assert after.rows.tolist() == before.rows.tolist()
+    assert after.scales.tolist() == before.scales.tolist()
