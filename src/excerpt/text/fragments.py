@@ -63,30 +63,35 @@ def note_id(path: str) -> str:
 def fragments_of(
     note: Note, count_tokens: Callable[[str], int], limits: FragmentLimits = LIMITS
 ) -> tuple[Fragment, ...]:
-    """The fragments of a note in the order of its lines: every block stands in exactly one."""
+    """The fragments of a note in the order of its lines: every block stands in exactly one.
+
+    A note of headings alone is one fragment, from the first heading to the last, so that it can be found.
+    """
     lines = note.lines
+    cut = [(section, *lines_of) for section in note.sections for lines_of in _ranges(section, lines, limits)]
+    if not cut and len(note.sections) > 1:
+        cut = [(note.sections[0], note.sections[1].line_start, note.sections[-1].line_end)]
     seen: Counter[str] = Counter()
     fragments: list[Fragment] = []
-    for section in note.sections:
-        for first, last in _ranges(section, lines, limits):
-            text = "\n".join(lines[first - 1 : last])
-            digest = digest_of_text(text)
-            fragments.append(
-                Fragment(
-                    id=_fragment_id(note.path, digest, seen[digest]),
-                    path=note.path,
-                    title=note.title,
-                    heading_path=section.heading_path,
-                    ordinal=len(fragments),
-                    section=section.ordinal,
-                    line_start=first,
-                    line_end=last,
-                    text=text,
-                    tokens=count_tokens(text),
-                    digest=digest,
-                )
+    for section, first, last in cut:
+        text = "\n".join(lines[first - 1 : last])
+        digest = digest_of_text(text)
+        fragments.append(
+            Fragment(
+                id=_fragment_id(note.path, digest, seen[digest]),
+                path=note.path,
+                title=note.title,
+                heading_path=section.heading_path,
+                ordinal=len(fragments),
+                section=section.ordinal,
+                line_start=first,
+                line_end=last,
+                text=text,
+                tokens=count_tokens(text),
+                digest=digest,
             )
-            seen[digest] += 1
+        )
+        seen[digest] += 1
     return tuple(fragments)
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-MAX_CHARACTERS = 64 * 1024
-"""Of frontmatter; a longer block is text, with a warning."""
+MAX_CHARACTERS = 256 * 1024
+"""Of frontmatter; a longer block is text, with a warning. Real ones reach 100 KB (generated keyword lists)."""
 MAX_DEPTH = 20
-MAX_VALUES = 4000
+MAX_VALUES = 20_000
 """Values and collections of them, aliases counted each time they are used."""
 
 _NAMED = {"title": "title", "alias": "aliases", "aliases": "aliases", "tag": "tags", "tags": "tags"}

@@ -151,7 +151,7 @@ def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piec
             pieces += inner
             at += width
         cut = separator.end() if separator else end
-    if len(pieces) == 1 or len(pieces) > _MAX_PARTS or len(text) > MAX_TERM:
+    if len(pieces) < 2 or len(pieces) > _MAX_PARTS or len(text) > MAX_TERM:
         return pieces, at - position
     tight = level == 3
     whole = _Piece(_TIGHT.sub("", text) if tight else text, position, start, start + len(text), tight, True)

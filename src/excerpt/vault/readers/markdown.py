@@ -28,8 +28,16 @@ _MAGIC = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\
 # A text has next to no zero bytes; UTF-16 of a Latin text has one in two.
 _ZERO_SHARE = 0.02
 _UTF16_SHARE = 0.3
-# Of the characters beyond ASCII: up to so many broken ones are damage to UTF-8, more are another encoding.
+# Text that is not UTF-8 and has fewer bytes beyond ASCII than this has too few to tell its encoding by: it is taken for
+# UTF-8 with Windows-1252 here and there, as pasted quotation marks and names leave it.
+_FEW_BYTES = 0.03
+# More than this share of broken characters among those beyond ASCII is not damage to UTF-8 but another encoding.
 _DAMAGE_SHARE = 0.2
+# Those that texts are found in; of the others, old and rare, some pass for anything.
+_ENCODINGS = [
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r"),
+    *("gb18030", "big5", "cp932", "euc_jp", "cp949"),
+]
 _SAMPLE_BYTES = 64 * 1024
 
 
@@ -78,12 +86,25 @@ def _decode_utf16(data: bytes) -> str:
 def _decode_other(data: bytes) -> tuple[str, str]:
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
-    beyond_ascii = sum(1 for character in text if character > "\x7f")
-    if broken <= max(1, _DAMAGE_SHARE * beyond_ascii):
+    if broken <= max(1, _DAMAGE_SHARE * sum(1 for character in text if character > "\x7f")):
         return text, f"It is UTF-8 with {broken} broken character{'s' if broken > 1 else ''}."
-    best = charset_normalizer.from_bytes(data[:_SAMPLE_BYTES]).best()
+    if len(data.translate(None, _ASCII)) < _FEW_BYTES * len(data):
+        return data.decode("utf-8", _CP1252), "It is not UTF-8 throughout; the rest was read as Windows-1252."
+    best = charset_normalizer.from_bytes(data[:_SAMPLE_BYTES], cp_isolation=_ENCODINGS).best()
     encoding = best.encoding if best else "cp1252"
     return data.decode(encoding, "replace"), f"It is encoded in {encoding}, as far as can be told."
+
+
+_ASCII = bytes(range(128))
+_CP1252 = "excerpt-cp1252"
+
+
+def _as_cp1252(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_CP1252, _as_cp1252)
 
 
 def _load(file: Path, max_bytes: int) -> bytes:
