@@ -1,0 +1,126 @@
+"""The app: settings, themes, keymap, palette. What is on screen is `MainScreen`'s."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from excerpt.errors import ExcerptError, SettingsError, VaultError
+from excerpt.settings import Places, Settings
+from excerpt.tui.keys import bindings_of, keys_of, shown_key, usable
+from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_files
+
+_WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
+_HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
+_DEFAULT_THEME = "excerpt-dark"
+_TAB_OF_PLACE = {"Everywhere": None, "Search": "search", "Memory": "memory", "Index": "index"}
+
+
+class ExcerptApp(App[None]):
+    """excerpt on one vault."""
+
+    TITLE = "excerpt"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "help_quit", show=False, system=True)]
+    COMMAND_PALETTE_BINDING = "ctrl+backslash"
+    NOTIFICATION_TIMEOUT = 6
+    HORIZONTAL_BREAKPOINTS = _WIDTHS
+    VERTICAL_BREAKPOINTS = _HEIGHTS
+
+    DEFAULT_CSS = """
+    Screen { background: $background; color: $foreground; }
+    Toast { max-width: 80; }
+    Input>.input--placeholder { color: $text-faint; }
+    """
+
+    def __init__(
+        self, vault: Path, settings: Settings, places: Places, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """`environment` is what editors and clipboard tools get; by default that of this process."""
+        # Taken first: Textual removes NO_COLOR from the environment when it has read it.
+        self._shell = dict(os.environ if environment is None else environment)
+        super().__init__()
+        self._vault = vault
+        self._settings = settings
+        self._places = places
+        self._problems: list[str] = []
+        keymap, self._problems = usable(settings.screen.keys)
+        self.set_keymap(keymap)
+        self._use_theme(settings.screen.theme)
+
+    def get_default_screen(self) -> MainScreen:
+        return MainScreen(self._vault, self._settings, self._places, self._shell)
+
+    def on_ready(self) -> None:
+        """After the first frame: the other themes, and what is wrong with the settings, in one toast."""
+        self._load_other_themes()
+        if self._problems:
+            self.notify("\n".join(self._problems), title="Settings", severity="warning", timeout=12, markup=False)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return DARK_DEFAULTS if self.current_theme.dark else LIGHT_DEFAULTS
+
+    def _theme_files(self) -> dict[str, Path]:
+        return theme_files(self._places.config / "themes")
+
+    def _use_theme(self, name: str) -> None:
+        """Load the one theme that the first frame needs; without it, the default."""
+        file = self._theme_files().get(name)
+        if file is not None:
+            try:
+                self.register_theme(load_theme(file))
+            except SettingsError as error:
+                self._problems.append(str(error))
+        if name not in self.available_themes:
+            if file is None:
+                self._problems.append(f"There is no theme called {name}.")
+            name = _DEFAULT_THEME
+            self.register_theme(load_theme(self._theme_files()[name]))
+        self.theme = name
+
+    def _load_other_themes(self) -> None:
+        for name, file in self._theme_files().items():
+            if name not in self.available_themes:
+                try:
+                    self.register_theme(load_theme(file))
+                except SettingsError as error:
+                    self._problems.append(str(error))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Everything a key can do, by name."""
+        if isinstance(screen, MainScreen):
+            for place, tab in _TAB_OF_PLACE.items():
+                for binding in bindings_of(place):
+                    if binding.id != "palette":
+                        keys = " ".join(shown_key(key) for key in keys_of(binding, self._keymap))
+                        callback = screen.command_callback(tab, binding.action)
+                        yield SystemCommand(binding.tooltip, f"{place} · {keys}", callback)
+        yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
+
+
+def check_terminal(environment: Mapping[str, str]) -> None:
+    """Raises ExcerptError where the app cannot be drawn."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+        raise ExcerptError(
+            "The app needs a terminal for its input and output.",
+            "In a pipe or a script, use `excerpt search` or `excerpt pack`.",
+        )
+    if environment.get("TERM") == "dumb":
+        raise ExcerptError(
+            "The app cannot be drawn on a terminal of type dumb.", "Use `excerpt search` or `excerpt pack` there."
+        )
+
+
+def run_app(vault: Path | None, settings: Settings, places: Places) -> None:
+    """Open the app on a vault, until the user leaves. Raises ExcerptError where it cannot be drawn."""
+    if vault is None:
+        raise VaultError("No vault is given.", "Run `excerpt FOLDER`, or `excerpt demo` to look around.")
+    check_terminal(os.environ)
+    ExcerptApp(vault, settings, places).run()

@@ -1,0 +1,151 @@
+"""Copying text out of the terminal: by the system's tool, by tmux, by the terminal itself, and always to a file.
+
+`plan` only decides; `copy` does it. Every route that can be checked is checked, and what the user is told names those
+that worked.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+OSC_LIMIT = 74_994
+"""Bytes of text that OSC 52 may carry: xterm and tmux take 100,000 bytes of base64 at most, and drop more silently."""
+
+KEPT_COPIES = 50
+"""Files kept in the copies folder; older ones go."""
+
+_TOOL_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A program that takes the text on its standard input."""
+
+    name: str
+    argv: tuple[str, ...]
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which routes are tried. `osc` is "", "plain" or "tmux" (wrapped, for a tmux without `load-buffer -w`);
+    `too_long` says that the text is over what OSC 52 carries."""
+
+    tools: tuple[Tool, ...]
+    osc: str
+    too_long: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What became of a copy: the names of the routes that took it, and the file."""
+
+    routes: tuple[str, ...]
+    file: Path | None
+    size: int
+    too_long: bool
+
+
+Which = Callable[[str], str | None]
+
+
+def plan(environment: Mapping[str, str], which: Which, platform: str, size: int) -> Plan:
+    """The routes for `size` bytes of text, on `platform` (as `sys.platform`), with `which` finding programs.
+
+    Over ssh the system's tools would fill the clipboard of the wrong machine, so only tmux and the terminal are used.
+    The terminal is asked by OSC 52 only where nothing else is there, since it cannot be checked.
+    """
+    tools: list[Tool] = []
+    remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
+    if not remote and (tool := _system_tool(environment, which, platform)):
+        tools.append(tool)
+    in_tmux = bool(environment.get("TMUX"))
+    if in_tmux and which("tmux"):
+        tools.append(Tool("tmux", ("tmux", "load-buffer", "-w", "-")))
+    wanted = not tools
+    too_long = wanted and size > OSC_LIMIT
+    osc = ("tmux" if in_tmux else "plain") if wanted and not too_long else ""
+    return Plan(tuple(tools), osc, too_long)
+
+
+def _system_tool(environment: Mapping[str, str], which: Which, platform: str) -> Tool | None:
+    candidates: list[Tool] = []
+    if platform == "darwin":
+        candidates.append(Tool("pbcopy", ("pbcopy",)))
+    if environment.get("WAYLAND_DISPLAY"):
+        candidates.append(Tool("wl-copy", ("wl-copy",)))
+    if environment.get("DISPLAY") and platform != "darwin":
+        candidates.append(Tool("xclip", ("xclip", "-selection", "clipboard")))
+        candidates.append(Tool("xsel", ("xsel", "--input", "--clipboard")))
+    if platform == "win32" or environment.get("WSL_DISTRO_NAME"):
+        candidates.append(Tool("clip.exe", ("clip.exe",), "utf-16"))
+    return next((tool for tool in candidates if which(tool.argv[0])), None)
+
+
+def osc_sequence(text: str, osc: str) -> str:
+    """OSC 52 for `text`; "tmux" wraps it, so that tmux hands it on to the terminal outside."""
+    sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\a"
+    return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if osc == "tmux" else sequence
+
+
+def copy(text: str, chosen: Plan, folder: Path, now: datetime) -> Copied:
+    """Send `text` to the tools of a plan and to a file, waiting for them. OSC 52 is named, and sent by the caller."""
+    data = text.encode()
+    routes = [tool.name for tool in chosen.tools if _ran(tool, text)]
+    if chosen.osc:
+        routes.append("the terminal (OSC 52)")
+    return Copied(tuple(routes), _keep_file(data, folder, now), len(data), chosen.too_long)
+
+
+def _ran(tool: Tool, text: str) -> bool:
+    """True if the tool took the text. Output goes nowhere: xclip stays in the background and would hold a pipe."""
+    try:
+        done = subprocess.run(
+            tool.argv,
+            input=text.encode(tool.encoding),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_TOOL_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _keep_file(data: bytes, folder: Path, now: datetime) -> Path | None:
+    file = folder / f"copy-{now:%Y%m%d-%H%M%S-%f}.md"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+            opened.write(data)
+        for old in sorted(folder.glob("copy-*.md"))[:-KEPT_COPIES]:
+            with suppress(OSError):
+                old.unlink()
+    except OSError:
+        return None
+    return file
+
+
+def told(copied: Copied, what: str, tokens: int | None) -> str:
+    """One sentence for the toast. `tokens` None leaves them out."""
+    counted = f"{tokens:,} tokens, " if tokens is not None else ""
+    size = f"{what}: {counted}{copied.size:,} bytes"
+    if copied.routes:
+        kept = f" A copy is in {copied.file}." if copied.file else ""
+        return f"{size}, copied by {_joined(copied.routes)}.{kept}"
+    reason = "It is too long for the terminal's clipboard" if copied.too_long else "No clipboard took it"
+    if copied.file is None:
+        return f"{size}. {reason}, and no file could be written."
+    return f"{size}. {reason}; it is in {copied.file}."
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(names)

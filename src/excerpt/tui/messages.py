@@ -1,0 +1,91 @@
+"""What the threads and processes behind the screen say to it. Handlers own the state; workers only post."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.message import Message
+
+from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Status
+from excerpt.tui.note_window import NoteWindow
+
+
+@dataclass
+class SearchDone(Message):
+    """The answer to the search of that number."""
+
+    number: int
+    result: Result
+
+
+@dataclass
+class WindowReady(Message):
+    """The lines around a hit, for the preview."""
+
+    number: int
+    window: NoteWindow
+
+
+@dataclass
+class PackBuilt(Message):
+    """The pack of that number. `gone` are marked hits whose fragment is no longer in the vault."""
+
+    number: int
+    result: PackResult
+    gone: tuple[Hit, ...]
+
+
+@dataclass
+class IndexOpened(Message):
+    """The engine reads this generation from now on."""
+
+    status: Status
+
+
+@dataclass
+class Trouble(Message):
+    """Something failed behind the screen. `asked` is what was being done: open, search, window, pack or index."""
+
+    asked: str
+    title: str
+    message: str
+    hint: str = ""
+
+
+@dataclass
+class IndexProgressed(Message):
+    """How far the indexing process is."""
+
+    progress: Progress
+
+
+@dataclass
+class IndexBuilt(Message):
+    """The indexing process is done."""
+
+    report: BuildReport
+
+
+@dataclass
+class EditRequested(Message):
+    """Open a note of the vault in the user's editor."""
+
+    path: str
+    line: int
+
+
+@dataclass
+class CopyRequested(Message):
+    """Copy `text`; `what` names it in the toast, `tokens` are those of the text, None where nobody counted them."""
+
+    text: str
+    what: str
+    tokens: int | None
+
+
+@dataclass
+class RememberRequested(Message):
+    """Ask for tags and a reason, and keep `hit`, or a thought of the user's own where it is None."""
+
+    hit: Hit | None
+    query: str

@@ -1,0 +1,314 @@
+"""The one screen: tabs, panes, keys. Starts engine and indexing after the first paint, and hands on what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from shutil import which
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher
+
+from excerpt.errors import ExcerptError, IndexBusyError
+from excerpt.model import Hit, Progress, Source, Status
+from excerpt.settings import Places, Settings
+from excerpt.tui import clipboard
+from excerpt.tui.editor import editor_command
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.indexing import Indexing
+from excerpt.tui.keys import EVERYWHERE
+from excerpt.tui.messages import (
+    CopyRequested,
+    EditRequested,
+    IndexBuilt,
+    IndexOpened,
+    IndexProgressed,
+    RememberRequested,
+    Trouble,
+)
+from excerpt.tui.screens.confirm import Confirm
+from excerpt.tui.screens.help import Help
+from excerpt.tui.screens.remember import Kept, Remember
+from excerpt.tui.vault_state import bar_state, search_notice
+from excerpt.tui.widgets.index_pane import IndexPane
+from excerpt.tui.widgets.key_bar import KeyBar
+from excerpt.tui.widgets.memory_pane import MemoryPane
+from excerpt.tui.widgets.notice import Said
+from excerpt.tui.widgets.search_pane import SearchPane
+from excerpt.tui.widgets.tab_bar import TabBar
+
+_PLACE_OF_TAB = {"search": "Search", "memory": "Memory", "index": "Index"}
+_FIRST_FOCUS = {"search": "#query", "memory": "#filter", "index": "#files"}
+
+_LOOK_AGAIN = 2.0
+"""Seconds between looks at an index that another excerpt is writing."""
+
+
+class MainScreen(Screen[None]):
+    """Owns the engine's thread and the indexing process, and what is known of the index: status, progress, trouble."""
+
+    BINDINGS: ClassVar[list[BindingType]] = EVERYWHERE
+    AUTO_FOCUS = "#query"
+
+    DEFAULT_CSS = """
+    MainScreen {
+        layout: vertical;
+        ContentSwitcher { height: 1fr; }
+        &.-wide #body, &.-wide #memory-body { layout: horizontal; }
+        &.-wide #found, &.-wide #memory-found { width: 46%; height: 1fr; }
+        &.-wide #preview, &.-wide #memory-view { width: 54%; height: 1fr; border-left: vkey $border-blurred; }
+        &.-short #preview, &.-short #memory-view { display: none; }
+    }
+    """
+
+    def __init__(self, vault: Path, settings: Settings, places: Places, environment: Mapping[str, str]) -> None:
+        """`environment` is that of the user's shell, for the programs started from here."""
+        super().__init__()
+        self.vault = vault
+        self.settings = settings
+        self._places = places
+        self._environment = dict(environment)
+        self._folder = places.index_folder(vault)
+        self._engine = EngineWorker(self._folder, settings, self._from_behind)
+        self._indexing = Indexing(vault, self._from_behind)
+        self._status: Status | None = None
+        self._progress: Progress | None = None
+        self._trouble: Said | None = None
+        self._elsewhere = False
+        self._indexed_once = False
+
+    def compose(self) -> ComposeResult:
+        yield TabBar(id="tabs")
+        with ContentSwitcher(initial="search"):
+            yield SearchPane(self.settings, self._engine, id="search")
+            yield MemoryPane(self._places.memory_folder(self.vault), id="memory")
+            yield IndexPane(self.vault, self._folder, id="index")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self.query_one(TabBar).vault = self.vault.name
+        self._show_state()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """Everything that costs time, once the first frame is out."""
+        self._engine.start()
+        self._engine.open()
+        self.set_interval(_LOOK_AGAIN, self._look_elsewhere)
+
+    async def on_unmount(self) -> None:
+        await self._indexing.end()
+        await asyncio.to_thread(self._engine.close)
+
+    def _from_behind(self, message: Message) -> None:
+        """Post what a thread or process says; the search pane sees it first, then this screen."""
+        if self.is_running:
+            self.query_one(SearchPane).post_message(message)
+
+    # --- the index ----------------------------------------------------------------------------------------------------
+
+    @on(IndexOpened)
+    def _index_opened(self, message: IndexOpened) -> None:
+        newer = self._status is None or self._status.generation != message.status.generation
+        self._status = message.status
+        self._show_state()
+        if newer:
+            self.query_one(SearchPane).index_changed()
+        self._index_first()
+
+    @on(Trouble)
+    def _trouble_came(self, message: Trouble) -> None:
+        said = Said(message.title, message.message, message.hint, serious=True)
+        if message.asked == "open":
+            if self._indexed_once and not self._indexing.running and not self._elsewhere:
+                self._trouble = said
+            self._index_first()
+        elif message.asked == "index":
+            self._progress = None
+            self._elsewhere = message.title == IndexBusyError.title
+            self._trouble = said
+            self._engine.open()
+        else:
+            self.notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
+        self._show_state()
+
+    @on(IndexProgressed)
+    def _index_progressed(self, message: IndexProgressed) -> None:
+        self._progress = message.progress
+        opened = self._status.generation if self._status is not None else 0
+        if message.progress.generation > opened:
+            self._engine.open()
+        self._show_state()
+
+    @on(IndexBuilt)
+    def _index_built(self, message: IndexBuilt) -> None:
+        self._progress = None
+        self._trouble = None
+        self._engine.open()
+        if message.report.rebuilt:
+            self.notify(message.report.rebuilt, title="The index was made anew", markup=False)
+        self._show_state()
+
+    def _index_first(self) -> None:
+        if not self._indexed_once:
+            self.update_index()
+
+    def update_index(self, rebuild: bool = False) -> None:
+        """Bring the index up to date in a process of its own, unless one is at it."""
+        self._indexed_once = True
+        if self._indexing.running:
+            self.notify("The vault is being indexed already.")
+            return
+        self._elsewhere, self._trouble = False, None
+        self.run_worker(self._indexing.run(rebuild), group="index")
+
+    def _look_elsewhere(self) -> None:
+        if self._elsewhere:
+            self._engine.open()
+
+    def _show_state(self) -> None:
+        search, index = self.query_one(SearchPane), self.query_one(IndexPane)
+        self.query_one(TabBar).state = bar_state(self._status, self._progress, self._trouble, self._elsewhere)
+        search.said = search_notice(self._status, self._progress, self._trouble, self._elsewhere)
+        progress = self._progress
+        search.progress = f"{progress.notes_done:,} of {progress.notes_total:,} notes" if progress else ""
+        index.status, index.progress, index.trouble = self._status, self._progress, self._trouble
+
+    @on(IndexPane.UpdateAsked)
+    def _update_asked(self, event: IndexPane.UpdateAsked) -> None:
+        if not event.rebuild:
+            self.update_index()
+            return
+        question = "The index is made anew from the vault. Your notes and memories are not touched."
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.update_index(rebuild=True)
+
+        self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), answered)
+
+    # --- tabs and help ------------------------------------------------------------------------------------------------
+
+    def action_show_tab(self, tab: str) -> None:
+        self.query_one(ContentSwitcher).current = tab
+        self.query_one(TabBar).active = tab
+        self.query_one(_FIRST_FOCUS[tab]).focus()
+        if tab == "memory":
+            self.query_one(MemoryPane).reload()
+
+    @on(TabBar.Picked)
+    def _tab_picked(self, event: TabBar.Picked) -> None:
+        self.action_show_tab(event.tab)
+
+    @on(MemoryPane.Left)
+    @on(IndexPane.Left)
+    def _pane_left(self) -> None:
+        self.action_show_tab("search")
+
+    def action_help(self) -> None:
+        first = [_PLACE_OF_TAB[self.query_one(TabBar).active]]
+        if first == ["Search"]:
+            first.append("Search, with the list focused")
+        self.app.push_screen(Help(self.settings.screen.keys, first))
+
+    def action_update_index(self) -> None:
+        self.update_index()
+
+    # --- what panes ask for -------------------------------------------------------------------------------------------
+
+    @on(CopyRequested)
+    def _copy_requested(self, message: CopyRequested) -> None:
+        self.run_worker(self._copy(message), group="copy")
+
+    async def _copy(self, message: CopyRequested) -> None:
+        plan = clipboard.plan(self._environment, which, sys.platform, len(message.text.encode()))
+        folder, now = self._places.copies_folder(), datetime.now()
+        copied = await asyncio.to_thread(clipboard.copy, message.text, plan, folder, now)
+        if plan.osc:
+            self._send_escape(clipboard.osc_sequence(message.text, plan.osc))
+        told = clipboard.told(copied, message.what, message.tokens)
+        self.notify(told, severity="information" if copied.routes else "warning", markup=False)
+
+    def _send_escape(self, sequence: str) -> None:
+        """To the terminal, between two frames: Textual has no public way but one bare, unwrapped OSC 52."""
+        driver = self.app._driver
+        if driver is not None:
+            driver.write(sequence)
+
+    @on(EditRequested)
+    def _edit_requested(self, message: EditRequested) -> None:
+        file = self.vault / message.path
+        if not file.is_file() or not file.resolve().is_relative_to(self.vault.resolve()):
+            self.notify(
+                f"{message.path} is not in the vault.", title="Cannot be opened", severity="error", markup=False
+            )
+            return
+        try:
+            command = editor_command(self.settings.screen.editor, self._environment, which, file, message.line)
+            run = self._start if command.windowed else self._run_here
+            run(command.argv)
+        except ExcerptError as error:
+            self.notify(str(error), title=error.title, severity="error", markup=False)
+        except OSError as error:
+            self.notify(str(error), title="The editor cannot be started", severity="error", markup=False)
+
+    def _start(self, argv: tuple[str, ...]) -> None:
+        subprocess.Popen(
+            argv, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self.notify(f"Opened with {Path(argv[0]).name}. F5 brings the index up to date after.", markup=False)
+
+    def _run_here(self, argv: tuple[str, ...]) -> None:
+        """Give the terminal to the editor, and take it back."""
+        try:
+            with self.app.suspend():
+                done = subprocess.run(argv, env=self._environment, check=False)
+        except SuspendNotSupported:
+            self.notify("This terminal cannot be handed to an editor.", severity="error")
+            return
+        if done.returncode:
+            self.notify(f"The editor ended with code {done.returncode}.", severity="warning")
+        self.update_index()
+
+    @on(RememberRequested)
+    def _remember_requested(self, message: RememberRequested) -> None:
+        hit = message.hit
+        text = hit.fragment.text if hit is not None else ""
+        told = (
+            f"{hit.fragment.path}, lines {hit.fragment.line_start}–{hit.fragment.line_end}" if hit is not None else ""
+        )
+        source = source_of(hit) if hit is not None else None
+
+        def decided(kept: Kept | None) -> None:
+            if kept is not None:
+                self.query_one(MemoryPane).keep(kept.text, kept.tags, kept.why, source, message.query)
+
+        self.app.push_screen(Remember(text, told), decided)
+
+    def command_callback(self, tab: str | None, action: str) -> Callable[[], object]:
+        """What the palette runs for a binding of that tab, or of the screen where it is None."""
+        if tab is None:
+            return partial(self.app.run_action, action, self)
+
+        async def run() -> None:
+            if self.query_one(TabBar).active != tab:
+                self.action_show_tab(tab)
+            await self.app.run_action(action, self.query_one(f"#{tab}"))
+
+        return run
+
+
+def source_of(hit: Hit) -> Source:
+    """Where a hit's fragment stands, as a memory keeps it."""
+    fragment = hit.fragment
+    return Source(fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path)

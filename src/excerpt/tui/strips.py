@@ -1,0 +1,51 @@
+"""Lines of cells for the line-drawn widgets: fitted to a width, with an ellipsis, wide characters counted as two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+Part = tuple[str, Style]
+"""Text on one line, and its style."""
+
+
+def fit(text: str, cells: int) -> str:
+    """`text`, cut to `cells` with an ellipsis where it is longer."""
+    if cells <= 0:
+        return ""
+    if cell_len(text) <= cells:
+        return text
+    return set_cell_size(text, cells - 1).rstrip() + "…"
+
+
+def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
+    """`parts`, cut to `cells` as one line; the ellipsis stands where the cut is."""
+    fitted: list[Part] = []
+    left = cells
+    kept = [part for part in parts if part[0]]
+    for index, (text, style) in enumerate(kept):
+        width = cell_len(text)
+        more = index + 1 < len(kept)
+        if width < left or (width == left and not more):
+            fitted.append((text, style))
+            left -= width
+            continue
+        if left > 0:
+            fitted.append((fit(text + "…" if width == left else text, left), style))
+        break
+    return fitted
+
+
+def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
+    """One line: `left` from the left, `right` whole at the right end, `base` beneath all of it."""
+    right_width = sum(cell_len(text) for text, _ in right)
+    room = max(0, width - right_width - (1 if right else 0))
+    segments = [Segment(text, base + style) for text, style in fit_parts(left, room)]
+    used = sum(cell_len(segment.text) for segment in segments)
+    segments.append(Segment(" " * max(0, width - right_width - used), base))
+    segments.extend(Segment(text, base + style) for text, style in right)
+    return Strip(segments).adjust_cell_length(width, base)

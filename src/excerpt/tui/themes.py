@@ -1,0 +1,72 @@
+"""Themes are files: those that ship with excerpt, and the user's own in `themes/` of the settings folder."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+from excerpt.errors import SettingsError
+
+_PACKAGED = Path(__file__).parent / "themes"
+_SOURCE = Path(__file__).parents[3] / "themes"
+
+DARK_DEFAULTS = {
+    "text-soft": "#a3a9b6",
+    "text-faint": "#6f7685",
+    "match-foreground": "#ffe08a",
+    "match-background": "#4a3d12",
+    "highlight-background": "#3a4a1e",
+    "ink-code": "#c9a5e8",
+    "surface-active": "#262b36",
+}
+LIGHT_DEFAULTS = {
+    "text-soft": "#545b66",
+    "text-faint": "#7b818c",
+    "match-foreground": "#3d2f00",
+    "match-background": "#ffe08a",
+    "highlight-background": "#dcefc0",
+    "ink-code": "#7a3e9d",
+    "surface-active": "#e3ecf7",
+}
+"""Variables of excerpt's own, for themes that do not say them."""
+
+
+class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A theme file: colours as `#rrggbb` or CSS names."""
+
+    primary: str
+    dark: bool = True
+    secondary: str | None = None
+    accent: str | None = None
+    foreground: str | None = None
+    background: str | None = None
+    surface: str | None = None
+    panel: str | None = None
+    success: str | None = None
+    warning: str | None = None
+    error: str | None = None
+    luminosity_spread: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.15
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def theme_files(own: Path) -> dict[str, Path]:
+    """Theme names and their files; one of the user's own takes the place of a shipped one of its name."""
+    folders = (_PACKAGED if _PACKAGED.is_dir() else _SOURCE, own)
+    return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
+
+
+def load_theme(file: Path) -> Theme:
+    """The theme of a file, named like it. Raises SettingsError."""
+    try:
+        found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _ThemeFile)
+        for value in (*msgspec.structs.asdict(found).values(), *found.variables.values()):
+            if isinstance(value, str):
+                Color.parse(value)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, ColorParseError) as error:
+        raise SettingsError(f"The theme {file} cannot be used: {error}.") from error
+    return Theme(name=file.stem, **msgspec.structs.asdict(found))

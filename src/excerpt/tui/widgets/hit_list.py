@@ -1,0 +1,128 @@
+"""The ranked list: for each hit its rank, mark, title, heading, signals, tokens, and a snippet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from excerpt.model import Hit
+from excerpt.text.visible import visible_line
+from excerpt.tui.keys import LIST
+from excerpt.tui.snippet import snippet
+from excerpt.tui.strips import Part, line
+from excerpt.tui.widgets.row_list import RowList
+
+SIGNALS = ("words", "proximity", "meaning", "title", "heading", "coverage")
+"""The order of the bars."""
+
+MOST_ROWS = 50
+"""Rows shown at most: more is scrolled past, never read."""
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_INDENT = 6
+"""Cells before the title: cursor, rank, mark."""
+
+
+class HitList(RowList):
+    """Hits, best first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = LIST
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"hit--title", "hit--mark", "hit--rank", "hit--heading", "hit--bars"}
+
+    DEFAULT_CSS = """
+    HitList {
+        & > .hit--title { text-style: bold; }
+        & > .hit--heading { color: $text-soft; }
+        & > .hit--rank { color: $text-faint; }
+        & > .hit--mark { color: $secondary; text-style: bold; }
+        & > .hit--bars { color: $primary; }
+    }
+    """
+
+    hits: reactive[tuple[Hit, ...]] = reactive((), init=False)
+    marked: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """Ids of the marked fragments."""
+
+    class MarkClicked(Message):
+        """The mark of a row was clicked."""
+
+    @property
+    def row_count(self) -> int:
+        return min(len(self.hits), MOST_ROWS)
+
+    @property
+    def selected(self) -> Hit | None:
+        return self.hits[self.cursor] if self.row_count else None
+
+    def watch_hits(self) -> None:
+        self.rows_changed()
+
+    def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
+        changed = old ^ new
+        for row, hit in enumerate(self.hits[:MOST_ROWS]):
+            if hit.fragment.id in changed:
+                self.redraw_row(row)
+
+    async def action_pane(self, action: str) -> None:
+        """Do what the pane around does by that name."""
+        await self.app.run_action(action, self.query_ancestor("SearchPane"))
+
+    def on_click(self, event: events.Click) -> None:
+        super().on_click(event)
+        if event.x < _INDENT and self.row_count:
+            self.post_message(self.MarkClicked())
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        hit = self.hits[row]
+        fragment = hit.fragment
+        bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        mark: Part = ("●" if fragment.id in self.marked else " ", self.style_of("hit--mark"))
+        left: list[Part] = [bar, (f"{row + 1:>2} ", self.style_of("hit--rank")), mark, (" ", Style.null())]
+        left.append((visible_line(fragment.title), self.style_of("hit--title")))
+        if fragment.heading_path:
+            path = " › ".join(visible_line(part) for part in fragment.heading_path if part != fragment.title)
+            left.append((f" › {path}" if path else "", self.style_of("hit--heading")))
+        right: list[Part] = [
+            (signal_bars(hit, self._highest_part()), self.style_of("hit--bars")),
+            (f" {fragment.tokens:>4}t ", self.style_of("row--faint")),
+        ]
+        text, matches = snippet(fragment.text, hit.spans, width - _INDENT)
+        second: list[Part] = [bar, (" " * (_INDENT - 1), Style.null())]
+        second.extend(_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
+        return line(left, right, width, base), line(second, (), width, base)
+
+    def _highest_part(self) -> float:
+        return max((signal.part for hit in self.hits for signal in hit.signals), default=0.0)
+
+
+def signal_bars(hit: Hit, highest: float) -> str:
+    """One bar a signal, as high as what it adds to the score beside the highest part in the list."""
+    parts = {signal.name: signal.part for signal in hit.signals}
+    return "".join(_bar(parts.get(name, 0.0), highest) for name in SIGNALS)
+
+
+def _bar(part: float, highest: float) -> str:
+    if part <= 0 or highest <= 0:
+        return _BARS[0]
+    return _BARS[max(1, min(8, round(part / highest * 8)))]
+
+
+def _with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
+    parts: list[Part] = []
+    at = 0
+    for start, end in matches:
+        first = max(start, at)
+        parts.append((text[at:first], plain))
+        parts.append((text[first:end], match))
+        at = max(at, end)
+    parts.append((text[at:], plain))
+    return [part for part in parts if cell_len(part[0])]

@@ -1,0 +1,79 @@
+"""The last line: the keys that work here and now, as many as fit, help always among them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.binding import Binding
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+from excerpt.tui.keys import shown_key
+
+
+class KeyBar(Widget):
+    """Drawn as one line from the screen's active bindings; a click presses the key."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key"}
+
+    DEFAULT_CSS = """
+    KeyBar {
+        height: 1;
+        padding: 0 1;
+        background: $background;
+        color: $text-soft;
+        & > .key-bar--key { color: $accent; text-style: bold; }
+    }
+    """
+
+    shown: reactive[tuple[Binding, ...]] = reactive(())
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, self._look)
+        self._look(self.screen)
+
+    def _look(self, screen: Screen[object]) -> None:
+        """Take the first key of each binding that asks to be shown; help and quit go last."""
+        by_id: dict[str, Binding] = {}
+        for active in screen.active_bindings.values():
+            binding = active.binding
+            if binding.show and active.enabled and binding.id:
+                by_id.setdefault(binding.id, binding)
+        ordered = sorted(by_id.values(), key=lambda binding: binding.id in ("help", "quit"))
+        self.shown = tuple(ordered)
+
+    def render(self) -> Text:
+        text = Text(no_wrap=True, overflow="ellipsis")
+        style = self.get_component_rich_style("key-bar--key", partial=True)
+        for binding in self._fitting():
+            text.append(shown_key(binding.key), style).append(f" {binding.description}  ")
+        return text
+
+    def _fitting(self) -> list[Binding]:
+        room = self.scrollable_content_region.width
+        last = [binding for binding in self.shown if binding.id in ("help", "quit")]
+        kept: list[Binding] = []
+        used = sum(map(_width, last))
+        for binding in self.shown:
+            if binding in last:
+                continue
+            used += _width(binding)
+            if used > room + 2:
+                break
+            kept.append(binding)
+        return kept + last
+
+    def on_click(self, event: events.Click) -> None:
+        at = 1
+        for binding in self._fitting():
+            at += _width(binding)
+            if event.x < at:
+                self.app.simulate_key(binding.key)
+                return
+
+
+def _width(binding: Binding) -> int:
+    return len(shown_key(binding.key)) + len(binding.description) + 3

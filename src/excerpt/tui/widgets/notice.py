@@ -1,0 +1,51 @@
+"""What a pane says when it has nothing to list: a title, a sentence, a hint. Vault text in it is never markup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from excerpt.text.visible import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """`serious` draws it as an error."""
+
+    title: str
+    sentence: str = ""
+    hint: str = ""
+    serious: bool = False
+
+
+class Notice(Widget):
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"notice--title", "notice--error", "notice--hint"}
+
+    DEFAULT_CSS = """
+    Notice {
+        padding: 1 2;
+        height: 1fr;
+        color: $foreground;
+        overflow-y: auto;
+        & > .notice--title { text-style: bold; color: $primary; }
+        & > .notice--error { text-style: bold; color: $error; }
+        & > .notice--hint { color: $text-soft; }
+    }
+    """
+
+    said: reactive[Said] = reactive(Said(""), layout=True)
+
+    def render(self) -> Text:
+        said = self.said
+        title = "notice--error" if said.serious else "notice--title"
+        text = Text(visible(said.title), self.get_component_rich_style(title, partial=True))
+        if said.sentence:
+            text.append(f"\n\n{visible(said.sentence)}", "not bold")
+            text.stylize(self.rich_style, len(said.title))
+        if said.hint:
+            text.append(f"\n\n{visible(said.hint)}", self.get_component_rich_style("notice--hint", partial=True))
+        return text

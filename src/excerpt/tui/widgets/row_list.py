@@ -1,0 +1,139 @@
+"""A list drawn line by line: rows of a fixed height, a cursor, the mouse. The rows are the subclass's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+
+class RowList(ScrollView, can_focus=True):
+    """Rows of `ROW_HEIGHT` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
+
+    ROW_HEIGHT: ClassVar[int] = 2
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"row--cursor", "row--bar", "row--faint", "row--match"}
+
+    DEFAULT_CSS = """
+    RowList {
+        background: $background;
+        color: $foreground;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        & > .row--cursor { background: $surface-active; }
+        & > .row--bar { color: $text-faint; }
+        & > .row--faint { color: $text-faint; }
+        & > .row--match { color: $match-foreground; background: $match-background; text-style: bold; }
+        &:focus > .row--bar { color: $accent; }
+    }
+    """
+
+    cursor: reactive[int] = reactive(0, init=False)
+    """The selected row; 0 in an empty list."""
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, rows: RowList, row: int) -> None:
+            super().__init__()
+            self.rows = rows
+            self.row = row
+
+        @property
+        def control(self) -> RowList:
+            return self.rows
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._drawn: dict[tuple[int, bool], Sequence[Strip]] = {}
+
+    @property
+    def row_count(self) -> int:
+        raise NotImplementedError
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        """The `ROW_HEIGHT` lines of a row, each `width` cells wide, on `base`."""
+        raise NotImplementedError
+
+    def style_of(self, name: str) -> Style:
+        """A component class's own colours, to lay over a row's."""
+        return self.get_component_rich_style(name, partial=True)
+
+    def rows_changed(self, cursor: int = 0) -> None:
+        """Draw anew, with the cursor on that row; called by the subclass when its rows are others."""
+        self._drawn.clear()
+        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count * self.ROW_HEIGHT)
+        self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
+        self._show_cursor()
+        self.refresh()
+
+    def redraw_row(self, row: int) -> None:
+        self._drawn.pop((row, True), None)
+        self._drawn.pop((row, False), None)
+        self.refresh_lines(row * self.ROW_HEIGHT, self.ROW_HEIGHT)
+
+    def move(self, rows: int) -> None:
+        if self.row_count:
+            self.cursor = max(0, min(self.cursor + rows, self.row_count - 1))
+
+    def action_down(self) -> None:
+        self.move(1)
+
+    def action_up(self) -> None:
+        self.move(-1)
+
+    def action_first(self) -> None:
+        self.move(-self.row_count)
+
+    def action_last(self) -> None:
+        self.move(self.row_count)
+
+    def validate_cursor(self, cursor: int) -> int:
+        return max(0, min(cursor, self.row_count - 1))
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        for row in (old, new):
+            self.refresh_lines(row * self.ROW_HEIGHT, self.ROW_HEIGHT)
+        self._show_cursor()
+        if old != new:
+            self.post_message(self.Moved(self, new))
+
+    def _show_cursor(self) -> None:
+        self.scroll_to_region(
+            Region(0, self.cursor * self.ROW_HEIGHT, 1, self.ROW_HEIGHT), animate=False, force=True, x_axis=False
+        )
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        row, part = divmod(y + self.scroll_offset.y, self.ROW_HEIGHT)
+        if row >= self.row_count:
+            return Strip([Segment(" " * width, self.rich_style)], width)
+        selected = row == self.cursor
+        drawn = self._drawn.get((row, selected))
+        if drawn is None:
+            base = self.get_component_rich_style("row--cursor") if selected else self.rich_style
+            drawn = self._drawn[row, selected] = self.draw_row(row, width, selected, base)
+        return drawn[part]
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._drawn.clear()
+
+    def on_resize(self) -> None:
+        self._drawn.clear()
+        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count * self.ROW_HEIGHT)
+        self._show_cursor()
+
+    def on_click(self, event: events.Click) -> None:
+        row = (event.y + self.scroll_offset.y) // self.ROW_HEIGHT
+        if row < self.row_count:
+            self.cursor = row

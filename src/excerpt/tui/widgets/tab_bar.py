@@ -1,0 +1,63 @@
+"""The first line: tabs at the left, the vault and how its index stands at the right."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from excerpt.text.visible import visible_line
+from excerpt.tui.strips import fit, line
+
+TABS = ("search", "memory", "index")
+
+
+class TabBar(Widget):
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--name"}
+
+    DEFAULT_CSS = """
+    TabBar {
+        height: 1;
+        background: $panel;
+        color: $text-soft;
+        & > .tab--active { color: $background; background: $accent; text-style: bold; }
+        & > .tab--name { color: $text-soft; }
+    }
+    """
+
+    active: reactive[str] = reactive("search")
+    vault: reactive[str] = reactive("")
+    state: reactive[str] = reactive("")
+    """How the index stands: `171 notes`, or `indexing 812 / 9,750`."""
+
+    class Picked(Message):
+        """A tab was clicked."""
+
+        def __init__(self, tab: str) -> None:
+            super().__init__()
+            self.tab = tab
+
+    def render_line(self, y: int) -> Strip:
+        left = [(f" {tab.capitalize()} ", self._style_of(tab)) for tab in TABS]
+        room = self.size.width - sum(len(text) for text, _ in left) - 2
+        state = fit(self.state, room)
+        vault = fit(visible_line(self.vault), room - cell_len(state) - 3)
+        right = " · ".join(part for part in (vault, state) if part)
+        return line(left, [(f"{right} ", Style.null())], self.size.width, self.rich_style)
+
+    def _style_of(self, tab: str) -> Style:
+        return self.get_component_rich_style("tab--active" if tab == self.active else "tab--name", partial=True)
+
+    def on_click(self, event: events.Click) -> None:
+        at = 0
+        for tab in TABS:
+            at += len(tab) + 2
+            if event.x < at:
+                self.post_message(self.Picked(tab))
+                return
