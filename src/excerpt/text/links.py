@@ -33,7 +33,7 @@ _TAG = re.compile(
 )
 _ATTENTION = re.compile(r"\[|(?<!\S)#[^\s#]")
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
-_MARKUP = re.compile(r"[\\&*_`\[\]<>!~$=^%]")
+_MARKUP = re.compile(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
 _HIGHLIGHT = re.compile(r"==(?=\S)(.+?)(?<=\S)==")
 
 
@@ -135,7 +135,7 @@ def _markdown_link(token: Token, shown: str, line: int) -> Link | None:
     if not address or _SCHEME.match(address):
         return None
     kind = LinkKind.EMBED if token.type == "image" else LinkKind.MARKDOWN
-    return _link(kind, address, line, plain_text(shown, {}) or None, encoded=True)
+    return _link(kind, address, line, " ".join(shown.split()) or None, encoded=True)
 
 
 def _link(kind: LinkKind, address: str, line: int, shown: str | None, encoded: bool = False) -> Link:

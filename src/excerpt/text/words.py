@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import repeat
 
 from excerpt.text.folding import MAX_TERM, fold, stem
 from excerpt.text.languages import detect_language
@@ -77,6 +78,7 @@ _PAIRED = (
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _TRIPLED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0ede\u1000-\u104f\u1780-\u17d3"
+_GRAM_SIZES = {"paired": 2, "tripled": 3}
 _JOINERS = r"\-_.'’&/\\@+‐‑"
 _CHUNK = r"{w}(?:[{j}]{w})*(?:\+\+(?:\d+)?|\#(?!\w))?"
 _ASCII_CHUNK = re.compile(_CHUNK.format(w=r"[A-Za-z0-9_]+", j=_JOINERS), re.ASCII)
@@ -125,7 +127,7 @@ def _pieces(chunk: str) -> tuple[list[_Piece], int]:
         body = chunk[: suffix.start()]
         pieces, width = _split(body, 0, 0, 0)
         if suffix[2]:
-            pieces.append(_Piece(chunk[: suffix.end(1)], 0, 0, suffix.end(1), False, True))
+            pieces.insert(0, _Piece(chunk[: suffix.end(1)], 0, 0, suffix.end(1), False, True))
         return [_Piece(chunk, 0, 0, len(chunk), False, True), *pieces], width
     return _split(chunk, 0, 0, 0)
 
@@ -198,13 +200,12 @@ def _characters(run: str) -> list[tuple[str, int, int]]:
 
 
 def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
+    """All stretches of `size` characters of a run, or the run if it is shorter; a position a character."""
     characters = _characters(run)
     width = len(characters)
-    if width < size:
-        return [_Piece("".join(c for c, _, _ in characters), 0, 0, len(run), False)], width
     pieces = [
         _Piece("".join(c for c, _, _ in gram), i, gram[0][1], gram[-1][2], False)
-        for i in range(width - size + 1)
+        for i in range(max(width - size, 0) + 1)
         for gram in [characters[i : i + size]]
     ]
     return pieces, width
@@ -214,8 +215,9 @@ def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
 
 _MEMO_SIZE = 100_000
 _MEMO_CHUNK = 128
-_Memo = dict[str, tuple[tuple[str, ...], tuple[int, ...], int]]
-_memos: dict[str, _Memo] = {}
+# What a chunk comes to: its only term, or terms, positions and width.
+_Known = str | tuple[tuple[str, ...], tuple[int, ...], int]
+_memos: dict[str, dict[str, _Known]] = {}
 
 
 def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
@@ -224,26 +226,44 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
     positions: list[int] = []
     position = 0
     memo = _memos.setdefault(language, {})
-    pattern = _ASCII_CHUNK if text.isascii() else _wide_chunk()
-    for match in pattern.finditer(text):
-        chunk = match.group()
+    for chunk, size in _chunks(text):
+        if size and unicodedata.is_normalized("NFKC", chunk):
+            width = len(chunk)
+            grams = [chunk[i : i + size] for i in range(max(width - size, 0) + 1)]
+            terms += grams
+            positions += range(position, position + len(grams))
+            position += width
+            continue
         known = memo.get(chunk)
         if known is None:
-            pieces, width = _pieces_of(match)
-            known = (tuple(_term(p, language) for p in pieces), tuple(p.position for p in pieces), width)
+            known = _know(chunk, size, language)
             if len(chunk) <= _MEMO_CHUNK:
                 if len(memo) >= _MEMO_SIZE:
                     memo.clear()
                 memo[chunk] = known
-        own_terms, own_positions, width = known
-        if width == 1 and len(own_terms) == 1:
-            terms.append(own_terms[0])
+        if isinstance(known, str):
+            terms.append(known)
             positions.append(position)
+            position += 1
         else:
-            terms += own_terms
-            positions += [position + p for p in own_positions]
-        position += width
+            terms += known[0]
+            positions += [position + p for p in known[1]]
+            position += known[2]
     return terms, positions
+
+
+def _chunks(text: str) -> Iterable[tuple[str, int]]:
+    """The chunks of a text, each with the size of the stretches it is cut into, 0 for words."""
+    if text.isascii():
+        return zip(_ASCII_CHUNK.findall(text), repeat(0), strict=False)
+    return ((match.group(), _GRAM_SIZES.get(match.lastgroup or "", 0)) for match in _wide_chunk().finditer(text))
+
+
+def _know(chunk: str, size: int, language: str) -> _Known:
+    pieces, width = _pieces_of(chunk, size)
+    if width == 1 and len(pieces) == 1:
+        return _term(pieces[0], language)
+    return tuple(_term(p, language) for p in pieces), tuple(p.position for p in pieces), width
 
 
 def analyze(text: str, language: str = "") -> Analysis:
@@ -281,15 +301,11 @@ def _walk(text: str) -> Iterator[tuple[_Piece, int, int]]:
     """Every piece of `text` with its position, and the offset of the chunk it is a piece of."""
     position = 0
     for match in (_ASCII_CHUNK if text.isascii() else _wide_chunk()).finditer(text):
-        pieces, width = _pieces_of(match)
+        pieces, width = _pieces_of(match.group(), _GRAM_SIZES.get(match.lastgroup or "", 0))
         for piece in pieces:
             yield piece, position + piece.position, match.start()
         position += width
 
 
-def _pieces_of(match: re.Match[str]) -> tuple[list[_Piece], int]:
-    if match.lastgroup == "paired":
-        return _grams(match.group(), 2)
-    if match.lastgroup == "tripled":
-        return _grams(match.group(), 3)
-    return _pieces(match.group())
+def _pieces_of(chunk: str, size: int) -> tuple[list[_Piece], int]:
+    return _grams(chunk, size) if size else _pieces(chunk)
