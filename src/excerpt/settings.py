@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import stat
 import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -123,15 +124,18 @@ def vault_slug(vault: Path) -> str:
 
 def open_vault(path: str | Path) -> Path:
     """The vault's folder, resolved. Raises VaultError if it is missing, a file, or cannot be listed."""
-    vault = Path(path).expanduser()
-    if not vault.exists():
-        raise VaultError(f"There is no folder at {vault}.", "Give the path of a folder of Markdown notes.")
-    if not vault.is_dir():
-        raise VaultError(f"{vault} is a file, not a folder.", f"Did you mean its folder, {vault.parent}?")
+    vault = Path(path)
     try:
+        vault = vault.expanduser()
+        if not stat.S_ISDIR(vault.stat().st_mode):
+            raise VaultError(f"{vault} is a file, not a folder.", f"Did you mean its folder, {vault.parent}?")
         next(vault.iterdir(), None)
-    except OSError as error:
-        raise VaultError(f"{vault} cannot be read: {error.strerror}.", "Check its permissions.") from error
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):  # RuntimeError: the ~ of a user there is not
+        raise VaultError(f"There is no folder at {vault}.", "Give the path of a folder of Markdown notes.") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise VaultError(
+            f"{vault} cannot be read: {getattr(error, 'strerror', None) or error}.", "Check its permissions."
+        ) from error
     return vault.resolve()
 
 

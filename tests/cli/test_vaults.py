@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -55,17 +54,6 @@ class TestEveryCommand:
         answer = excerpt(*command, "--vault", vault / "Sync.md")
         assert answer.code == 3
         assert "is a file, not a folder" in answer.err
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
-def test_an_unreadable_vault_is_told(excerpt: Excerpt, vault: Path) -> None:
-    vault.chmod(0)
-    try:
-        answer = excerpt("search", "sync", "--vault", vault)
-    finally:
-        vault.chmod(0o755)
-    assert answer.code == 3
-    assert "cannot be read" in answer.err
 
 
 def test_the_demo_vault_ships_with_the_program(excerpt: Excerpt) -> None:

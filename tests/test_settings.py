@@ -1,0 +1,148 @@
+"""The settings file and the folders that excerpt uses."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import SettingsError, VaultError
+from excerpt.model import Scope, Strategy
+from excerpt.settings import Settings, load_settings, open_vault, places, vault_slug
+
+_NOBODY = 65534
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "excerpt.toml"
+
+
+def test_what_is_not_said_has_its_default(file: Path) -> None:
+    assert load_settings(file) == Settings()
+    file.write_text("[pack]\nbudget = 10\n", encoding="utf-8")
+    settings = load_settings(file)
+    assert settings.pack.budget == 10
+    assert settings.pack.neighbors == 1
+    assert settings.search == Settings().search
+
+
+def test_every_kind_of_value_is_read(file: Path) -> None:
+    file.write_text(
+        '[vault]\nexclude = ["Archive/"]\n[search]\nstrategy = "semantic"\nfuzzy_threshold = 0.5\n'
+        '[pack]\nscope = "section"\n[screen.keys]\nquit = "ctrl+x"\n',
+        encoding="utf-8",
+    )
+    settings = load_settings(file)
+    assert settings.vault.exclude == ("Archive/",)
+    assert settings.search.strategy is Strategy.SEMANTIC
+    assert settings.search.fuzzy_threshold == 0.5
+    assert settings.pack.scope is Scope.SECTION
+    assert settings.screen.keys == {"quit": "ctrl+x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[pakc]\nbudget = 1\n", "unknown key pakc. Did you mean pack?"),
+        ("[pack]\nbugdet = 1\n", "unknown key pack.bugdet. Did you mean pack.budget?"),
+        ("[pack]\nxyz = 1\n", "unknown key pack.xyz. Known here: budget, tokenizer, scope, neighbors, limit."),
+        ('[pack]\nbudget = "many"\n', "pack.budget is not valid"),
+        ("[pack]\nlimit = 0\n", "pack.limit is not valid"),
+        ("[search]\nfuzzy_threshold = 1.5\n", "search.fuzzy_threshold is not valid"),
+        ('[pack]\nscope = "chapter"\n', "pack.scope is not valid"),
+        ("pack = 3\n", "pack is not valid"),
+        ("[pack", "is not valid TOML"),
+    ],
+)
+def test_a_mistake_names_file_key_and_the_nearest_valid_one(file: Path, text: str, said: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as error:
+        load_settings(file)
+    assert said in str(error.value)
+    assert str(file) in str(error.value)
+
+
+def test_a_file_that_is_no_text_is_told(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(file)
+
+
+def test_one_variable_puts_every_folder_in_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
+    where = places()
+    assert {where.config.parent, where.cache.parent, where.data.parent, where.state.parent} == {tmp_path}
+
+
+def test_two_vaults_of_one_name_have_folders_of_their_own(tmp_path: Path) -> None:
+    one, other = vault_slug(tmp_path / "a" / "notes"), vault_slug(tmp_path / "b" / "notes")
+    assert one != other
+    assert one.startswith("notes-")
+
+
+def test_a_vault_is_the_same_however_its_path_is_written(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "notes")
+    assert (
+        vault_slug(tmp_path / "notes") == vault_slug(tmp_path / "x" / ".." / "notes") == vault_slug(tmp_path / "link")
+    )
+
+
+def test_a_strange_folder_name_makes_a_plain_slug(tmp_path: Path) -> None:
+    slug = vault_slug(tmp_path / "a b\n/\x1b[1m")
+    assert all(c.isalnum() or c in "-_." for c in slug)
+
+
+def test_a_vault_is_given_back_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert open_vault(".") == tmp_path.resolve()
+
+
+@pytest.mark.parametrize("path", ["nowhere", "note.md/below", "~no-such-user-at-all/notes"])
+def test_a_missing_vault_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "note.md").touch()
+    with pytest.raises(VaultError, match="There is no folder at"):
+        open_vault(path)
+
+
+def test_a_path_no_system_knows_is_told() -> None:
+    with pytest.raises(VaultError, match="cannot be read"):
+        open_vault("a\0b")
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A folder of a user who is not root: root's tests become nobody for the time, since root may read everything."""
+    if os.name != "posix":
+        pytest.skip("permissions of this kind are POSIX's")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        root = os.geteuid() == 0
+        if root:
+            os.chown(folder, _NOBODY, _NOBODY)
+            os.seteuid(_NOBODY)
+        try:
+            yield folder
+        finally:
+            if root:
+                os.seteuid(0)
+
+
+def test_a_vault_that_may_not_be_listed_is_told(unprivileged: Path) -> None:
+    vault = unprivileged / "vault"
+    vault.mkdir(mode=0)
+    with pytest.raises(VaultError, match="cannot be read: Permission denied"):
+        open_vault(vault)
+
+
+def test_a_vault_in_a_folder_that_may_not_be_entered_is_told(unprivileged: Path) -> None:
+    vault = unprivileged / "closed" / "vault"
+    vault.mkdir(parents=True)
+    vault.parent.chmod(0)
+    with pytest.raises(VaultError, match="cannot be read: Permission denied"):
+        open_vault(vault)
