@@ -1,0 +1,55 @@
+"""The starting point: a static table made from the teacher alone, without any text, as model2vec does it.
+
+Every word piece is shown to the teacher alone; the embeddings are turned by PCA and weighted by how common a piece is.
+Method: Tulkens and van Dongen, "Model2Vec" (MinishLab, 2024). The weight a / (a + p) is that of Arora, Liang and Ma,
+"A simple but tough-to-beat baseline for sentence embeddings" (ICLR 2017), with p from Zipf's law over the order of
+the vocabulary, which is one of frequency.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import orthogonal_procrustes
+
+from tokens import TokenLists
+
+SIF_A = 1e-4
+"""Arora et al. find 1e-3 to 1e-4 to work alike; model2vec uses this."""
+
+
+def sif_weights(size: int) -> NDArray[np.float32]:
+    """The weight of each piece by its rank: near zero for the most common, near one for the rare."""
+    frequency = 1.0 / np.arange(2, size + 2)
+    probability = frequency / frequency.sum()
+    return (SIF_A / (SIF_A + probability)).astype(np.float32)
+
+
+def initial_table(piece_embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The distilled table: PCA without losing a dimension, then SIF weights. Rows 0 and 1 ([PAD], [UNK]) are zero."""
+    centred = piece_embeddings - piece_embeddings.mean(0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    table = (centred @ axes[:, ::-1]) * sif_weights(len(centred))[:, None]
+    table[:2] = 0
+    return table.astype(np.float32)
+
+
+def mean_embeddings(table: NDArray[np.float32], texts: TokenLists) -> NDArray[np.float32]:
+    """Unit mean of each text's rows: the student's embedding."""
+    starts = texts.starts[:-1]
+    empty = texts.lengths() == 0
+    sums = np.add.reduceat(table[texts.flat], np.minimum(starts, len(texts.flat) - 1), axis=0)
+    sums[empty] = 0
+    norms = np.linalg.norm(sums, axis=1, keepdims=True)
+    return np.asarray(sums / np.maximum(norms, 1e-9), dtype=np.float32)
+
+
+def rotate_to_teacher(
+    table: NDArray[np.float32], texts: TokenLists, teacher: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Turn the table so that its embeddings of these texts lie nearest the teacher's (orthogonal Procrustes).
+
+    Training then starts from the teacher's own axes instead of first having to find them.
+    """
+    rotation, _ = orthogonal_procrustes(mean_embeddings(table, texts), teacher)
+    return np.asarray(table @ rotation, dtype=np.float32)

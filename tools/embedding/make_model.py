@@ -1,0 +1,138 @@
+"""Make the embedding model that ships with excerpt, from its sources to the folder, in one go.
+
+    make_model.py --out src/excerpt/embedding --work build/embedding [--only PACKAGE...]
+
+Every step keeps its result in the work folder and is skipped when that is there: remove a file to redo its step and
+those after it. README.md says what the steps are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import distil
+import quantise
+import teacher
+import texts
+from extract import Block, sentences
+from sources import SOURCES
+from tokens import TokenLists, join, kept_pieces, to_student, tokenize
+from train import Examples, train
+
+THREADS = 2
+ALIGNED = 40_000
+"""Passages on which the distilled table is turned into the teacher's space: enough to fix 384 axes many times over."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the steps keep their results."""
+
+    work: Path
+    out: Path
+
+
+def short_texts(passages: Sequence[Block], seed: int = 7) -> list[str]:
+    """For each passage what a user might type to find it: its heading, or one of its sentences, half of each."""
+    chance = random.Random(seed)
+    shorts = []
+    for passage in passages:
+        sentence = chance.choice(sentences(passage.text)[:4])
+        shorts.append(passage.heading if passage.heading and chance.random() < 0.5 else sentence)
+    return shorts
+
+
+def taught(pool: Executor, texts: TokenLists, name: str, folder: Path) -> Examples:
+    """Texts with the teacher's embeddings, which are kept in a file named after what was embedded."""
+    digest = hashlib.sha256(texts.flat.tobytes() + texts.starts.tobytes()).hexdigest()[:12]
+    path = folder / f"{name}-{digest}.npy"
+    if not path.exists():
+        started = time.monotonic()
+        partial = path.with_suffix(".partial.npy")
+        np.save(partial, teacher.embed(pool, texts))
+        partial.rename(path)
+        rate = len(texts.flat) / (time.monotonic() - started)
+        print(f"{name}: {len(texts)} texts, {rate:,.0f} word pieces a second", flush=True)
+    return Examples(texts, np.load(path))
+
+
+def joined(parts: Sequence[Examples], vocabulary: dict[str, int]) -> Examples:
+    """All examples in one, in the student's numbering."""
+    return Examples(to_student(join([p.texts for p in parts]), vocabulary), np.concatenate([p.teacher for p in parts]))
+
+
+def single_pieces(vocabulary: dict[str, int]) -> TokenLists:
+    """Every piece of the student's vocabulary as a text of its own, in the teacher's numbering."""
+    ids = np.array([vocabulary[piece] for piece in kept_pieces(vocabulary)], dtype=np.int32)
+    return TokenLists(ids, np.arange(len(ids) + 1, dtype=np.int64))
+
+
+def examples(corpus: dict[str, list[Block]], folder: Path) -> tuple[Examples, Examples, Examples]:
+    """What the teacher says of single pieces, of passages, and of the short text of each passage."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = teacher.load_tokenizer()
+    vocabulary = tokenizer.get_vocab()
+    passages, shorts = [], []
+    with ProcessPoolExecutor(THREADS, mp_context=get_context("spawn")) as pool:
+        pieces = taught(pool, single_pieces(vocabulary), "pieces", folder)
+        for package, blocks in corpus.items():
+            if blocks:
+                passages.append(taught(pool, tokenize(tokenizer, [b.text for b in blocks]), package, folder))
+                shorts.append(taught(pool, tokenize(tokenizer, short_texts(blocks)), f"{package}-short", folder))
+    return pieces, joined(passages, vocabulary), joined(shorts, vocabulary)
+
+
+def make(places: Places, only: frozenset[str]) -> None:
+    """All steps, in order."""
+    chosen = [s for s in SOURCES if not only or s.package in only]
+    corpus = texts.collect(chosen, places.work)
+    pieces, passages, shorts = examples(corpus, places.work / "taught")
+    print(f"{len(passages.texts)} passages, {len(passages.texts.flat)} word pieces", flush=True)
+    torch.set_num_threads(THREADS)
+    sample = np.random.default_rng(3).permutation(len(passages.texts))[:ALIGNED]
+    table = distil.rotate_to_teacher(
+        distil.initial_table(pieces.teacher.astype(np.float32)),
+        passages.texts.pick(sample),
+        passages.teacher[sample].astype(np.float32),
+    )
+    table = train(table, passages, shorts)
+    np.save(places.work / "table.npy", table)
+    small = quantise.reduce_dimensions(table, passages.texts)
+    quantise.write_model(quantise.to_int8(small), teacher.tokenizer_file(), places.out)
+
+
+def checksum(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def main() -> None:
+    """Read the command line, make the model, say what it weighs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", default=[], help="use these packages alone, to try something")
+    arguments = parser.parse_args()
+    places = Places(arguments.work, arguments.out)
+    places.work.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    make(places, frozenset(arguments.only))
+    model_file = places.out / "model.safetensors"
+    summary = {"seconds": round(time.monotonic() - started), "sha256": checksum(model_file)}
+    (places.work / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    print(summary)
+
+
+if __name__ == "__main__":
+    main()
