@@ -37,6 +37,7 @@ class ExcerptApp(App[None]):
     DEFAULT_CSS = """
     Screen { background: $background; color: $foreground; }
     Toast { max-width: 80; }
+    VerticalScroll { scrollbar-size-vertical: 1; }
     Input>.input--placeholder { color: $text-faint; }
     """
 

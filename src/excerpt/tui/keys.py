@@ -44,7 +44,7 @@ SEARCH: list[BindingType] = [
         "ctrl+e",
         "scope",
         "scope",
-        "Next scope: how far the pack grows around each hit",
+        "Next scope: how far the pack grows around hits",
         shown=True,
         first=True,
     ),

@@ -7,38 +7,54 @@ from collections.abc import Sequence
 
 from excerpt.model import Span
 from excerpt.text.visible import visible_line
+from excerpt.tui.line_drawing import drawn_characters
 
+_LINE_START = re.compile(
+    r"^[ \t]*(?:>[ \t]?)*(?:[-*+][ \t]|\d+[.)][ \t])?(?:\[.\][ \t])?(?:#{1,6}[ \t])?(?:\[!\w+\][+-]?)?", re.M
+)
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
+
+_BEFORE = 80
+"""Characters looked at before the line begins, so that a link or emphasis begun there is still taken for one."""
 
 
 def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tuple[int, int]]]:
     """At most about `width` characters of `text` on one line, and the matches in it (start, end).
 
-    White space is drawn together. Without spans, or where all fit, it begins at the first line that is not a heading.
+    Markdown marks are left out and white space is drawn together. The line begins some words before the densest group
+    of matches; without any, at the first line that is not a heading.
     """
-    start = _best_start(text, spans, width)
-    piece = text[start : start + width * 2]
-    shown: list[str] = ["…"] if text[:start].strip() and not _HEADING.fullmatch(text[:start]) else []
-    places: list[int] = []
-    for character in piece:
+    body = _body_start(text)
+    start = _best_start(text, body, spans, width)
+    base = max(body, start - _BEFORE)
+    piece = text[base : start + width * 2]
+    characters = drawn_characters(piece.replace("\n", " "))
+    for mark in _LINE_START.finditer(piece):
+        characters[mark.start() : mark.end()] = [""] * (mark.end() - mark.start())
+    shown: list[str] = ["…"] if start > body else []
+    places = [0] * (start - base)
+    for character in characters[start - base :]:
         places.append(len(shown))
         if not character.isspace():
-            shown.append(character)
+            shown.extend(character)
         elif shown and shown[-1] not in (" ", "…"):
             shown.append(" ")
     places.append(len(shown))
-    found = [
-        (places[max(span.start, start) - start], places[min(span.end, start + len(piece)) - start])
-        for span in sorted(spans, key=lambda s: (s.start, s.end))
-        if span.start < start + len(piece) and span.end > start
-    ]
+    found: list[tuple[int, int]] = []
+    for span in sorted(spans, key=lambda s: (s.start, s.end)):
+        if start <= span.start < base + len(piece):
+            found.append((places[span.start - base], places[min(span.end - base, len(piece))]))
     return visible_line("".join(shown).rstrip()), [(a, b) for a, b in found if a < b]
 
 
-def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
-    """Where the line begins: so that it holds most matches, and some words before the first of them."""
+def _body_start(text: str) -> int:
+    """Where the text begins after the heading it may stand under."""
     heading = _HEADING.match(text)
-    body = heading.end() if heading and heading.end() < len(text) else 0
+    return heading.end() if heading and heading.end() < len(text) else 0
+
+
+def _best_start(text: str, body: int, spans: Sequence[Span], width: int) -> int:
+    """Where the line begins: so that it holds most matches, and some words before the first of them."""
     ordered = sorted((span for span in spans if span.start >= body), key=lambda s: s.start)
     if not ordered:
         return body
@@ -48,5 +64,5 @@ def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
     if best - body <= width // 3:
         return body
     start = best - width // 5
-    space = text.find(" ", start, best)
+    space = max(text.find(" ", start, best), text.find("\n", start, best))
     return space + 1 if space >= 0 else start

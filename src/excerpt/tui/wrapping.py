@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from excerpt.tui.note_window import Run
+from excerpt.tui.line_drawing import Run
 
 
 def wrap(runs: Sequence[Run], width: int, hang: int) -> list[list[Run]]:

@@ -11,7 +11,9 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.tui.keys import shown_key
+from excerpt.tui.keys import PLACES, bindings_of, shown_key
+
+_ORDER = tuple(binding.id or "" for place in PLACES for binding in bindings_of(place))
 
 
 class KeyBar(Widget):
@@ -36,14 +38,14 @@ class KeyBar(Widget):
         self._look(self.screen)
 
     def _look(self, screen: Screen[object]) -> None:
-        """Take the first key of each binding that asks to be shown; help and quit go last."""
+        """Take the first key of each binding to be shown, in the order of the table; help and quit go last."""
         by_id: dict[str, Binding] = {}
         for active in screen.active_bindings.values():
             binding = active.binding
             if binding.show and active.enabled and binding.id:
                 by_id.setdefault(binding.id, binding)
-        ordered = sorted(by_id.values(), key=lambda binding: binding.id in ("help", "quit"))
-        self.shown = tuple(ordered)
+        last = ("help", "quit")
+        self.shown = tuple(by_id[id_] for id_ in (*(i for i in _ORDER if i not in last), *last) if id_ in by_id)
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from excerpt.model import PackResult, Scope
 
 GAUGE = 12
-"""Cells of the gauge; it is left out where the bar is too narrow."""
+"""Cells of the gauge; half of them, or none, where the bar is too narrow."""
 
 
 class PackBar(Widget):
@@ -40,25 +40,26 @@ class PackBar(Widget):
 
     def render(self) -> Text:
         width = self.scrollable_content_region.width
-        return next((text for text in map(self._text, (0, 1, 2)) if text.cell_len <= width), self._text(3))
+        return next((text for text in map(self._text, range(4)) if text.cell_len <= width), self._text(4))
 
     def _text(self, brevity: int) -> Text:
-        """The bar at a brevity: 0 says everything, 3 only fragments and tokens."""
+        """The bar at a brevity: 0 says everything, 4 only fragments and tokens."""
+        gauge = 0 if brevity == 4 else GAUGE if brevity < 2 else GAUGE // 2
         strong, full, empty, over = map(self._ink, ("strong", "full", "empty", "over"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
         fragments = sum(len(one.fragment_ids) for one in pack.packs) if pack else 0
         text = Text(no_wrap=True, overflow="ellipsis")
-        if brevity < 3:
+        if brevity < 4:
             chosen = f"{self.marked} marked" if self.marked else "top hits"
-            text.append(f"{'pack ▸ ' if brevity < 2 else ''}{self.scope}, ").append(chosen, full if self.marked else "")
+            text.append(f"{'pack ▸ ' if brevity < 1 else ''}{self.scope}, ").append(chosen, full if self.marked else "")
             text.append("  ")
         text.append(f"{fragments:,}", strong).append(f" fragment{'' if fragments == 1 else 's'} · ")
         text.append(f"{tokens:,}", strong).append(f" / {self.budget:,} tokens")
-        if brevity < 2:
-            filled = min(GAUGE, round(tokens / self.budget * GAUGE)) if self.budget else 0
+        if gauge:
+            filled = min(gauge, round(tokens / self.budget * gauge)) if self.budget else 0
             filled = max(filled, 1 if tokens else 0)
-            text.append(" ").append("▓" * filled, full).append("░" * (GAUGE - filled), empty)
+            text.append(" ").append("▓" * filled, full).append("░" * (gauge - filled), empty)
         if pack is not None and pack.saved > 0 and brevity < 3:
             saved = f" · saves {pack.saved:.0%}".replace("%", " %")
             text.append(saved + (f" of {pack.source_tokens:,}" if brevity < 2 else ""))

@@ -14,7 +14,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.note_window import DrawnLine, Ink, NoteWindow, Run
+from excerpt.tui.line_drawing import DrawnLine, Ink, Run
+from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.strips import fit
 from excerpt.tui.wrapping import wrap
 
@@ -51,6 +52,7 @@ class Preview(ScrollView, can_focus=True):
         color: $foreground;
         overflow-x: hidden;
         overflow-y: auto;
+        scrollbar-gutter: stable;
         scrollbar-size-vertical: 1;
         & > .line--number { color: $text-faint; }
         & > .line--margin { color: $accent; }
@@ -84,7 +86,7 @@ class Preview(ScrollView, can_focus=True):
         self._wrap()
         same = old is not None and new is not None and old.fragment.id == new.fragment.id
         if not same:
-            self.scroll_to(y=self._first_row_of_fragment(), animate=False, immediate=True)
+            self.scroll_to(y=self._first_row_of_fragment(), animate=False, force=True, immediate=True)
 
     def on_resize(self) -> None:
         at = self._line_at_top()

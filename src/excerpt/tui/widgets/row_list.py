@@ -28,12 +28,12 @@ class RowList(ScrollView, can_focus=True):
         color: $foreground;
         overflow-x: hidden;
         overflow-y: auto;
+        scrollbar-gutter: stable;
         scrollbar-size-vertical: 1;
         & > .row--cursor { background: $surface-active; }
-        & > .row--bar { color: $text-faint; }
+        & > .row--bar { color: $accent; }
         & > .row--faint { color: $text-faint; }
         & > .row--match { color: $match-foreground; background: $match-background; text-style: bold; }
-        &:focus > .row--bar { color: $accent; }
     }
     """
 

@@ -44,6 +44,8 @@ class TabBar(Widget):
             self.tab = tab
 
     def render_line(self, y: int) -> Strip:
+        if y:
+            return Strip.blank(self.size.width, self.rich_style)
         left = [(f" {tab.capitalize()} ", self._style_of(tab)) for tab in TABS]
         room = self.size.width - sum(len(text) for text, _ in left) - 2
         state = fit(self.state, room)
