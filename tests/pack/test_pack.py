@@ -102,6 +102,12 @@ def test_a_note_without_headings_gives_neighbours_for_a_section(vault: Vault) ->
     assert result.packs[0].scope is Scope.NEIGHBORS
 
 
+def test_a_note_of_headings_alone_is_in_no_section_and_comes_as_it_is() -> None:
+    vault = Vault({"a.md": "# One\n\n## Two"})
+    (pack,) = packed(vault, vault.hit("Two"), scope=Scope.SECTION).packs
+    assert (pack.text, pack.scope) == ("# One\n\n## Two", Scope.NEIGHBORS)
+
+
 def test_a_note_comes_whole(vault: Vault) -> None:
     (pack,) = packed(vault, vault.hit("merge0"), scope=Scope.NOTE).packs
     assert words(packed(vault, vault.hit("merge0"), scope=Scope.NOTE)) == [
@@ -176,6 +182,34 @@ def test_a_mark_that_the_index_no_longer_has_is_said_so(vault: Vault) -> None:
     assert [(left.path, left.reason) for left in result.left_out] == [("gone", "no longer in the index")]
 
 
+def test_a_fragment_marked_or_found_twice_is_there_once(vault: Vault) -> None:
+    hit = vault.hit("open0")
+    for result in (
+        packed(vault, hit, hit, scope=Scope.NONE),
+        packed(vault, marked=(hit.fragment.id,) * 2, scope=Scope.NONE),
+    ):
+        assert words(result) == [["open"]]
+        assert (result.value, result.left_out) == (1.0, ())
+
+
+# --- a note changed since the search ----------------------------------------------------------------------------------
+
+
+def test_a_hit_whose_lines_moved_is_taken_from_where_it_is_now(vault: Vault) -> None:
+    hit = vault.hit("export0")
+    longer = Vault({"guide.md": GUIDE.replace("# Sync", f"# New\n\n{sentence('new', 200)}\n\n# Sync")})
+    result = packed(longer, hit, scope=Scope.NONE)
+    assert words(result) == [["export"]]
+    assert result.packs[0].line_start > hit.fragment.line_start
+
+
+@pytest.mark.parametrize("notes", [{"plain.md": PLAIN}, {"guide.md": "# Sync\n\nAll new."}, {"guide.md": ""}])
+def test_a_hit_whose_text_is_gone_is_left_out(vault: Vault, notes: dict[str, str]) -> None:
+    result = packed(Vault(notes), vault.hit("export0"))
+    assert result.packs == ()
+    assert [(left.path, left.reason) for left in result.left_out] == [("guide.md", "no longer in the index")]
+
+
 # --- budget -----------------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +255,30 @@ def test_neighbours_are_given_up_before_hits() -> None:
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
     assert {pack.entry.fragment_id for pack in result.packs} == {hit.fragment.id for hit in hits}
     assert result.left_out == ()
+
+
+def test_a_weak_hit_is_worth_more_than_the_neighbours_of_a_strong_one() -> None:
+    vault = Vault({"a.md": PLAIN, "b.md": PLAIN.replace("a", "o")})
+    hits = vault.hit("alpha0", 0.9), vault.hit("olpho0", 0.25)
+    both = packed(vault, *hits, scope=Scope.NONE).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
+    assert {pack.entry.fragment_id for pack in result.packs} == {hit.fragment.id for hit in hits}
+
+
+def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:
+    top = f"{sentence('one', 90)}\n\n{sentence('two', 30)}"
+    vault = Vault({"a.md": top, "b.md": f"{sentence('left', 130)}\n\n{sentence('right', 130)}"})
+    hits = vault.hit("one0", 0.9), vault.hit("left0", 0.8)
+    everything = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=everything - 30)
+    assert [pack.text for pack in result.packs] == [top, sentence("left", 130)]
+
+
+def test_hits_without_a_score_go_in_where_there_is_room(vault: Vault) -> None:
+    hits = vault.hit("open0", 0.0), vault.hit("alpha0", -1.0)
+    assert words(packed(vault, *hits, scope=Scope.NONE)) == [["open"], ["alpha"]]
+    alone = packed(vault, hits[0], scope=Scope.NONE).tokens
+    assert words(packed(vault, *hits, scope=Scope.NONE, budget=alone + 20)) == [["open"]]
 
 
 def test_a_section_too_large_is_cut_at_fragments_around_the_hit(vault: Vault) -> None:

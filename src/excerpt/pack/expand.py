@@ -34,7 +34,9 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> 
         return _lines(note, note.sections[0].line_start, len(note.lines), scope)
     if scope is Scope.SECTION:
         section = next(section for section in note.sections if section.ordinal == fragment.section)
-        return _lines(note, section.line_start, section.line_end, scope, section.ordinal)
+        if section.line_start <= fragment.line_start and fragment.line_end <= section.line_end:
+            return _lines(note, section.line_start, section.line_end, scope, section.ordinal)
+        scope = Scope.NEIGHBORS  # a note of headings alone: they are one fragment, in no section
     reach = neighbors if scope is Scope.NEIGHBORS else 0
     return between(
         note, max(fragment.ordinal - reach, 0), min(fragment.ordinal + reach, len(note.fragments) - 1), scope

@@ -65,7 +65,7 @@ def build_pack(
     count = cache(tokenizer.count)
     wanted, gone = _marks(source, hits, marked) if marked else (hits[: settings.limit * _EXPANDED], [])
     limit = len(wanted) if marked else settings.limit
-    candidates, copies = _candidates(
+    candidates, passed_over = _candidates(
         wanted, limit, note_of=note_of, settings=settings, duplicate=duplicate, count=count
     )
     sizes = [
@@ -80,7 +80,7 @@ def build_pack(
         budget=settings.budget,
         tokenizer=tokenizer.name,
         packs=packs,
-        left_out=(*gone, *copies, *_unchosen(sizes, chosen, settings.budget, count)),
+        left_out=(*gone, *passed_over, *_unchosen(sizes, chosen, settings.budget, count)),
         text=text,
         tokens=tokens,
         value=sum(size.option.value for size in chosen if size),
@@ -93,7 +93,7 @@ def _marks(source: NoteSource, hits: Sequence[Hit], marked: Sequence[str]) -> tu
     index no longer has."""
     spans = {hit.fragment.id: hit.spans for hit in hits}
     found, gone = [], []
-    for fragment_id in dict.fromkeys(marked):
+    for fragment_id in marked:
         fragment = source.fragment(fragment_id)
         if fragment:
             found.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
@@ -111,40 +111,43 @@ def _candidates(
     duplicate: DuplicateRule,
     count: Callable[[str], int],
 ) -> tuple[list[Candidate], list[LeftOut]]:
-    """The first `limit` hits grown and merged. A copy of text that is already held is left out, and its hit counts
-    for the text that is held, so that cutting that one down never loses what was found."""
+    """The first `limit` hits grown and merged, and what was left out. A copy of text that is already held is; its hit
+    then counts for the text that is held, so that cutting that one down never loses what was found."""
     grown: list[tuple[Hit, Stretch]] = []
-    copies: list[LeftOut] = []
+    left_out: list[LeftOut] = []
     held: dict[str, Fragment] = {}
     asked: set[str] = set()
-    room = limit
     for hit in wanted:
-        fragment = hit.fragment
-        if not room or fragment.id in asked:
+        if not limit:
+            break
+        note = note_of(hit.fragment.path)
+        fragment = note.now(hit.fragment)
+        if fragment is None:
+            left_out.append(_left_out(hit.fragment, GONE, count))
             continue
         twin = None if fragment.id in held else duplicate(fragment, held.values())
         if twin:
-            reason = f"same text as {twin.path}:{twin.line_start}-{twin.line_end}"
-            tokens = count(fragment.text)
-            copies.append(LeftOut(fragment.path, fragment.line_start, fragment.line_end, tokens, reason))
-            if twin.id in asked:
-                continue
-            fragment, scope = twin, Scope.NONE
+            left_out.append(_left_out(fragment, f"same text as {twin.path}:{twin.line_start}-{twin.line_end}", count))
+            fragment, note, scope = twin, note_of(twin.path), Scope.NONE
         else:
-            scope, room = settings.scope, room - 1
-        asked.add(fragment.id)
-        note = note_of(fragment.path)
-        stretch = expand(fragment, note, scope, settings.neighbors)
-        held.update((each.id, each) for each in note.fragments[stretch.first : stretch.last + 1])
-        grown.append((replace(hit, fragment=fragment, spans=() if twin else hit.spans), stretch))
-    return merge(grown), copies
+            scope, limit = settings.scope, limit - 1
+        if fragment.id not in asked:
+            asked.add(fragment.id)
+            stretch = expand(fragment, note, scope, settings.neighbors)
+            held.update((each.id, each) for each in note.fragments[stretch.first : stretch.last + 1])
+            grown.append((replace(hit, fragment=fragment, spans=() if twin else hit.spans), stretch))
+    return merge(grown), left_out
+
+
+def _left_out(fragment: Fragment, reason: str, count: Callable[[str], int]) -> LeftOut:
+    return LeftOut(fragment.path, fragment.line_start, fragment.line_end, count(fragment.text), reason)
 
 
 def _sizes(number: int, candidate: Candidate, note: OpenNote, count: Callable[[str], int]) -> list[_Size]:
     """The sizes that candidate `number` (from 1) may have, the whole first; parts of a fragment only for the best
     candidate, so that the top hit goes in even where the budget is less than a fragment."""
     whole = candidate.stretch
-    whole_tokens = _text_tokens(whole, note, count)
+    whole_tokens = max(_text_tokens(whole, note, count), 1)  # a tokenizer of the user's may count nothing
     worth = sum(_worth(hit) for hit in candidate.hits)
 
     def size(stretch: Stretch, hits: tuple[Hit, ...], lost: float) -> _Size:
@@ -235,7 +238,5 @@ def _unchosen(
             reason = OUT_OF_BUDGET if min(one.option.cost for one in each) <= budget else TOO_LARGE
             yield LeftOut(whole.path, whole.line_start, whole.line_end, count(whole.text), reason)
         else:
-            for hit in each[0].hits:
-                if hit not in size.hits:
-                    lines = hit.fragment.line_start, hit.fragment.line_end
-                    yield LeftOut(whole.path, *lines, count(hit.fragment.text), OUT_OF_BUDGET)
+            lost = (hit.fragment for hit in each[0].hits if hit not in size.hits)
+            yield from (_left_out(fragment, OUT_OF_BUDGET, count) for fragment in lost)

@@ -10,7 +10,8 @@ from excerpt.model import Fragment, Section
 
 
 class NoteSource(Protocol):
-    """What packs need of an index; a Snapshot gives it. Fragments and sections come by ordinal."""
+    """What packs need of an index; a Snapshot gives it. Fragments and sections come by ordinal; a note that is not
+    there has none."""
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
@@ -36,6 +37,15 @@ class OpenNote:
         """Exactly the lines `line_start`..`line_end`; nothing if there are none."""
         return "\n".join(self.lines[line_start - 1 : line_end])
 
+    def now(self, fragment: Fragment) -> Fragment | None:
+        """`fragment` as it stands here: a search may have found it before its note was read again."""
+        if fragment.ordinal < len(self.fragments) and self.fragments[fragment.ordinal].id == fragment.id:
+            return self.fragments[fragment.ordinal]
+        return next((each for each in self.fragments if each.id == fragment.id), None)
+
 
 def open_note(source: NoteSource, path: str) -> OpenNote:
-    return OpenNote(path, source.note_text(path).split("\n"), source.note_fragments(path), source.sections(path))
+    """The note at `path`, without lines and fragments if there is none any more."""
+    fragments = source.note_fragments(path)
+    text = source.note_text(path) if fragments else ""
+    return OpenNote(path, text.split("\n"), fragments, source.sections(path))
