@@ -139,12 +139,17 @@ def told(copied: Copied, what: str, tokens: int | None) -> str:
     counted = f"{tokens:,} tokens, " if tokens is not None else ""
     size = f"{what}: {counted}{copied.size:,} bytes"
     if copied.routes:
-        kept = f" A copy is in {copied.file}." if copied.file else ""
+        kept = f" Kept as {_short(copied.file)}." if copied.file else ""
         return f"{size}, copied by {_joined(copied.routes)}.{kept}"
     reason = "It is too long for the terminal's clipboard" if copied.too_long else "No clipboard took it"
     if copied.file is None:
         return f"{size}. {reason}, and no file could be written."
-    return f"{size}. {reason}; it is in {copied.file}."
+    return f"{size}. {reason}; it is in {_short(copied.file)}."
+
+
+def _short(file: Path) -> str:
+    home = Path.home()
+    return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
 
 
 def _joined(names: Sequence[str]) -> str:

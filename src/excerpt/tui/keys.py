@@ -82,6 +82,8 @@ MEMORY: list[BindingType] = [
     _key("memory-copy", "ctrl+y", "copy", "copy", "Copy the memory", shown=True, first=True),
     _key("memory-forget", "ctrl+d", "forget", "forget", "Forget the memory", shown=True, first=True),
     _key("memory-undo", "ctrl+u", "undo", "undo", "Take back the last forgetting", shown=True, first=True),
+    _key("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", first=True),
+    _key("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", first=True),
     _key("memory-back", "escape", "back", "back", "Clear the filter, then go to the search", first=True),
 ]
 

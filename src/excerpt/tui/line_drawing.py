@@ -26,6 +26,7 @@ class Context(IntEnum):
     PROPERTIES = auto()
     CODE = auto()
     CODE_EDGE = auto()
+    QUOTED_CODE = auto()
 
 
 class Ink(Flag):
@@ -122,10 +123,8 @@ def draw_line(number: int, text: str, context: Context, matches: Iterable[tuple[
     hang = 0
     if context is Context.PROPERTIES:
         _draw_property(line)
-    elif context is Context.CODE:
-        line.ink(0, len(line.text), Ink.CODE)
-    elif context is Context.CODE_EDGE:
-        line.ink(0, len(line.text), Ink.CODE | Ink.FAINT)
+    elif context is not Context.PROSE:
+        _draw_code(line, context)
     else:
         hang = _draw_start(line)
         _draw_inline(line)
@@ -142,6 +141,14 @@ def _draw_property(line: _Line) -> None:
         line.ink(0, len(line.text), Ink.FAINT)
     elif key := _PROPERTY.match(line.text):
         line.ink(key.start(1), key.end(1), Ink.PROPERTY)
+
+
+def _draw_code(line: _Line, context: Context) -> None:
+    quote = None if context is Context.CODE else _QUOTE.match(line.text)
+    if quote:
+        _draw_quote_marks(line, quote)
+    ink = Ink.CODE | Ink.FAINT if context is Context.CODE_EDGE else Ink.CODE
+    line.ink(quote.end() if quote else 0, len(line.text), ink)
 
 
 def _draw_start(line: _Line) -> int:
@@ -172,11 +179,15 @@ def _draw_start(line: _Line) -> int:
     return hang + text[:hang].count("\t") * (len(_TAB) - 1)
 
 
-def _draw_quote(line: _Line, quote: re.Match[str]) -> None:
+def _draw_quote_marks(line: _Line, quote: re.Match[str]) -> None:
     for at in range(quote.start(1), quote.end(1)):
         if line.text[at] == ">":
             line.replace(at, at + 1, "▎")
     line.ink(quote.start(1), quote.end(1), Ink.CALLOUT)
+
+
+def _draw_quote(line: _Line, quote: re.Match[str]) -> None:
+    _draw_quote_marks(line, quote)
     callout = _CALLOUT.match(line.text, quote.end())
     if callout is None:
         line.ink(quote.end(), len(line.text), Ink.QUOTE)

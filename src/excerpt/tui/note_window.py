@@ -67,7 +67,7 @@ _FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})")
 def _contexts(lines: Sequence[str]) -> list[Context]:
     """For each line whether it is prose, frontmatter, or in a fence: what cannot be told from the line alone."""
     contexts: list[Context] = []
-    fence = ""
+    fence, quoted = "", False
     properties = bool(lines) and lines[0].rstrip() == "---"
     for row, line in enumerate(lines):
         if properties:
@@ -75,12 +75,14 @@ def _contexts(lines: Sequence[str]) -> list[Context]:
             properties = row == 0 or line.rstrip() not in ("---", "...")
             continue
         mark = _FENCE.match(line)
+        if quoted and not line.lstrip().startswith(">"):
+            fence, quoted = "", False
         if fence:
             closes = mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip()
-            contexts.append(Context.CODE_EDGE if closes else Context.CODE)
-            fence = "" if closes else fence
+            contexts.append(Context.CODE_EDGE if closes else Context.QUOTED_CODE if quoted else Context.CODE)
+            fence, quoted = ("", False) if closes else (fence, quoted)
         elif mark:
-            fence = mark[1]
+            fence, quoted = mark[1], ">" in line[: mark.start(1)]
             contexts.append(Context.CODE_EDGE)
         else:
             contexts.append(Context.PROSE)

@@ -40,10 +40,11 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
         elif shown and shown[-1] not in (" ", "…"):
             shown.append(" ")
     places.append(len(shown))
-    found: list[tuple[int, int]] = []
-    for span in sorted(spans, key=lambda s: (s.start, s.end)):
-        if start <= span.start < base + len(piece):
-            found.append((places[span.start - base], places[min(span.end - base, len(piece))]))
+    found = [
+        (places[span.start - base], places[min(span.end - base, len(piece))])
+        for span in sorted(spans, key=lambda s: (s.start, s.end))
+        if start <= span.start < base + len(piece)
+    ]
     return visible_line("".join(shown).rstrip()), [(a, b) for a, b in found if a < b]
 
 

@@ -21,6 +21,7 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.keys import INDEX
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.strips import Part, fit, line
+from excerpt.tui.when import local_time
 from excerpt.tui.widgets.notice import Said
 from excerpt.tui.widgets.row_list import RowList
 
@@ -108,7 +109,7 @@ class IndexFacts(Widget):
         if status is not None:
             facts += [
                 ("notes", f"{status.notes:,} in {status.fragments:,} fragments"),
-                ("generation", f"{status.generation:,}, updated {status.updated}"),
+                ("generation", f"{status.generation:,}, updated {local_time(status.updated)}"),
                 ("model", status.model),
                 ("tokenizer", status.tokenizer),
             ]

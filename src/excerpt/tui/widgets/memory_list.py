@@ -11,7 +11,9 @@ from textual.strip import Strip
 
 from excerpt.model import Memory
 from excerpt.text.visible import visible_line
+from excerpt.tui.snippet import snippet
 from excerpt.tui.strips import Part, line
+from excerpt.tui.when import local_day
 from excerpt.tui.widgets.row_list import RowList
 
 
@@ -47,17 +49,15 @@ class MemoryList(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         memory = self.memories[row]
         bar: Part = ("▌ " if selected else "  ", self.style_of("row--bar"))
-        text = visible_line(" ".join(memory.text.split()))
+        text, _ = snippet(memory.text, (), width)
         first = line(
-            [bar, (text, self.style_of("memory--text"))], [(day(memory), self.style_of("row--faint"))], width, base
+            [bar, (text, self.style_of("memory--text"))],
+            [(f" {local_day(memory.created)} ", self.style_of("row--faint"))],
+            width,
+            base,
         )
         tags = " ".join(f"#{visible_line(tag)}" for tag in memory.tags)
         why = visible_line(memory.why)
         second: list[Part] = [bar, (tags, self.style_of("memory--tags"))]
         second.append((("  " if tags and why else "") + why, self.style_of("memory--why")))
         return first, line(second, (), width, base)
-
-
-def day(memory: Memory) -> str:
-    """The day a memory was made, from its ISO 8601 time."""
-    return f" {memory.created[:10]} "

@@ -20,6 +20,7 @@ from excerpt.model import Memory, Source
 from excerpt.text.visible import visible, visible_line
 from excerpt.tui.keys import MEMORY
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
+from excerpt.tui.when import local_time
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.row_list import RowList
@@ -164,6 +165,10 @@ class MemoryPane(Vertical):
     def action_move(self, rows: int) -> None:
         self._list.move(rows)
 
+    def action_scroll_view(self, pages: int) -> None:
+        view = self.query_one("#memory-view", VerticalScroll)
+        view.scroll_relative(y=pages * max(1, view.size.height - 1), animate=False)
+
     def action_remember(self) -> None:
         self.post_message(RememberRequested(None, ""))
 
@@ -223,12 +228,12 @@ def split_filter(written: str) -> tuple[str, tuple[str, ...]]:
 
 
 def memory_text(memory: Memory, colours: dict[str, str]) -> Text:
-    """A memory as it is read: what, why, where from."""
+    """A memory as it is read: why, where from, what."""
     soft = colours["text-soft"]
-    text = Text(visible(memory.text.rstrip()) + "\n\n")
+    text = Text()
     for name, value in _about(memory):
         text.append(f"{name:<9}", soft).append(f"{visible_line(value)}\n")
-    return text
+    return text.append("\n" + visible(memory.text.rstrip()))
 
 
 def _about(memory: Memory) -> list[tuple[str, str]]:
@@ -242,7 +247,7 @@ def _about(memory: Memory) -> list[tuple[str, str]]:
             about.append(("", " › ".join(source.heading_path)))
     if memory.query:
         about.append(("query", memory.query))
-    about.append(("kept", memory.created[:16].replace("T", " ")))
-    if memory.updated[:16] != memory.created[:16]:
-        about.append(("changed", memory.updated[:16].replace("T", " ")))
+    about.append(("kept", local_time(memory.created)))
+    if memory.updated != memory.created:
+        about.append(("changed", local_time(memory.updated)))
     return about
