@@ -28,7 +28,7 @@ def test_data_goes_to_stdout_and_everything_else_to_stderr(tmp_path: Path, vault
 
 @pytest.mark.parametrize(
     ("argv", "code"),
-    [(("search", "zzqqxx"), 1), (("search",), 2), (("search", "x", "--limit", "0"), 2), (("nonsense", "x"), 3)],
+    [(("search", '"zzqqxx"'), 1), (("search",), 2), (("search", "x", "--limit", "0"), 2), (("nonsense", "x"), 3)],
 )
 def test_exit_codes_tell_nothing_found_from_wrong_usage_and_from_cannot(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int

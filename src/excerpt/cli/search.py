@@ -78,6 +78,7 @@ def command(
         if asked is not None:
             return _answer_batch(engine, asked, chosen, most)
         assert query is not None
+        engine.warm()  # so that elapsed_ms is the search alone here too
         result = engine.search(query, chosen, most)
     if as_json:
         print_json(result_as_json(result))

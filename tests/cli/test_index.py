@@ -1,0 +1,78 @@
+"""index and status: what is there, and what was skipped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import NOTES, Excerpt
+
+
+def test_a_reader_is_told_what_was_done(excerpt: Excerpt, vault: Path) -> None:
+    first = excerpt("index", "--vault", vault)
+    assert first.code == 0
+    assert first.out.startswith(f"{len(NOTES)} notes, ")
+    assert f"{len(NOTES)} added, 0 changed, 0 removed" in first.out
+    assert "0 added, 0 changed, 0 removed" in excerpt("index", "--vault", vault).out
+
+
+def test_a_program_gets_the_report(excerpt: Excerpt, vault: Path) -> None:
+    report = excerpt("index", "--vault", vault, "--json").json
+    assert (report["added"], report["changed"], report["removed"], report["unchanged"]) == (3, 0, 0, 0)
+    (vault / "Colour.md").write_text("The colour of a pear tells little.\n", encoding="utf-8")
+    (vault / "Sync.md").unlink()
+    report = excerpt("index", "--vault", vault, "--json").json
+    assert (report["added"], report["changed"], report["removed"], report["unchanged"]) == (0, 1, 1, 1)
+
+
+def test_rebuild_reads_everything_again(excerpt: Excerpt, vault: Path) -> None:
+    excerpt("index", "--vault", vault)
+    assert excerpt("index", "--vault", vault, "--rebuild", "--json").json["added"] == 3
+
+
+def test_progress_is_json_lines_that_end_with_the_report(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("index", "--vault", vault, "--progress")
+    events = [json.loads(line) for line in answer.out.splitlines()]
+    assert answer.code == 0
+    assert {event["event"] for event in events[:-1]} == {"progress"}
+    assert events[-1]["event"] == "done"
+    assert events[-1]["added"] == 3
+    assert events[-2]["notes_done"] == events[-2]["notes_total"] == 3
+
+
+def test_progress_ends_with_the_error_where_there_is_one(excerpt: Excerpt, tmp_path: Path) -> None:
+    answer = excerpt("index", "--vault", tmp_path / "nowhere", "--progress")
+    assert answer.code == 3
+    assert answer.json["event"] == "error"
+    assert answer.json["title"] == "The vault cannot be opened"
+    assert "There is no folder" in answer.json["message"]
+    assert answer.json["hint"]
+
+
+def test_a_skipped_file_is_named_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
+    (vault / "zeros.md").write_bytes(bytes(10_000))
+    answer = excerpt("index", "--vault", vault)
+    assert answer.code == 0
+    assert "1 skipped:\n  zeros.md: " in answer.out
+    status = excerpt("status", "--vault", vault, "--json").json
+    assert [skipped["path"] for skipped in status["skipped"]] == ["zeros.md"]
+    assert status["skipped"][0]["reason"]
+
+
+def test_status_says_what_is_indexed(excerpt: Excerpt, vault: Path) -> None:
+    status = excerpt("status", "--vault", vault, "--json").json
+    assert status["vault"] == str(vault.resolve())
+    assert status["notes"] == 3
+    assert status["fragments"] >= 5
+    assert status["tokenizer"] == "o200k"
+    assert {"generation", "model", "updated", "skipped", "warnings"} <= set(status)
+    shown = excerpt("status", "--vault", vault).out
+    assert "notes      3\n" in shown
+    assert "skipped    0\n" in shown
+
+
+def test_an_empty_vault_has_a_status(excerpt: Excerpt, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    status = excerpt("status", "--vault", tmp_path / "empty", "--json")
+    assert status.code == 0
+    assert (status.json["notes"], status.json["fragments"]) == (0, 0)
