@@ -13,7 +13,7 @@ from excerpt.pack.expand import Stretch, expand
 from excerpt.pack.merge import Candidate, DuplicateRule, merge, same_text
 from excerpt.pack.render import as_markdown, frame
 from excerpt.pack.shrink import inner_stretches, stretches
-from excerpt.pack.source import NoteSource, OpenNote, open_note
+from excerpt.pack.source import NoteSource, OpenNote
 from excerpt.settings import PackSettings
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.tokens import Tokenizer
@@ -61,7 +61,7 @@ def build_pack(
     rendered text is never above `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value.
     The same arguments give the same bytes.
     """
-    note_of = cache(partial(open_note, source))
+    note_of = cache(partial(OpenNote, source))
     count = cache(tokenizer.count)
     wanted, gone = _marks(source, hits, marked) if marked else (hits[: settings.limit * _EXPANDED], [])
     limit = len(wanted) if marked else settings.limit

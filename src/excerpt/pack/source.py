@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from excerpt.model import Fragment, Section
@@ -24,14 +24,24 @@ class NoteSource(Protocol):
     def note_tokens(self, path: str, /) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
 class OpenNote:
-    """A note as packs read it: its lines, its fragments and its sections."""
+    """A note as packs read it, each part when first asked for: reading whole notes is most of the time of a pack."""
 
-    path: str
-    lines: Sequence[str]
-    fragments: Sequence[Fragment]
-    sections: Sequence[Section]
+    def __init__(self, source: NoteSource, path: str) -> None:
+        self.path = path
+        self._source = source
+
+    @cached_property
+    def fragments(self) -> Sequence[Fragment]:
+        return self._source.note_fragments(self.path)
+
+    @cached_property
+    def sections(self) -> Sequence[Section]:
+        return self._source.sections(self.path)
+
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        return self._source.note_text(self.path).split("\n")
 
     def text(self, line_start: int, line_end: int) -> str:
         """Exactly the lines `line_start`..`line_end`; nothing if there are none."""
@@ -42,10 +52,3 @@ class OpenNote:
         if fragment.ordinal < len(self.fragments) and self.fragments[fragment.ordinal].id == fragment.id:
             return self.fragments[fragment.ordinal]
         return next((each for each in self.fragments if each.id == fragment.id), None)
-
-
-def open_note(source: NoteSource, path: str) -> OpenNote:
-    """The note at `path`, without lines and fragments if there is none any more."""
-    fragments = source.note_fragments(path)
-    text = source.note_text(path) if fragments else ""
-    return OpenNote(path, text.split("\n"), fragments, source.sections(path))
