@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,7 +128,8 @@ def test_whoosh_itself_reads_the_same_postings(tmp_path: Path) -> None:
     add(writer, 1, "a b a", "b", "c a")
     files = writer.commit(1)
     ours = read(tmp_path, files, 1).postings("text", "a")
-    matcher = open_dir(str(tmp_path / "words"), indexname="words").reader().postings("text", "a")
+    whoosh: Any = open_dir(str(tmp_path / "words"), indexname="words")
+    matcher = whoosh.reader().postings("text", "a")
     theirs = []
     while matcher.is_active():
         theirs.append((matcher.id(), matcher.weight()))

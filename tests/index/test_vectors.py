@@ -10,14 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.vectors import MatrixWriter, Quantised, VectorMatrix, quantise
+from excerpt.index.vectors import MatrixSource, MatrixWriter, Quantised, VectorMatrix, quantise
 
 WIDE = 8
 
 
 def vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
     found = np.random.default_rng(seed).normal(size=(count, WIDE)).astype(np.float32)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    return found
 
 
 def keys(first: int, last: int) -> NDArray[np.int64]:
@@ -28,9 +29,17 @@ def written(folder: Path, count: int) -> DerivedFile:
     return MatrixWriter(folder, None, WIDE).commit(1, keys(1, count), keys(1, count), quantise(vectors(count)))
 
 
+def read(folder: Path, file: DerivedFile, living: NDArray[np.int64]) -> VectorMatrix:
+    source = MatrixSource(folder, file)
+    try:
+        return VectorMatrix.read(source, living, WIDE)
+    finally:
+        source.close()
+
+
 def test_rows_come_back_in_the_order_of_keys(tmp_path: Path) -> None:
     file = written(tmp_path, 20)
-    matrix = VectorMatrix.open(tmp_path, file, keys(1, 20), WIDE)
+    matrix = read(tmp_path, file, keys(1, 20))
     assert matrix.similarities(vectors(20)[7]).argmax() == 7
     np.testing.assert_allclose(matrix.vectors, vectors(20), atol=0.01)
 
@@ -40,14 +49,14 @@ def test_a_commit_appends_only_what_is_new(tmp_path: Path) -> None:
     content = (tmp_path / before.name).read_bytes()
     after = MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1, seed=5)))
     assert (tmp_path / after.name).read_bytes().startswith(content)
-    matrix = VectorMatrix.open(tmp_path, after, keys(1, 21), WIDE)
+    matrix = read(tmp_path, after, keys(1, 21))
     assert matrix.similarities(vectors(1, seed=5)[0]).argmax() == 20
 
 
 def test_a_reader_of_the_generation_before_sees_no_new_row(tmp_path: Path) -> None:
     before = written(tmp_path, 20)
     MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1)))
-    assert len(VectorMatrix.open(tmp_path, before, keys(1, 20), WIDE).vectors) == 20
+    assert len(read(tmp_path, before, keys(1, 20)).vectors) == 20
 
 
 def test_what_a_killed_build_appended_is_cut_off(tmp_path: Path) -> None:
@@ -55,12 +64,12 @@ def test_what_a_killed_build_appended_is_cut_off(tmp_path: Path) -> None:
     with (tmp_path / before.name).open("ab") as file:
         file.write(b"half a block")
     after = MatrixWriter(tmp_path, before, WIDE).commit(2, keys(1, 21), keys(21, 21), quantise(vectors(1)))
-    assert len(VectorMatrix.open(tmp_path, after, keys(1, 21), WIDE).vectors) == 21
+    assert len(read(tmp_path, after, keys(1, 21)).vectors) == 21
 
 
 def test_deleted_rows_are_passed_over(tmp_path: Path) -> None:
     file = written(tmp_path, 20)
-    matrix = VectorMatrix.open(tmp_path, file, np.array([3, 9]), WIDE)
+    matrix = read(tmp_path, file, np.array([3, 9]))
     np.testing.assert_allclose(matrix.vectors, vectors(20)[[2, 8]], atol=0.01)
 
 
@@ -70,8 +79,8 @@ def test_a_file_full_of_dead_rows_is_written_anew_under_another_name(tmp_path: P
     after = MatrixWriter(tmp_path, before, WIDE).commit(2, living, keys(21, 21), quantise(vectors(1, seed=5)))
     assert after.name != before.name
     assert after.size < before.size
-    np.testing.assert_allclose(VectorMatrix.open(tmp_path, after, living, WIDE).vectors[:10], vectors(10), atol=0.5)
-    assert VectorMatrix.open(tmp_path, before, keys(1, 20), WIDE).vectors.shape == (20, WIDE)
+    np.testing.assert_allclose(read(tmp_path, after, living).vectors[:10], vectors(10), atol=0.5)
+    assert read(tmp_path, before, keys(1, 20)).vectors.shape == (20, WIDE)
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -87,19 +96,26 @@ def test_a_damaged_file_is_noticed(tmp_path: Path, damage: str) -> None:
     file = written(tmp_path, 20)
     (tmp_path / file.name).write_bytes(DAMAGES[damage]((tmp_path / file.name).read_bytes()))
     with pytest.raises(DamagedFileError):
-        VectorMatrix.open(tmp_path, file, keys(1, 20), WIDE)
+        read(tmp_path, file, keys(1, 20))
 
 
 def test_a_missing_row_is_noticed(tmp_path: Path) -> None:
     file = written(tmp_path, 20)
     with pytest.raises(DamagedFileError, match="2 vectors are missing"):
-        VectorMatrix.open(tmp_path, file, keys(1, 22), WIDE)
+        read(tmp_path, file, keys(1, 22))
 
 
 def test_an_empty_vault_has_an_empty_matrix(tmp_path: Path) -> None:
-    matrix = VectorMatrix.open(tmp_path, None, keys(1, 0), WIDE)
+    matrix = read(tmp_path, written(tmp_path, 0), keys(1, 0))
     assert matrix.similarities(vectors(1)[0]).shape == (0,)
     assert matrix.mean.tolist() == [0.0] * WIDE
+
+
+def test_an_opened_file_can_be_read_after_it_was_removed(tmp_path: Path) -> None:
+    file = written(tmp_path, 20)
+    source = MatrixSource(tmp_path, file)
+    (tmp_path / file.name).unlink()
+    assert len(VectorMatrix.read(source, keys(1, 20), WIDE).vectors) == 20
 
 
 def test_a_text_without_a_known_word_keeps_its_zero_vector() -> None:

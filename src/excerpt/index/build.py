@@ -139,7 +139,7 @@ class _Build:
         for batch in self._batches(tasks):
             self._commit(batch, gone, known)
             gone = []
-        if gone:
+        if gone or not self.writer.catalog.generation:
             self._commit([], gone, known)
         # A file that was a note and now cannot be read is no longer found; the last good text would be a lie.
         unreadable = [one.path for one in self._done.skipped if one.path in known and one.path in there]
@@ -158,7 +158,8 @@ class _Build:
         size = notes = 0
         for prepared in prepare_all(recipe, tasks, self._tick):
             batch.append(prepared)
-            paths = [one.path for one in (*prepared.notes, *prepared.same, *prepared.skipped)]
+            paths = [note.path for note in prepared.notes]
+            paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]
             self._done.notes += len(paths)
             self._done.size += sum(sizes[path] for path in paths)
             self._done.skipped += prepared.skipped

@@ -183,7 +183,8 @@ class Catalog:
         return str(found[0][0]) if found else ""
 
     def set_meta(self, name: str, value: str) -> None:
-        self.rows("INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", name, value)
+        if self.meta(name) != value:
+            self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", name, value)
 
     @property
     def generation(self) -> int:

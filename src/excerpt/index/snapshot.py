@@ -25,7 +25,7 @@ from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION
 from excerpt.index.files import DamagedFileError
 from excerpt.index.lexical import LexicalReader
-from excerpt.index.vectors import VectorMatrix
+from excerpt.index.vectors import MatrixSource, VectorMatrix
 from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Section, Skipped, Status
 from excerpt.settings import Settings
@@ -79,7 +79,14 @@ class Snapshot:
         self.generation = catalog.generation
         if not self.generation:
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
-        self.lexical = LexicalReader(folder, catalog.files("words"), self.generation)
+        (matrix,) = catalog.files("vectors")
+        # Opened now and read later: two commits on, the file may be gone.
+        self._matrix = MatrixSource(folder, matrix)
+        try:
+            self.lexical = LexicalReader(folder, catalog.files("words"), self.generation)
+        except BaseException:
+            self._matrix.close()
+            raise
 
     @classmethod
     def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000) -> Snapshot:
@@ -118,6 +125,7 @@ class Snapshot:
 
     def close(self) -> None:
         self.lexical.close()
+        self._matrix.close()
         self._catalog.close()
 
     # --- derived ------------------------------------------------------------------------------------------------------
@@ -125,9 +133,7 @@ class Snapshot:
     @cached_property
     def vectors(self) -> VectorMatrix:
         """The matrix, read when first asked for (about 0.2 s for 100,000 fragments)."""
-        files = self._catalog.files("vectors")
-        dimensions = int(self._catalog.meta("dimensions"))
-        return VectorMatrix.open(self._folder, files[0] if files else None, self.lexical.keys, dimensions)
+        return VectorMatrix.read(self._matrix, self.lexical.keys, int(self._catalog.meta("dimensions")))
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -60,6 +60,45 @@ def quantise(vectors: NDArray[np.float32]) -> Quantised:
     return Quantised(scales, np.rint(vectors / scales[:, None]).astype(np.int8))
 
 
+class MatrixSource:
+    """A matrix file, opened: it can be read later even if newer generations have removed it by then."""
+
+    def __init__(self, index: Path, file: DerivedFile) -> None:
+        """Raises DamagedFileError if the file is not there."""
+        self._record = file
+        try:
+            self._file = (index / file.name).open("rb")
+        except OSError as error:
+            raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
+
+    def close(self) -> None:
+        self._file.close()
+
+    def blocks(self, dimensions: int) -> list[tuple[Keys, Quantised]]:
+        """The recorded blocks. Raises DamagedFileError."""
+        record = self._record
+        self._file.seek(0)
+        data = memoryview(self._file.read(record.size))
+        if len(data) < record.size:
+            raise DamagedFileError(f"{record.name} is cut short: {len(data)} of {record.size} bytes.")
+        blocks, at = [], 0
+        while at < len(data):
+            try:
+                magic, width, count, crc = _HEAD.unpack_from(data, at)
+            except struct.error as error:
+                raise DamagedFileError(f"{record.name} has a broken block.") from error
+            at += _HEAD.size
+            body = data[at : at + count * (12 + width)]
+            if magic != _MAGIC or width != dimensions or len(body) < count * (12 + width) or zlib.crc32(body) != crc:
+                raise DamagedFileError(f"{record.name} has a broken block.")
+            at += len(body)
+            scales_at, rows_at = 8 * count, 12 * count
+            keys = np.frombuffer(body[:scales_at], "<i8").astype(np.int64)
+            scales = np.frombuffer(body[scales_at:rows_at], "<f4").astype(np.float32)
+            blocks.append((keys, Quantised(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))))
+        return blocks
+
+
 class VectorMatrix:
     """The vectors of one generation, a row a fragment, in the order of `keys` (ascending).
 
@@ -74,18 +113,20 @@ class VectorMatrix:
         )
 
     @classmethod
-    def open(cls, index: Path, file: DerivedFile | None, keys: Keys, dimensions: int) -> VectorMatrix:
-        """Read the rows of the living `keys`. Raises DamagedFileError."""
+    def read(cls, source: MatrixSource, keys: Keys, dimensions: int) -> VectorMatrix:
+        """The rows of the living `keys`. Raises DamagedFileError."""
         vectors = np.zeros((len(keys), dimensions), np.float32)
         found = np.zeros(len(keys), bool)
-        for block_keys, quantised in _blocks(index, file, dimensions) if file else ():
-            at = np.searchsorted(keys, block_keys)
-            known = at < len(keys)
-            known[known] = keys[at[known]] == block_keys[known]
-            rows = at[known]
+        for block_keys, quantised in source.blocks(dimensions):
+            alive = np.isin(block_keys, keys)
+            rows = np.searchsorted(keys, block_keys[alive])
             found[rows] = True
-            vectors[rows] = quantised.rows[known]
-            vectors[rows] *= quantised.scales[known, None]
+            if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+                # One stretch, as it is without deletions: half the time of picking rows.
+                place = slice(rows[0], rows[-1] + 1)
+                np.multiply(quantised.rows[alive], quantised.scales[alive, None], out=vectors[place])
+            else:
+                vectors[rows] = quantised.rows[alive] * quantised.scales[alive, None]
         if not found.all():
             raise DamagedFileError(f"{np.count_nonzero(~found)} vectors are missing from the matrix.")
         return cls(keys, vectors)
@@ -103,7 +144,7 @@ class MatrixWriter:
         self._index = index
         self._dimensions = dimensions
         self._file = file
-        self._keys: list[Keys] = [keys for keys, _ in _blocks(index, file, dimensions)] if file else []
+        self._keys: list[Keys] = [keys for keys, _ in self._blocks()]
 
     def commit(self, generation: int, living: Keys, keys: Keys, added: Quantised) -> DerivedFile:
         """Append the rows of the new `keys`, or write all of `living` anew, and force them to disk."""
@@ -111,12 +152,20 @@ class MatrixWriter:
             return self._rewrite(generation, living, [(keys, added)])
         total = sum(map(len, self._keys)) + len(keys)
         if total - len(living) > _DEAD_SHARE * total or len(self._keys) >= _MOST_BLOCKS:
-            blocks = _blocks(self._index, self._file, self._dimensions)
-            return self._rewrite(generation, living, [*blocks, (keys, added)])
+            return self._rewrite(generation, living, [*self._blocks(), (keys, added)])
         if len(keys):
             self._file = self._append(self._file, keys, added)
             self._keys.append(keys)
         return self._file
+
+    def _blocks(self) -> list[tuple[Keys, Quantised]]:
+        if self._file is None:
+            return []
+        source = MatrixSource(self._index, self._file)
+        try:
+            return source.blocks(self._dimensions)
+        finally:
+            source.close()
 
     def _append(self, file: DerivedFile, keys: Keys, added: Quantised) -> DerivedFile:
         data = _block(keys, added)
@@ -145,30 +194,3 @@ class MatrixWriter:
 def _block(keys: Keys, quantised: Quantised) -> bytes:
     body = b"".join((keys.astype("<i8").tobytes(), quantised.scales.astype("<f4").tobytes(), quantised.rows.tobytes()))
     return _HEAD.pack(_MAGIC, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
-
-
-def _blocks(index: Path, file: DerivedFile, dimensions: int) -> list[tuple[Keys, Quantised]]:
-    """The recorded blocks of a matrix file. Raises DamagedFileError."""
-    try:
-        with (index / file.name).open("rb") as source:
-            data = memoryview(source.read(file.size))
-    except OSError as error:
-        raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
-    if len(data) < file.size:
-        raise DamagedFileError(f"{file.name} is cut short: {len(data)} of {file.size} bytes.")
-    blocks, at = [], 0
-    while at < len(data):
-        try:
-            magic, width, count, crc = _HEAD.unpack_from(data, at)
-        except struct.error as error:
-            raise DamagedFileError(f"{file.name} has a broken block.") from error
-        at += _HEAD.size
-        body = data[at : at + count * (12 + width)]
-        if magic != _MAGIC or width != dimensions or len(body) < count * (12 + width) or zlib.crc32(body) != crc:
-            raise DamagedFileError(f"{file.name} has a broken block.")
-        at += len(body)
-        scales_at, rows_at = 8 * count, 12 * count
-        keys = np.frombuffer(body[:scales_at], "<i8").astype(np.int64)
-        scales = np.frombuffer(body[scales_at:rows_at], "<f4").astype(np.float32)
-        blocks.append((keys, Quantised(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))))
-    return blocks

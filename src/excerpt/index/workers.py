@@ -68,13 +68,18 @@ def _here(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], None]) ->
 
 def _one_by_one(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], None]) -> Iterator[Prepared]:
     """After a worker died: which of these files did it die of?"""
-    for task in tasks:
-        with _pool(1) as pool:
+    pool = _pool(1)
+    try:
+        for task in tasks:
             try:
                 yield _wait(pool.submit(prepare, recipe, [task]), task.path, tick)
             except BrokenProcessPool:
                 reason = "Reading it ended the process that read it; it may need more memory than there is."
                 yield Prepared(skipped=[Skipped(task.path, reason)])
+                pool.shutdown()
+                pool = _pool(1)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _wait(future: Future[Prepared], path: str, tick: Callable[[str], None]) -> Prepared:

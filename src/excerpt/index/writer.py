@@ -12,7 +12,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +98,14 @@ class IndexWriter:
             if recount:
                 self.rebuilt.append("the token counts: the tokenizer changed")
                 self._recount(tick)
-            self.catalog.set_meta("tokenizer", tokenizer)
+            for name, value in (
+                ("tokenizer", tokenizer),
+                ("model", self._settings.embedding.model),
+                ("model_source", self._model_source),
+                ("model_id", self._model),
+                ("dimensions", str(self._dimensions)),
+            ):
+                self.catalog.set_meta(name, value)
             if words or vectors or recount:
                 self._finish_generation(0 if vectors else None, tick)
         self._remove_leftovers()
@@ -133,8 +139,7 @@ class IndexWriter:
             if self._model and model != self._model:
                 reason = "the embedding model is another one"
             self._model, self._dimensions = model, self.embedder.dimensions
-            with self.catalog.transaction():
-                self.catalog.set_meta("model_source", source)
+        self._model_source = source
         files = [] if reason else self.catalog.files("vectors")
         try:
             self._matrix = MatrixWriter(self._index, files[0] if files else None, self._dimensions)
@@ -144,60 +149,64 @@ class IndexWriter:
         return reason
 
     def _refill_words(self, tick: Tick) -> None:
-        """Put the words of all stored fragments into the empty lexical index, some thousands at a time."""
-        sql = (
-            "SELECT f.key, f.note, s.heading_path, f.text FROM fragments f"
-            " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key > ? ORDER BY f.key LIMIT ?"
+        """Put the words of all stored notes into the empty lexical index, some thousand fragments at a time."""
+        notes = self.catalog.rows(
+            "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"
+            " GROUP BY n.id ORDER BY min(f.key)"
         )
-        last = 0
-        while rows := self.catalog.rows(sql, last, _ROWS_AT_ONCE):
-            if len(rows) == _ROWS_AT_ONCE and rows[0][1] != rows[-1][1]:
-                # The last note may go on; it is taken whole with the next lot.
-                rows = [row for row in rows if row[1] != rows[-1][1]]
-            last = rows[-1][0]
-            collector = FieldCollector()
-            for note, fragments in groupby(rows, key=lambda row: row[1]):
-                under = [(heading_path_from_row(heading_path), text) for _, _, heading_path, text in fragments]
-                tick(self._collect(collector, note, under))
-            self._words.add(np.array([row[0] for row in rows], np.int64), collector.inverted())
+        keys: list[int] = []
+        collector = FieldCollector()
+        for number, path, title, language in notes:
+            tick(path)
+            keys += self._collect(collector, number, (path, title, language))
+            if len(keys) >= _ROWS_AT_ONCE:
+                self._words.add(np.array(keys, np.int64), collector.inverted())
+                keys, collector = [], FieldCollector()
+        self._words.add(np.array(keys, np.int64), collector.inverted())
 
-    def _collect(self, collector: FieldCollector, note: int, fragments: Sequence[tuple[tuple[str, ...], str]]) -> str:
-        path, title, language = self.catalog.rows("SELECT path, title, language FROM notes WHERE id = ?", note)[0]
+    def _collect(self, collector: FieldCollector, note: int, names: tuple[str, str, str]) -> list[int]:
+        fragments = self.catalog.rows(
+            "SELECT f.key, s.heading_path, f.text FROM fragments f"
+            " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.note = ? ORDER BY f.key",
+            note,
+        )
         labels = self.catalog.rows("SELECT kind, name, value FROM labels WHERE note = ? ORDER BY rowid", note)
         properties: dict[str, list[str]] = {}
         for kind, name, value in labels:
             if kind == "property":
                 properties.setdefault(name, []).append(value)
         collector.add_note(
-            *(path, title, language),
+            *names,
             aliases=[value for kind, _, value in labels if kind == "alias"],
             tags=[value for kind, _, value in labels if kind == "tag"],
             properties=properties,
-            fragments=fragments,
+            fragments=[(heading_path_from_row(heading_path), text) for _, heading_path, text in fragments],
         )
-        return str(path)
+        return [key for key, _, _ in fragments]
 
     def _recount(self, tick: Tick) -> None:
         count = open_tokenizer(self._settings.pack.tokenizer).count
         for number, path in self.catalog.rows("SELECT id, path FROM notes"):
             tick(path)
-            self.catalog.rows(
-                "UPDATE notes SET tokens = ? WHERE id = ?", count(self.catalog.note_text(path) or ""), number
-            )
+            tokens = count(self.catalog.note_text(path) or "")
+            self.catalog.rows("UPDATE notes SET tokens = ? WHERE id = ?", tokens, number)
             for key, text in self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number):
                 self.catalog.rows("UPDATE fragments SET tokens = ? WHERE key = ?", count(text), key)
 
     # --- committing ---------------------------------------------------------------------------------------------------
 
     def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], tick: Tick) -> None:
-        """Take notes out and put notes in, as one generation. A note that changed is among both."""
+        """Take notes out and put notes in, as one generation. A note that changed is among both.
+
+        Without any of either the generation stays, but for the first, which an empty vault has too.
+        """
         with self.catalog.transaction():
             gone = self.catalog.remove(removed)
             new = self.catalog.insert([note for done in prepared for note in done.notes])
             for done in prepared:
                 for task in done.same:
                     self.catalog.touch(task.path, task.size, task.mtime_ns)
-            if len(gone) or len(new):
+            if len(gone) or len(new) or not self.catalog.generation:
                 self._words.delete(gone)
                 parts = [done.inverted for done in prepared if done.notes]
                 if parts:
@@ -225,10 +234,6 @@ class IndexWriter:
             ("generation", str(generation)),
             ("updated", datetime.now(UTC).isoformat(timespec="seconds")),
             ("analyzer", str(ANALYZER_VERSION)),
-            ("tokenizer", self._settings.pack.tokenizer),
-            ("model", self._settings.embedding.model),
-            ("model_id", self._model),
-            ("dimensions", str(self._dimensions)),
         ):
             self.catalog.set_meta(name, value)
         self._files_before = before

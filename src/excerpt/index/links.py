@@ -1,0 +1,53 @@
+"""Which note a link means, by Obsidian's rule: the path as written, or else the file of that name nearest the root.
+
+Aliases are not link targets. Case and Unicode composition do not matter, as on most users' file systems.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+NOTE_SUFFIXES = (".md", ".markdown")
+
+
+class LinkTargets:
+    """The notes of a vault as links name them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            self._by_name[_fold(_without_suffix(PurePosixPath(path).name))].append(path)
+        for same in self._by_name.values():
+            same.sort(key=lambda path: (path.count("/"), path))
+
+    def resolve(self, target: str, source: str) -> str | None:
+        """The path of the note that `target` means when it is written in the note `source`; None if there is none.
+
+        "" is the note itself. A relative path counts from the folder of `source` first, then from the vault's root;
+        a path that is only the end of a note's path is enough.
+        """
+        if not target:
+            return source
+        wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(source)), wanted))
+        from_root = posixpath.normpath(wanted).lstrip("/")
+        same_name = self._by_name.get(posixpath.basename(from_root), [])
+        for place in (from_root,) if wanted.startswith("/") else (beside, from_root):
+            for path in same_name:
+                if _fold(_without_suffix(path)) == place:
+                    return path
+        ends = f"/{from_root}"
+        return next((path for path in same_name if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+
+
+def _without_suffix(path: str) -> str:
+    lower = path.lower()
+    return next((path[: -len(suffix)] for suffix in NOTE_SUFFIXES if lower.endswith(suffix)), path)
+
+
+def _fold(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()

@@ -1,0 +1,85 @@
+"""Small real vaults, and small real models: two, as a change of model is a case of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+
+WriteNote = Callable[[str, str], Path]
+
+WORDS = (
+    "garden",
+    "soil",
+    "water",
+    "rose",
+    "prune",
+    "winter",
+    "seed",
+    "compost",
+    "tea",
+    "kettle",
+    "leaf",
+    "brew",
+    "sugar",
+)
+
+
+def make_model(folder: Path, dimensions: int, seed: int) -> Path:
+    """A model2vec folder over a few words."""
+    folder.mkdir()
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(["[UNK]", *WORDS])}, "[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    table = np.random.default_rng(seed).normal(size=(len(WORDS) + 1, dimensions)).astype(np.float32)
+    save_file({"embeddings": table}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"normalize": True, "max_length": None}))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two models of different dimensions."""
+    folder = tmp_path_factory.mktemp("models")
+    return make_model(folder / "one", 16, 1), make_model(folder / "two", 24, 2)
+
+
+@pytest.fixture
+def settings(models: tuple[Path, Path]) -> Settings:
+    """Settings under which a build of a small vault takes milliseconds."""
+    return Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    # A cache folder may be called anything; these characters have a meaning in URIs, globs or SQL.
+    return tmp_path / "cache of [it's] 100%?#é" / "index"
+
+
+@pytest.fixture
+def write(vault: Path) -> WriteNote:
+    """Write a note into the vault."""
+
+    def write_note(path: str, text: str) -> Path:
+        file = vault / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return write_note

@@ -1,0 +1,440 @@
+"""A build shows the vault as it is now, reads no more than what changed, and is stopped by no file."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError
+from excerpt.index import build as build_module
+from excerpt.index import fields, prepare, workers, writer
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.index.writer import LOCK
+from excerpt.model import Fragment, Note, Progress
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
+from excerpt.text.fragments import fragments_of
+from excerpt.text.tokens import open_tokenizer
+from excerpt.text.words import ANALYZER_VERSION
+from tests.index.conftest import WriteNote
+
+ROSES = """---
+title: Roses
+aliases: [Rosa]
+tags: [garden]
+season: winter
+---
+# Pruning
+
+Prune each rose in winter, above an outward bud.
+
+## Soil
+
+Roses like a rich soil, with compost.
+"""
+TEA = "# Tea\n\nBrew the leaf in a warm kettle.\n\nSee [[Roses#Soil]].\n"
+
+
+def found(index: Path, settings: Settings, word: str, field: str = "text") -> list[str]:
+    """Paths of the notes that have a word, sorted."""
+    snapshot = Snapshot.open(index, settings)
+    try:
+        rows = snapshot.lexical.postings(field, word).rows
+        return sorted({snapshot.table.paths[number] for number in snapshot.table.notes[rows]})
+    finally:
+        snapshot.close()
+
+
+def test_a_first_build_makes_every_note_searchable(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Roses.md", ROSES)
+    write("kitchen/Tea.md", TEA)
+    report = build(vault, index, settings)
+    assert (report.added, report.changed, report.removed, report.unchanged) == (2, 0, 0, 0)
+    assert report.generation == 1
+    assert report.rebuilt == ""
+    assert found(index, settings, "kettl") == ["kitchen/Tea.md"]
+
+
+def test_title_aliases_headings_tags_and_properties_are_fields_of_their_own(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("beds/front/Roses 2.md", ROSES)
+    build(vault, index, settings)
+    for field, word in [
+        ("title", "rose"),
+        ("alias", "rosa"),
+        ("alias", "2"),
+        ("heading", "soil"),
+        ("tags", "garden"),
+        ("properties", "winter"),
+        ("properties", "front"),
+    ]:
+        assert found(index, settings, word, field) == ["beds/front/Roses 2.md"], (field, word)
+    assert found(index, settings, "garden") == []
+
+
+def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    note = write("Roses.md", ROSES)
+    first = build(vault, index, settings)
+    note.chmod(0)
+    second = build(vault, index, settings)
+    assert (second.unchanged, second.embedded, second.skipped) == (1, 0, ())
+    assert second.generation == first.generation
+
+
+def test_a_file_with_another_time_and_the_same_text_stays(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    note = write("Roses.md", ROSES)
+    first = build(vault, index, settings)
+    os.utime(note, ns=(1, 1))
+    second = build(vault, index, settings)
+    assert (second.unchanged, second.changed, second.generation) == (1, 0, first.generation)
+    snapshot = Snapshot.open(index, settings)
+    assert snapshot.note_info("Roses.md").mtime_ns == 1
+
+
+def test_a_changed_note_is_found_by_its_new_words_only(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Roses.md", ROSES)
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    write("Tea.md", TEA.replace("kettle", "samovar"))
+    report = build(vault, index, settings)
+    assert (report.added, report.changed, report.removed, report.unchanged) == (0, 1, 0, 1)
+    assert found(index, settings, "kettl") == []
+    assert found(index, settings, "samovar") == ["Tea.md"]
+
+
+def test_a_deleted_note_is_found_no_more(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+    write("Roses.md", ROSES)
+    tea = write("Tea.md", TEA)
+    build(vault, index, settings)
+    tea.unlink()
+    report = build(vault, index, settings)
+    assert (report.removed, report.unchanged) == (1, 1)
+    snapshot = Snapshot.open(index, settings)
+    assert found(index, settings, "kettl") == []
+    assert snapshot.note_paths() == ("Roses.md",)
+    assert len(snapshot.vectors.keys) == snapshot.lexical.doc_count == snapshot.status().fragments
+
+
+def test_a_vault_that_was_emptied_has_an_empty_index(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA).unlink()
+    assert build(vault, index, settings).fragments == 0
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    (vault / "Tea.md").unlink()
+    build(vault, index, settings)
+    snapshot = Snapshot.open(index, settings)
+    assert (snapshot.lexical.doc_count, len(snapshot.vectors.vectors)) == (0, 0)
+
+
+def test_a_renamed_note_is_not_embedded_again(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+    note = write("Roses.md", ROSES)
+    first = build(vault, index, settings)
+    assert first.embedded == first.fragments
+    note.rename(vault / "Old roses.md")
+    second = build(vault, index, settings)
+    assert (second.added, second.removed, second.embedded) == (1, 1, 0)
+
+
+def test_a_text_that_comes_back_is_not_embedded_again(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    write("Tea.md", "# Tea\n\nSugar.\n")
+    assert build(vault, index, settings).embedded == 1
+    write("Tea.md", TEA)
+    assert build(vault, index, settings).embedded == 0
+
+
+def test_keys_are_never_used_twice(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+    seen: set[int] = set()
+    for text in ("one", "two", "three"):
+        write("Tea.md", f"# Tea\n\n{text}\n")
+        build(vault, index, settings)
+        keys = set(Snapshot.open(index, settings).lexical.keys.tolist())
+        assert not keys & seen
+        seen |= keys
+
+
+def test_the_most_recently_modified_notes_come_first(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_module, "_FIRST_NOTES", 8)
+    for number in range(20):
+        os.utime(write(f"{number:02}.md", f"# Note\n\nText {number}.\n"), (number, number))
+    first: list[tuple[str, ...]] = []
+
+    def keep_first_generation(progress: Progress) -> None:
+        if progress.generation == 1 and not first:
+            first.append(Snapshot.open(index, settings).note_paths())
+
+    build(vault, index, settings, keep_first_generation)
+    assert first == [tuple(f"{number:02}.md" for number in range(12, 20))]
+
+
+def test_progress_counts_up_to_the_total(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+    write("Roses.md", ROSES)
+    write("Tea.md", TEA)
+    told: list[Progress] = []
+    build(vault, index, settings, told.append)
+    assert told[-1].phase == "done"
+    assert told[-1].notes_done == told[-1].notes_total == 2
+    assert told[-1].bytes_done == told[-1].bytes_total == len(ROSES) + len(TEA)
+    assert [one.notes_done for one in told] == sorted(one.notes_done for one in told)
+
+
+# --- files that cannot be read ----------------------------------------------------------------------------------------
+
+
+def test_files_that_are_no_notes_are_skipped_and_named(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA)
+    (vault / "zeros.md").write_bytes(bytes(5000))
+    write("large.md", "word " * 1000)
+    settings = replace(settings, vault=VaultSettings(max_bytes=4000))
+    report = build(vault, index, settings)
+    assert [one.path for one in report.skipped] == ["large.md", "zeros.md"]
+    assert all(one.reason.endswith(".") or " " in one.reason for one in report.skipped)
+    assert Snapshot.open(index, settings).skipped == report.skipped
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the system lets this user read everything")
+def test_a_note_without_permission_is_skipped(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+    write("Tea.md", TEA).chmod(0)
+    (skipped,) = build(vault, index, settings).skipped
+    assert skipped.path == "Tea.md"
+
+
+def test_a_note_that_became_unreadable_is_found_no_more(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    (vault / "Tea.md").write_bytes(bytes(5000))
+    report = build(vault, index, settings)
+    assert (report.removed, [one.path for one in report.skipped]) == (1, ["Tea.md"])
+    assert found(index, settings, "kettl") == []
+
+
+def test_a_skipped_file_is_forgotten_once_it_can_be_read(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    (vault / "Tea.md").write_bytes(bytes(5000))
+    build(vault, index, settings)
+    write("Tea.md", TEA)
+    assert build(vault, index, settings).skipped == ()
+    assert found(index, settings, "kettl") == ["Tea.md"]
+
+
+def test_a_note_that_our_own_code_trips_over_does_not_stop_the_others(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("Tea.md", TEA)
+    write("Roses.md", ROSES)
+
+    def trip(note: Note, count: Callable[[str], int]) -> tuple[Fragment, ...]:
+        if note.path == "Tea.md":
+            raise RecursionError("too deep")
+        return fragments_of(note, count)
+
+    monkeypatch.setattr(prepare, "fragments_of", trip)
+    (skipped,) = build(vault, index, settings).skipped
+    assert skipped.path == "Tea.md"
+    assert "RecursionError: too deep" in skipped.reason
+    assert found(index, settings, "soil") == ["Roses.md"]
+
+
+def test_warnings_of_a_note_are_kept_until_it_changes(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", "---\ntags: [unclosed\n---\n" + TEA)
+    assert [one.path for one in build(vault, index, settings).warnings] == ["Tea.md"]
+    assert [one.path for one in build(vault, index, settings).warnings] == ["Tea.md"]
+    write("Tea.md", TEA)
+    assert build(vault, index, settings).warnings == ()
+
+
+# --- what else an index depends on ------------------------------------------------------------------------------------
+
+
+def test_another_model_makes_all_vectors_anew_and_says_so(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, models: tuple[Path, Path]
+) -> None:
+    write("Roses.md", ROSES)
+    build(vault, index, settings)
+    other = replace(settings, embedding=EmbeddingSettings(str(models[1])))
+    report = build(vault, index, other)
+    assert "the vectors, from the catalog: the embedding model is another one" in report.rebuilt
+    assert report.embedded == report.fragments
+    snapshot = Snapshot.open(index, other)
+    assert snapshot.vectors.vectors.shape == (report.fragments, 24)
+    assert snapshot.embedder.dimensions == 24
+
+
+def test_a_model_that_went_back_is_not_run_again(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, models: tuple[Path, Path]
+) -> None:
+    write("Roses.md", ROSES)
+    build(vault, index, settings)
+    build(vault, index, replace(settings, embedding=EmbeddingSettings(str(models[1]))))
+    assert build(vault, index, settings).embedded == 0
+
+
+def test_a_snapshot_with_another_model_searches_words_and_refuses_vectors(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, models: tuple[Path, Path]
+) -> None:
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    snapshot = Snapshot.open(index, replace(settings, embedding=EmbeddingSettings(str(models[1]))))
+    assert len(snapshot.lexical.postings("text", "kettl").rows) == 1
+    with pytest.raises(ModelError, match="another embedding model"):
+        _ = snapshot.embedder
+
+
+def test_another_tokenizer_recounts_without_reading_the_vault(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA).chmod(0)
+    (vault / "Tea.md").chmod(0o644)
+    build(vault, index, settings)
+    other = replace(settings, pack=PackSettings(tokenizer="o200k"))
+    report = build(vault, index, other)
+    assert report.rebuilt == "the token counts: the tokenizer changed"
+    assert (report.changed, report.embedded) == (0, 0)
+    count = open_tokenizer("o200k").count
+    snapshot = Snapshot.open(index, other)
+    assert snapshot.note_tokens("Tea.md") == count(TEA)
+    assert [one.tokens for one in snapshot.note_fragments("Tea.md")] == [
+        count(one.text) for one in snapshot.note_fragments("Tea.md")
+    ]
+
+
+def test_another_analyzer_makes_the_words_anew_from_the_catalog(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("Roses.md", ROSES)
+    build(vault, index, settings)
+    monkeypatch.setattr(writer, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
+    report = build(vault, index, settings)
+    assert report.rebuilt == "the lexical index, from the catalog: words are told apart differently now"
+    assert (report.changed, report.embedded) == (0, 0)
+    assert build(vault, index, settings).rebuilt == ""
+
+
+def test_another_cut_reads_all_notes_again(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("Roses.md", ROSES)
+    build(vault, index, settings)
+    for module in (build_module, prepare):
+        monkeypatch.setattr(module, "CUT", "another")
+    report = build(vault, index, settings)
+    assert "cut into fragments differently" in report.rebuilt
+    assert (report.changed, report.embedded) == (1, 0)
+    assert build(vault, index, settings).rebuilt == ""
+
+
+def test_another_text_to_embed_makes_the_vectors_anew(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("Roses.md", ROSES)
+    build(vault, index, settings)
+    monkeypatch.setattr(writer, "EMBEDDED_TEXT_VERSION", fields.EMBEDDED_TEXT_VERSION + 1)
+    report = build(vault, index, settings)
+    assert report.embedded == report.fragments
+
+
+def test_rebuild_starts_from_nothing(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+    write("Roses.md", ROSES)
+    build(vault, index, settings)
+    report = build(vault, index, settings, rebuild=True)
+    assert (report.added, report.embedded) == (1, report.fragments)
+
+
+# --- others at the same time ------------------------------------------------------------------------------------------
+
+
+def test_a_second_writer_waits_and_then_says_who_holds_the_index(vault: Path, index: Path, settings: Settings) -> None:
+    index.mkdir(parents=True)
+    with FileLock(index / LOCK), pytest.raises(IndexBusyError, match=r"has not finished within 0\.05 s") as caught:
+        build(vault, index, settings, wait=0.05)
+    assert "try again" in caught.value.hint
+
+
+def test_a_reader_keeps_its_generation_while_others_are_committed(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    old = Snapshot.open(index, settings)
+    for text in ("first", "second", "third"):
+        write("Tea.md", f"# Tea\n\n{text}\n")
+        build(vault, index, settings)
+    assert old.lexical.postings("text", "kettl").rows.tolist() == [0]
+    assert old.fragments(old.lexical.keys.tolist())[0].text.startswith("Brew the leaf")
+    assert old.note_text("Tea.md") == TEA
+    assert len(old.vectors.vectors) == old.lexical.doc_count
+    assert Snapshot.current_generation(index) == old.generation + 3
+
+
+def test_an_index_that_cannot_be_written_is_one_clear_error(vault: Path, tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(IndexUnusableError, match="cannot be written"):
+        build(vault, tmp_path / "file" / "index", settings)
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many_notes(write: WriteNote) -> None:
+    for number in range(90):
+        write(f"{number:03}.md", f"# Note {number}\n\nA garden text, number{number}.\n")
+
+
+def test_workers_make_the_same_index(
+    vault: Path, index: Path, settings: Settings, many_notes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(vault, index.parent / "alone", settings)
+    monkeypatch.setattr(workers, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(workers, "_FIRST_FILES", 8)
+    report = build(vault, index, settings)
+    assert (report.added, report.skipped) == (90, ())
+    alone, together = Snapshot.open(index.parent / "alone", settings), Snapshot.open(index, settings)
+    assert together.lexical.lexicon("text") == alone.lexical.lexicon("text")
+    for path in alone.note_paths():
+        ours, theirs = alone.note_fragments(path), together.note_fragments(path)
+        assert [replace(one, key=0) for one in ours] == [replace(one, key=0) for one in theirs]
+
+
+def test_build_and_search_open_no_socket(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    snapshot = Snapshot.open(index, settings)
+    query = snapshot.embedder.embed(["kettle"])[0]
+    assert snapshot.vectors.similarities(query).shape == (1,)

@@ -1,0 +1,278 @@
+"""Whatever happens to an index, a reader is told or unharmed, and the next build makes it whole."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import IndexUnusableError
+from excerpt.index import workers
+from excerpt.index.build import build
+from excerpt.index.catalog import FILE
+from excerpt.index.lexical import Postings
+from excerpt.index.prepare import Prepared, Recipe, Task, prepare
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Fragment
+from excerpt.settings import Settings
+from tests.index.conftest import WriteNote
+
+NOTES = {
+    "Tea.md": "# Tea\n\nBrew the leaf in a warm kettle.\n\n## Sugar\n\nOne cup, no sugar.\n",
+    "garden/Roses.md": "# Roses\n\nPrune each rose in winter.\n\n```\nprune(rose)\n```\n",
+    "garden/Soil.md": "# Soil\n\nCompost and water.\n",
+}
+
+
+@pytest.fixture
+def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
+    """An index of a few notes, of three generations."""
+    for path, text in NOTES.items():
+        write(path, text)
+        build(vault, index, settings)
+    return index
+
+
+def content(index: Path, settings: Settings) -> dict[str, object]:
+    """All that an index says about its vault, whatever the keys and the order of building."""
+    snapshot = Snapshot.open(index, settings)
+    try:
+        rows = snapshot.table.notes.tolist()
+        fragments: list[Fragment] = snapshot.fragments(snapshot.lexical.keys.tolist())
+        words = {
+            (field, term): places(fragments, snapshot.lexical.postings(field, term))
+            for field in ("text", "title", "heading")
+            for term in snapshot.lexical.lexicon(field)
+        }
+        return {
+            "paths": [snapshot.table.paths[row] for row in sorted(rows)],
+            "fragments": sorted(repr(replace(one, key=0)) for one in fragments),
+            "words": {name: found for name, found in words.items() if found},
+            "vectors": {one.id: snapshot.vectors.vectors[row].tolist() for row, one in enumerate(fragments)},
+            "texts": {path: snapshot.note_text(path) for path in snapshot.note_paths()},
+        }
+    finally:
+        snapshot.close()
+
+
+def places(fragments: list[Fragment], postings: Postings) -> list[tuple[str, float]]:
+    found = zip(postings.rows.tolist(), postings.tf.tolist(), strict=True)
+    return sorted((fragments[row].id, tf) for row, tf in found)
+
+
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def garbage(data: bytes) -> bytes:
+    return bytes(byte ^ 0x5A for byte in data)
+
+
+def damage(file: Path, how: Callable[[bytes], bytes]) -> None:
+    file.write_bytes(how(file.read_bytes()))
+
+
+HOW = pytest.mark.parametrize("how", [cut, garbage, lambda data: b""], ids=["cut", "garbage", "emptied"])
+
+
+@HOW
+@pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.trm", "words/*.pst", "words/*.npy", "vectors-*"])
+def test_a_damaged_derived_file_is_made_anew_from_the_catalog(
+    built: Path, vault: Path, settings: Settings, pattern: str, how: Callable[[bytes], bytes]
+) -> None:
+    before = content(built, settings)
+    for file in built.glob(pattern):
+        damage(file, how)
+    with pytest.raises(IndexUnusableError):
+        content(built, settings)
+    report = build(vault, built, settings)
+    assert ("lexical index" if pattern.startswith("words") else "vectors") in report.rebuilt
+    assert "from the catalog" in report.rebuilt
+    assert (report.added, report.changed, report.embedded) == (0, 0, 0)
+    assert content(built, settings) == before
+    assert build(vault, built, settings).rebuilt == ""
+
+
+@HOW
+def test_a_damaged_catalog_is_made_anew_from_the_vault(
+    built: Path, vault: Path, settings: Settings, how: Callable[[bytes], bytes]
+) -> None:
+    before = content(built, settings)
+    damage(built / FILE, how)
+    with pytest.raises(IndexUnusableError):
+        content(built, settings)
+    report = build(vault, built, settings)
+    assert report.added == len(NOTES)
+    assert content(built, settings) == before
+
+
+def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
+    built: Path, vault: Path, settings: Settings
+) -> None:
+    before = content(built, settings)
+    data = (built / FILE).read_bytes()
+    # Every page but the first, which holds the schema: the file opens, its tables do not.
+    (built / FILE).write_bytes(data[:4096] + garbage(data[4096:]))
+    with pytest.raises(IndexUnusableError):
+        content(built, settings)
+    assert "from the vault" in build(vault, built, settings).rebuilt
+    assert content(built, settings) == before
+
+
+def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, settings: Settings) -> None:
+    connection = sqlite3.connect(built / FILE)
+    connection.execute("PRAGMA user_version = 999")
+    connection.close()
+    with pytest.raises(IndexUnusableError):
+        Snapshot.open(built, settings)
+    assert "schema version 999" in build(vault, built, settings).rebuilt
+    assert Snapshot.open(built, settings).status().notes == len(NOTES)
+
+
+def test_words_that_lack_a_fragment_of_the_catalog_are_made_anew(built: Path, vault: Path, settings: Settings) -> None:
+    connection = sqlite3.connect(built / FILE)
+    connection.execute("DELETE FROM fragments WHERE ordinal = 1")
+    connection.commit()
+    connection.close()
+    assert "does not hold the catalog's fragments" in build(vault, built, settings).rebuilt
+
+
+def test_a_missing_index_is_one_clear_error(index: Path, settings: Settings) -> None:
+    with pytest.raises(IndexUnusableError, match="There is no index yet"):
+        Snapshot.open(index, settings)
+    assert Snapshot.current_generation(index) == 0
+
+
+def test_what_a_killed_build_left_is_removed(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
+    before = content(built, settings)
+    (built / "words" / "words_leftover.pst").write_bytes(b"half")
+    (built / "words" / "_words_99.toc").write_bytes(b"half")
+    (built / "vectors-99").write_bytes(b"half")
+    assert content(built, settings) == before
+    build(vault, built, settings)
+    assert not list(built.glob("**/*99*")) + list(built.glob("**/*leftover*"))
+    assert content(built, settings) == before
+
+
+def test_old_generations_leave_no_files_behind(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
+    def names() -> int:
+        return sum(1 for _ in built.glob("**/*"))
+
+    counts = []
+    for number in range(30):
+        write("Tea.md", f"# Tea\n\nBrew number {number}.\n")
+        build(vault, built, settings)
+        counts.append(names())
+    # The current generation and the one before; segments are merged, the matrix is written anew now and then.
+    assert max(counts) < 100
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from excerpt.index.build import build
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+
+vault, index, model, last = sys.argv[1:]
+calls = 0
+
+def count(frame, event, _):
+    global calls
+    if event == "call" and "excerpt/index/" in frame.f_code.co_filename:
+        calls += 1
+        if calls == int(last):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+settings = Settings(embedding=EmbeddingSettings(model), pack=PackSettings(tokenizer="chars/4"))
+sys.setprofile(count)
+build(Path(vault), Path(index), settings)
+sys.setprofile(None)
+print(calls)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_killed_at_any_call_the_last_generation_stands_and_the_next_build_completes(
+    built: Path, vault: Path, settings: Settings, write: WriteNote
+) -> None:
+    def build_until(last_call: int) -> str:
+        command = [sys.executable, "-c", KILLED, str(vault), str(built), settings.embedding.model, str(last_call)]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+    def update(number: int) -> None:
+        write("Tea.md", f"# Tea\n\nBrew number {number}.\n")
+        write("garden/Roses.md", f"# Roses\n\nRose number {number}.\n")
+        (vault / "garden" / f"new {number - 1}.md").unlink(missing_ok=True)
+        write(f"garden/new {number}.md", NOTES["Tea.md"])
+
+    update(0)
+    calls = int(build_until(0))
+    for number in range(1, 9):
+        update(number)
+        before = content(built, settings)
+        assert build_until(number * calls // 9) == ""
+        left = content(built, settings)
+        build(vault, built, settings)
+        after = content(built, settings)
+        assert left in (before, after)
+        clean = built.parent / f"clean {number}"
+        build(vault, clean, settings)
+        assert after == content(clean, settings)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_note_that_kills_its_worker_is_skipped_and_the_others_are_not(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
+    monkeypatch.setattr(workers, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(workers, "_FIRST_FILES", 8)
+    monkeypatch.setattr(workers, "prepare", die_of_note_20)
+    os.utime(vault / "20.md", (1, 1))  # so old that it does not come among the first, which have no worker
+    report = build(vault, index, settings)
+    assert [one.path for one in report.skipped] == ["20.md"]
+    assert "ended the process" in report.skipped[0].reason
+    assert report.added == 29
+
+
+def die_of_note_20(recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
+    if any(task.path == "20.md" for task in tasks):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return prepare(recipe, tasks)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_workers_end_when_their_build_is_killed(tmp_path: Path) -> None:
+    script = """
+import os, signal
+from excerpt.index.workers import _pool
+if __name__ == "__main__":
+    print(_pool(1).submit(os.getpid).result(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    (tmp_path / "parent.py").write_text(script)
+    parent = subprocess.run([sys.executable, str(tmp_path / "parent.py")], capture_output=True, text=True, check=False)
+    worker = int(parent.stdout)
+    until = time.monotonic() + 20
+    while is_running(worker) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not is_running(worker)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie, which nobody in this container may ever collect, does not run any more.
+    stat = Path(f"/proc/{process}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
