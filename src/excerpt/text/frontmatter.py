@@ -123,7 +123,9 @@ def _tree(block: str) -> _Node:
             if documents > 1:
                 break
         elif isinstance(event, yaml.AliasEvent):
-            place(anchors.get(event.anchor or "", _Scalar("", 0)))
+            # Nobody names anchors in notes: `title: *Draft` is meant as it stands.
+            line = event.start_mark.line if event.start_mark else 0
+            place(anchors.get(event.anchor or "", _Scalar(f"*{event.anchor}", line)))
         elif isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
         elif isinstance(event, yaml.NodeEvent):

@@ -34,6 +34,10 @@ _TAG = re.compile(
 _ATTENTION = re.compile(r"\[|(?<!\S)#[^\s#]")
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
 _MARKUP = re.compile(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
+# The tags a heading is dressed with; any other, as in `std::vector<T>`, is meant to be read.
+_HTML = re.compile(
+    r"</?(a|abbr|b|br|code|del|em|font|i|img|ins|kbd|mark|s|small|span|strong|sub|sup|u)[\s/>]|<!--", re.IGNORECASE
+)
 _HIGHLIGHT = re.compile(r"==(?=\S)(.+?)(?<=\S)==")
 
 
@@ -112,7 +116,7 @@ def _visible(tokens: list[Token]) -> Iterator[str]:
             yield " "
         elif token.type == "image":
             yield from _visible(token.children or [])
-        elif token.type != "html_inline":
+        elif token.type != "html_inline" or not _HTML.match(token.content):
             yield token.content
 
 

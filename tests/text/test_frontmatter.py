@@ -1,0 +1,151 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.text.frontmatter import MAX_CHARACTERS, read_frontmatter
+
+
+def test_title_aliases_tags_and_the_rest_are_told_apart() -> None:
+    front = read_frontmatter("---\ntitle: A note\naliases: [One, Two]\ntags: [a, '#b/c']\nstatus: done\n---\nbody\n")
+    assert (front.title, front.aliases, front.tags) == ("A note", ("One", "Two"), ("a", "b/c"))
+    assert front.properties == {"status": ("done",)}
+    assert front.lines == 6
+    assert front.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("yaml", "tags"),
+    [
+        ("tags: a b, c", ("a", "b", "c")),
+        ("tag: '#solo'", ("solo",)),
+        ("Tags:\n- x\n- y\n- x", ("x", "y")),
+        ("tags:", ()),
+        ("tags: 2024", ("2024",)),
+        ("tags: {a: b}", ()),
+    ],
+)
+def test_tags_may_be_a_list_or_a_line(yaml: str, tags: tuple[str, ...]) -> None:
+    assert read_frontmatter(f"---\n{yaml}\n---\n").tags == tags
+
+
+def test_aliases_on_one_line_are_set_apart_by_commas() -> None:
+    assert read_frontmatter("---\nalias: Foo Bar, Baz\n---\n").aliases == ("Foo Bar", "Baz")
+
+
+@pytest.mark.parametrize("value", ["2024-01-02", "2024-01-02T10:00:00Z", "0123", "no", "1e3", "12:30", "0x1F", "1_000"])
+def test_values_stay_as_they_were_written(value: str) -> None:
+    assert read_frontmatter(f"---\nk: {value}\n---\n").properties == {"k": (value,)}
+
+
+def test_empty_values_are_no_values() -> None:
+    assert read_frontmatter("---\na: ~\nb: null\nc:\nd: ''\ne: 'null'\n---\n").properties == {"e": ("null",)}
+
+
+def test_nested_values_have_dotted_keys() -> None:
+    front = read_frontmatter("---\na:\n  b: 1\n  c: [2, {d: 3}]\n---\n")
+    assert front.properties == {"a.b": ("1",), "a.c": ("2",), "a.c.d": ("3",)}
+
+
+def test_each_value_knows_its_line() -> None:
+    front = read_frontmatter("---\na: 1\n\nb:\n  - 2\n  - 3\n---\n")
+    assert front.values == ((2, "1"), (5, "2"), (6, "3"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "---",
+        "---\n",
+        "---\na: 1\n",
+        "text\n---\na: 1\n---\n",
+        "\n---\na: 1\n---\n",
+        "----\na: 1\n----\n",
+        " ---\n---\n",
+    ],
+)
+def test_what_is_not_delimited_from_the_first_line_on_is_text(text: str) -> None:
+    assert read_frontmatter(text).lines == 0
+
+
+def test_prose_between_two_rules_is_text() -> None:
+    assert read_frontmatter("---\nA thought between rules.\n---\nmore\n").lines == 0
+
+
+@pytest.mark.parametrize(("text", "lines"), [("---\n---\nx", 2), ("---\n\n---\n\n\n  x", 3), ("---\n# only\n---", 3)])
+def test_empty_frontmatter_is_frontmatter(text: str, lines: int) -> None:
+    front = read_frontmatter(text)
+    assert (front.lines, front.warnings) == (lines, ())
+
+
+@pytest.mark.parametrize(
+    "yaml",
+    [
+        "a: [b",
+        "a: b: c",
+        "a:\n\t- b",
+        "- a\n- b",
+        "a: \x00",
+        "a: \x07",
+        "{{title}}: [",
+        "a: 'x",
+    ],
+)
+def test_what_cannot_be_read_is_a_warning_and_still_frontmatter(yaml: str) -> None:
+    front = read_frontmatter(f"---\n{yaml}\n---\nbody")
+    assert front.lines == yaml.count("\n") + 3
+    assert front.warnings
+
+
+def test_the_warning_names_the_line_of_the_note() -> None:
+    (warning,) = read_frontmatter("---\na: 1\nb: c: d\n---\n").warnings
+    assert "line 3" in warning
+
+
+def test_an_alias_that_multiplies_is_cut_short() -> None:
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
+        for before, after in zip("abcdefghi", "bcdefghij", strict=True)
+    )
+    front = read_frontmatter(f"---\n{bomb}---\n")
+    assert any("more than" in warning for warning in front.warnings)
+
+
+def test_an_empty_bomb_ends_too() -> None:
+    bomb = "a: &a ['', '', '', '', '', '', '', '', '', '']\n" + "".join(
+        f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
+        for before, after in zip("abcdefghi", "bcdefghij", strict=True)
+    )
+    assert read_frontmatter(f"---\n{bomb}---\n").warnings
+
+
+def test_a_name_that_no_anchor_gave_is_text() -> None:
+    assert read_frontmatter("---\ntitle: *Draft\n---\n").title == "*Draft"
+
+
+def test_an_alias_within_itself_ends() -> None:
+    assert read_frontmatter("---\nb: 1\na: &a [*a, *a]\n---\n").properties == {"b": ("1",)}
+
+
+@pytest.mark.parametrize(
+    "yaml", ["a: " + "[" * 30_000 + "]" * 30_000, "- " * 30_000 + "x", "? " * 30_000, "{a: " * 20_000]
+)
+def test_deep_nesting_is_a_warning(yaml: str) -> None:
+    assert read_frontmatter(f"---\n{yaml}\n---\n").warnings
+
+
+def test_a_block_too_large_to_be_frontmatter_is_text() -> None:
+    front = read_frontmatter("---\na: " + "x" * MAX_CHARACTERS + "\n---\n")
+    assert front.lines == 0
+    assert front.warnings
+
+
+def test_unknown_yaml_tags_are_read_as_plain_values() -> None:
+    front = read_frontmatter("---\na: !!python/object/apply:os.system [echo]\nb: !x y\n---\n")
+    assert front.properties == {"a": ("echo",), "b": ("y",)}
+
+
+@given(st.text(st.sampled_from("ab: -[]{},&*!|>'\"%@`#?\n\t0~<=.\\\x00\x85\u2028é"), max_size=60))
+def test_no_yaml_raises(yaml: str) -> None:
+    front = read_frontmatter(f"---\n{yaml}\n---\nbody")
+    assert 0 <= front.lines <= yaml.count("\n") + 3

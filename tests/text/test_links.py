@@ -1,0 +1,92 @@
+import pytest
+
+from excerpt.model import Link, LinkKind
+from excerpt.text.markdown import parse_note
+
+
+def links(text: str) -> list[Link]:
+    return list(parse_note("note.md", text).links)
+
+
+def wiki(target: str, line: int = 1, **rest: str) -> Link:
+    return Link(LinkKind.WIKILINK, target, line, **rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("[[note]]", wiki("note")),
+        ("[[folder/note.md]]", wiki("folder/note.md")),
+        ("[[note|shown]]", wiki("note", text="shown")),
+        ("[[note#heading]]", wiki("note", heading="heading")),
+        ("[[note#heading|shown]]", wiki("note", heading="heading", text="shown")),
+        ("[[note#one#two]]", wiki("note", heading="one#two")),
+        ("[[note#^id|shown]]", wiki("note", block_id="id", text="shown")),
+        ("[[#heading]]", wiki("", heading="heading")),
+        ("[[text|note#anchor]]", wiki("text", text="note#anchor")),
+        ("![[image.png|300]]", Link(LinkKind.EMBED, "image.png", 1, text="300")),
+        ("![[note#^id]]", Link(LinkKind.EMBED, "note", 1, block_id="id")),
+        ("[shown](note.md)", Link(LinkKind.MARKDOWN, "note.md", 1, text="shown")),
+        ("[shown](a%20b.md#my%20part)", Link(LinkKind.MARKDOWN, "a b.md", 1, heading="my part", text="shown")),
+        ("[shown](<a b.md> 'title')", Link(LinkKind.MARKDOWN, "a b.md", 1, text="shown")),
+        ("[shown](#here)", Link(LinkKind.MARKDOWN, "", 1, heading="here", text="shown")),
+        ("[shown](note.md#^id)", Link(LinkKind.MARKDOWN, "note.md", 1, block_id="id", text="shown")),
+        ("[`code` text](note.md)", Link(LinkKind.MARKDOWN, "note.md", 1, text="code text")),
+        ("![alt](picture.png)", Link(LinkKind.EMBED, "picture.png", 1, text="alt")),
+        ("[shown][ref]\n\n[ref]: note.md", Link(LinkKind.MARKDOWN, "note.md", 1, text="shown")),
+        ("| [[note\\|shown]] | x |\n|---|---|", wiki("note", text="shown")),
+        ("# Heading with [[note]]", wiki("note")),
+        ("- item\n  > [[note]]", wiki("note", line=2)),
+    ],
+)  # fmt: skip
+def test_a_link_is_taken_apart(text: str, link: Link) -> None:
+    assert links(text) == [link]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`[[note]]`", "```\n[[note]]\n```", "    [[note]]", "$[[note]]$", "$$\n[[note]]\n$$", "%%\n[[note]]\n%%",
+        "<!-- [[note]] -->", "\\[[note]]", "[[]]", "[[two\nlines]]", "[x](https://example.com)", "[x](mailto:a@b.c)",
+        "[x](//host/path)", "<https://example.com>", "[x](javascript:alert)", "[no link]", "[ ] task",
+    ],
+)  # fmt: skip
+def test_what_is_no_link_of_the_vault(text: str) -> None:
+    assert links(text) == []
+
+
+def test_a_link_knows_its_line() -> None:
+    text = "---\na: '[[front]]'\n---\n\n[[one]] and\nthen `a\nb` [[two]]\n\n- x\n- [three](3.md)\n"
+    assert [(link.target, link.line) for link in links(text)] == [("front", 2), ("one", 5), ("two", 7), ("3.md", 10)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("#tag", ("tag",)),
+        ("a #tag/sub-tag_1, b", ("tag/sub-tag_1",)),
+        ("#日本語 #тег #été #a1 #1a", ("日本語", "тег", "été", "a1", "1a")),
+        ("#标签，后面", ("标签",)),
+        ("#one #two\n#three #one", ("one", "two", "three")),
+        ("# Heading #inside", ("inside",)),
+        ("- #in-list\n> #in-quote", ("in-list", "in-quote")),
+        ("#trailing/", ("trailing",)),
+    ],
+)
+def test_tags_in_the_text(text: str, tags: tuple[str, ...]) -> None:
+    assert parse_note("note.md", text).tags == tags
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#123", "x#tag", "(#tag)", "`#tag`", "```\n#tag\n```", "##tag", "# tag", "\\#tag", "[[note#tag]]", "[x](#tag)",
+        "<a href='#tag'>x</a>", "https://example.com/#tag", "$x #tag$", "#", "#/",
+    ],
+)  # fmt: skip
+def test_what_is_no_tag(text: str) -> None:
+    assert parse_note("note.md", text).tags == ()
+
+
+def test_frontmatter_tags_come_first_and_none_twice() -> None:
+    assert parse_note("note.md", "---\ntags: [b, a]\n---\n#a #c").tags == ("b", "a", "c")

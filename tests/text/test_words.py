@@ -1,0 +1,186 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.text.words import analyze, query_terms, terms_of
+from tests.text.notes import NOTES
+
+
+def found(text: str, query: str, language: str = "en", languages: tuple[str, ...] = ("en",)) -> bool:
+    """Whether every word of a query, compounds as wholes, stands in a text."""
+    terms = set(terms_of(text, language)[0])
+    words = query_terms(query, languages)
+    wholes = {(word.start, word.end) for word in words if word.whole}
+    asked = [w for w in words if w.whole or not any(a <= w.start and w.end <= b for a, b in wholes)]
+    return bool(asked) and all(terms & set(word.terms) for word in asked)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "AI",
+        "Go",
+        "C",
+        "C++",
+        "C++20",
+        "C#",
+        "F#",
+        "g++",
+        "R&D",
+        "AT&T",
+        "1.0.21",
+        "v1.0.21",
+        "2024-01-15",
+        "3.14",
+        "don't",
+        "state-of-the-art",
+        "snake_case",
+        "__init__",
+        "camelCase",
+        "HTTPServer",
+        "PowerShell",
+        "URLs",
+        "foo/bar/baz.md",
+        "src\\main.c",
+        "jane.doe@example.com",
+        "UTF-8",
+        "U.S.A.",
+        "O'Reilly",
+        "l'école",
+        "Café",
+        "naïve",
+        "Straße",
+        "数据同步",
+        "水",
+        "データベース",
+        "동기화",
+        "ภาษาไทย",
+        "ប្រទេស",
+        "हिन्दी",
+        "Python编程",
+        "4K",
+        "x²",
+    ],
+)
+def test_what_is_written_finds_itself(word: str) -> None:
+    assert found(f"some text, then ({word}) and more", word)
+    assert found(word, word)
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("the state-of-the-art method", "state art"),
+        ("see docs/guide/setup.md", "setup.md"),
+        ("see docs/guide/setup.md", "guide"),
+        ("call read_config_file()", "config"),
+        ("an HTTPServer here", "http server"),
+        ("an HTTPServer here", "httpserver"),
+        ("the wiki-link syntax", "wikilink"),
+        ("the WikiLink syntax", "wiki-link"),
+        ("WIKI_LINK", "wikilinks"),
+        ("written in C++20", "C++"),
+        ("version v1.0.21", "1.0.21"),
+        ("we'll see John’s notes", "john"),
+        ("made in the U.S.A.", "USA"),
+        ("dont panic", "don't"),
+        ("jane.doe@example.com", "doe"),
+        ("l’école", "école"),
+        ("many notifications", "notification"),
+        ("使用Python编程", "编程"),
+        ("ｶﾞｲﾄﾞ", "ガイド"),
+        ("動く\u30c6\u3099\u30fc\u30bf", "データ"),
+        ("\u1103\u1169\u11bc\u1100\u1175", "동기"),
+        ("동기화를", "동기화"),
+    ],
+)
+def test_a_part_or_another_spelling_finds_it(text: str, query: str) -> None:
+    assert found(text, query)
+
+
+@pytest.mark.parametrize(
+    ("text", "query"), [("C is old", "C++"), ("1.0.2", "1.0.21"), ("数学和据点", "数据"), ("r d", "R&D")]
+)
+def test_what_is_not_there_is_not_found(text: str, query: str) -> None:
+    assert not found(text, query)
+
+
+def test_a_compound_stands_whole_at_its_first_part_and_its_parts_side_by_side() -> None:
+    terms, positions = terms_of("a state-of-the-art idea", "en")
+    assert list(zip(terms, positions, strict=True)) == [
+        *(("a", 0), ("stateoftheart", 1), ("state", 1), ("of", 2), ("the", 3), ("art", 4), ("idea", 5)),
+    ]
+
+
+def test_a_camel_case_word_takes_one_position_like_its_plain_spelling() -> None:
+    camel = dict(zip(*terms_of("PowerShell module", "en"), strict=True))
+    plain = dict(zip(*terms_of("powershell module", "en"), strict=True))
+    assert {term: camel[term] for term in plain} == plain
+
+
+def test_cjk_is_pairs_of_characters_at_a_position_each() -> None:
+    terms, positions = terms_of("数据同步, 水 x", "zh")
+    assert list(zip(terms, positions, strict=True)) == [("数据", 0), ("据同", 1), ("同步", 2), ("水", 4), ("x", 5)]
+
+
+def test_offsets_point_at_what_was_written() -> None:
+    text = "See **docs/Read-Me.md** – Café 数据库!"
+    analysis = analyze(text, "en")
+    written = {term: text[a:b] for term, a, b in zip(analysis.terms, analysis.starts, analysis.ends, strict=True)}
+    assert written["docs/read-me.md"] == "docs/Read-Me.md"
+    assert written["readm"] == "Read-Me"
+    assert written["cafe"] == "Café"
+    assert written["据库"] == "据库"
+
+
+def test_a_query_asks_for_the_stem_of_every_language_of_the_vault() -> None:
+    (word,) = query_terms("Häuser", ["de", "en"])
+    assert word.terms == ("haus", "hauser")
+
+
+def test_a_query_reaches_notes_of_unknown_language() -> None:
+    (word,) = query_terms("notifications", ["de"])
+    assert set(terms_of("notification", "")[0]) <= set(word.terms)
+
+
+def test_parts_of_a_version_are_not_asked_for() -> None:
+    assert [word.surface for word in query_terms("1.0.21", ["en"])] == ["1.0.21"]
+    assert [word.surface for word in query_terms("C++", ["en"])] == ["C++"]
+
+
+def test_a_query_marks_its_wholes() -> None:
+    words = query_terms("snake_case names", ["en"])
+    assert [(w.surface, w.whole, w.position) for w in words] == [
+        ("snake_case", True, 0), ("snake", False, 0), ("case", False, 1), ("names", False, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", " ", "_", "__", "-_-", "...", "++", "#", "'", "\u0301", "🎉", "\u200d"])
+def test_signs_alone_are_no_words(text: str) -> None:
+    assert terms_of(text) == ([], [])
+    assert query_terms(text, ["en"]) == []
+
+
+ANY_TEXT = NOTES | st.text(st.characters(codec=None), max_size=100)
+
+
+@given(ANY_TEXT, st.sampled_from(["", "en", "de", "ru", "ar", "zh", "xx"]))
+def test_the_quick_way_says_the_same_as_the_full_one(text: str, language: str) -> None:
+    analysis = analyze(text, language)
+    assert terms_of(text, language) == (analysis.terms, analysis.positions)
+
+
+@given(ANY_TEXT)
+def test_terms_are_in_order_and_within_the_text(text: str) -> None:
+    analysis = analyze(text, "en")
+    assert all(analysis.terms)
+    assert analysis.positions == sorted(analysis.positions)
+    assert all(0 <= a < b <= len(text) for a, b in zip(analysis.starts, analysis.ends, strict=True))
+
+
+@given(ANY_TEXT, st.sampled_from(["", "en", "fr", "ar"]))
+def test_what_a_text_is_indexed_by_is_what_a_query_of_it_asks_for(text: str, language: str) -> None:
+    terms = set(terms_of(text, language)[0])
+    for word in query_terms(text, [language]):
+        assert terms & set(word.terms)
+        assert text[word.start : word.end] == word.surface
