@@ -1,0 +1,175 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import VaultError
+from excerpt.settings import VaultSettings
+from excerpt.vault.scan import scan
+
+DEFAULTS = VaultSettings()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes files into a vault, given as path=text or as paths alone; returns the vault."""
+
+    def write(*paths: str, **texts: str) -> Path:
+        for path, text in [*((path, "text") for path in paths), *texts.items()]:
+            file = tmp_path / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return tmp_path
+
+    return write
+
+
+def paths(vault: Path, settings: VaultSettings = DEFAULTS) -> list[str]:
+    return [file.path for file in scan(vault, settings).files]
+
+
+def reasons(vault: Path) -> dict[str, str]:
+    return {skipped.path: skipped.reason for skipped in scan(vault, DEFAULTS).skipped}
+
+
+def test_notes_are_found_by_extension_in_order_of_path(write: Callable[..., Path]) -> None:
+    vault = write("b.md", "a/z.markdown", "A.MD", "c.txt", "image.png", "md", "a.md.bak")
+    assert paths(vault) == ["A.MD", "a/z.markdown", "b.md"]
+
+
+def test_extensions_are_a_setting(write: Callable[..., Path]) -> None:
+    assert paths(write("a.md", "b.TXT"), VaultSettings(extensions=(".txt",))) == ["b.TXT"]
+
+
+def test_a_file_has_its_size_and_time(write: Callable[..., Path]) -> None:
+    vault = write("a.md")
+    os.utime(vault / "a.md", ns=(1, 1_234_567_890_123_456_789))
+    (file,) = scan(vault, DEFAULTS).files
+    assert (file.size, file.mtime_ns) == (4, 1_234_567_890_123_456_789)
+
+
+def test_names_with_a_dot_in_front_are_left_out(write: Callable[..., Path]) -> None:
+    vault = write("a.md", ".hidden.md", ".obsidian/b.md", "c/.trash/d.md")
+    assert paths(vault) == ["a.md"]
+    assert reasons(vault) == {}
+
+
+def test_odd_names_are_names(write: Callable[..., Path]) -> None:
+    names = sorted(
+        [" lead.md", "new\nline.md", "tab\t.md", "\u202egnp.md", "back\\slash.md", "日本.md", "e\u0301.md", "é.md"]
+    )
+    assert paths(write(*names)) == names
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".excerptignore"])
+def test_ignore_files_rule_out(write: Callable[..., Path], name: str) -> None:
+    vault = write("a.md", "drafts/b.md", "x/drafts/c.md", "x/d.md", "top.md", "x/top.md", "keep.tmp.md", "e.tmp.md")
+    (vault / name).write_text("# comment\ndrafts/\n/top.md\n*.tmp.md\n!keep.tmp.md\n")
+    assert paths(vault) == ["a.md", "keep.tmp.md", "x/d.md", "x/top.md"]
+
+
+def test_a_nested_ignore_file_speaks_for_its_folder_and_over_those_above(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "x/a.md", "x/b.md", "x/y/a.md")
+    (vault / ".gitignore").write_text("a.md\n")
+    (vault / "x" / ".gitignore").write_text("!a.md\n/b.md\n")
+    assert paths(vault) == ["x/a.md", "x/y/a.md"]
+
+
+def test_excerptignore_speaks_over_gitignore(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "b.md")
+    (vault / ".gitignore").write_text("*.md\n")
+    (vault / ".excerptignore").write_text("!a.md\n")
+    assert paths(vault) == ["a.md"]
+
+
+def test_the_settings_speak_over_ignore_files(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "x/b.md", "node_modules/c.md")
+    (vault / ".gitignore").write_text("!b.md\n")
+    assert paths(vault, VaultSettings(exclude=("b.md", "node_modules"))) == ["a.md"]
+
+
+def test_a_broken_pattern_is_passed_over(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "b.md")
+    (vault / ".gitignore").write_bytes(b"a[z-b]\n!\nb.md\n\xff\xfe\n")
+    assert paths(vault) == ["a.md"]
+
+
+def test_an_ignore_file_that_is_a_folder_rules_nothing_out(write: Callable[..., Path]) -> None:
+    assert paths(write(".gitignore/x", "a.md")) == ["a.md"]
+
+
+def test_links_are_not_followed_and_named(write: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.md").write_text("secret")
+    vault = write("a.md", "x/b.md")
+    links = {
+        "out.md": outside / "secret.md",
+        "out": outside,
+        "in.md": vault / "a.md",
+        "loop": vault,
+        "self.md": Path("self.md"),
+        "gone.md": Path("nowhere.md"),
+        "x/up": Path(".."),
+        "picture.png": outside / "secret.md",
+    }
+    for link, target in links.items():
+        (vault / link).symlink_to(target)
+    assert paths(vault) == ["a.md", "x/b.md"]
+    found = reasons(vault)
+    assert sorted(found) == ["gone.md", "in.md", "loop", "out", "out.md", "self.md", "x/up"]
+    assert "out of the vault" in found["out.md"]
+    assert "out of the vault" in found["out"]
+
+
+def test_an_ignored_link_is_not_named(write: Callable[..., Path]) -> None:
+    vault = write("a.md")
+    (vault / "latest").symlink_to("/")
+    (vault / ".gitignore").write_text("latest/\n")
+    assert reasons(vault) == {}
+
+
+def test_the_vault_itself_may_be_reached_by_a_link(
+    write: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    link = tmp_path_factory.mktemp("links") / "vault"
+    link.symlink_to(write("a.md"))
+    assert paths(link) == ["a.md"]
+
+
+def test_what_is_no_regular_file_is_named(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "folder.md/b.md")
+    os.mkfifo(vault / "pipe.md")
+    assert paths(vault) == ["a.md", "folder.md/b.md"]
+    assert "pipe" in reasons(vault)["pipe.md"]
+
+
+def test_a_name_that_is_not_utf8_is_named_as_far_as_it_can_be(write: Callable[..., Path]) -> None:
+    vault = write("a.md")
+    try:
+        Path(os.fsdecode(os.fsencode(vault) + b"/bad\xff.md")).write_text("x")
+    except OSError:
+        pytest.skip("this file system only takes names in UTF-8")
+    assert paths(vault) == ["a.md"]
+    assert list(reasons(vault)) == ["bad\ufffd.md"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list every folder")
+def test_a_folder_that_cannot_be_listed_is_named(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "x/b.md")
+    (vault / "x").chmod(0)
+    try:
+        assert paths(vault) == ["a.md"]
+        assert list(reasons(vault)) == ["x/"]
+    finally:
+        (vault / "x").chmod(0o700)
+
+
+def test_a_vault_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(VaultError):
+        scan(tmp_path / "gone", DEFAULTS)
+
+
+def test_deep_folders_are_walked(write: Callable[..., Path]) -> None:
+    deep = "/".join(["d"] * 200) + "/leaf.md"
+    assert paths(write(deep)) == [deep]
