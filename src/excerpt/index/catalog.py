@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -261,10 +262,6 @@ class Catalog:
         """Remember that a file with another time has the text that is known."""
         self.rows("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", size, mtime_ns, path)
 
-    def note_text(self, path: str) -> str | None:
-        found = self.rows("SELECT text FROM note_texts JOIN notes ON notes.id = note WHERE path = ?", path)
-        return zlib.decompress(found[0][0]).decode() if found else None
-
     def set_skipped(self, skipped: Iterable[Skipped]) -> None:
         """Replace the list of skipped files."""
         self.rows("DELETE FROM remarks WHERE skipped")
@@ -331,5 +328,14 @@ def heading_path_to_row(heading_path: Sequence[str]) -> str:
     return json.dumps(heading_path, ensure_ascii=False)
 
 
-def heading_path_from_row(value: object) -> tuple[str, ...]:
-    return tuple(json.loads(str(value)))
+@lru_cache(maxsize=10_000)
+def heading_path_from_row(value: str) -> tuple[str, ...]:
+    return tuple(json.loads(value))
+
+
+def text_to_row(text: str) -> bytes:
+    return zlib.compress(text.encode(), 6)
+
+
+def text_from_row(value: bytes) -> str:
+    return zlib.decompress(value).decode()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from excerpt.errors import ExcerptError
-from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row
+from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
 from excerpt.index.fields import FieldCollector, embedded_digest, embedded_text
 from excerpt.index.postings import Inverted
 from excerpt.model import Note, Skipped
@@ -86,7 +85,7 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
         title=note.title,
         language=note.language,
         tokens=tokenizer.count(note.text),
-        text=zlib.compress(note.text.encode(), 6),
+        text=text_to_row(note.text),
         sections=[
             (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end)
             for s in note.sections

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import IndexUnusableError, ModelError
-from excerpt.index.catalog import FILE, Catalog, fold_name, heading_path_from_row, is_damage
+from excerpt.index.catalog import FILE, Catalog, fold_name, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION
 from excerpt.index.files import DamagedFileError
@@ -36,6 +36,7 @@ _FRAGMENT = (
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
 )
 _AT_ONCE = 500
+_NO_END = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +188,11 @@ class Snapshot:
         found = self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id)
         return _fragment(found[0]) if found else None
 
-    def note_fragments(self, path: str) -> list[Fragment]:
-        """A note's fragments in their order; none for an unknown note."""
-        return [_fragment(row) for row in self._rows(f"{_FRAGMENT} WHERE n.path = ? ORDER BY f.ordinal", path)]
+    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
+        """A note's fragments of the ordinals `first` to `last` (inclusive, as far as there are any), in their order;
+        none for an unknown note."""
+        sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
+        return [_fragment(row) for row in self._rows(sql, path, first, _NO_END if last is None else last)]
 
     def sections(self, path: str) -> list[Section]:
         """A note's sections in their order, without their blocks."""
@@ -204,11 +207,10 @@ class Snapshot:
 
     def note_text(self, path: str) -> str:
         """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
-        with _damage_noted(self._folder):
-            text = self._catalog.note_text(path)
-        if text is None:
+        found = self._rows("SELECT text FROM note_texts JOIN notes ON notes.id = note WHERE path = ?", path)
+        if not found:
             raise KeyError(path)
-        return text
+        return text_from_row(found[0][0])
 
     def note_tokens(self, path: str) -> int:
         """Tokens of the whole file. Raises KeyError for an unknown note."""
@@ -268,8 +270,10 @@ class Snapshot:
         return self._catalog.remarks(skipped=False)
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        # A query from a terminal may hold a lone surrogate, which no stored text does.
+        clean = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
         with _damage_noted(self._folder):
-            return self._catalog.rows(sql, *values)
+            return self._catalog.rows(sql, *clean)
 
 
 def _open_catalog(folder: Path) -> Catalog:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index import lexical
-from excerpt.index.catalog import FILE, Catalog, heading_path_from_row, is_damage
+from excerpt.index.catalog import FILE, Catalog, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
@@ -188,8 +188,8 @@ class IndexWriter:
         count = open_tokenizer(self._settings.pack.tokenizer).count
         for number, path in self.catalog.rows("SELECT id, path FROM notes"):
             tick(path)
-            tokens = count(self.catalog.note_text(path) or "")
-            self.catalog.rows("UPDATE notes SET tokens = ? WHERE id = ?", tokens, number)
+            ((text,),) = self.catalog.rows("SELECT text FROM note_texts WHERE note = ?", number)
+            self.catalog.rows("UPDATE notes SET tokens = ? WHERE id = ?", count(text_from_row(text)), number)
             for key, text in self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number):
                 self.catalog.rows("UPDATE fragments SET tokens = ? WHERE key = ?", count(text), key)
 
