@@ -204,7 +204,7 @@ class Pack:
     """Consecutive lines of one note around one or more hits.
 
     `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of
-    `text` alone. `cut_above` and `cut_below` say that lines which the scope asked for were left out to fit.
+    `text` alone. `cut_above` and `cut_below` say that its fragment, section or note goes on there but had no room.
     """
 
     id: str

@@ -288,8 +288,14 @@ def test_a_section_too_large_is_cut_at_fragments_around_the_hit(vault: Vault) ->
     assert words(result) == [["conflict"]]
     assert pack.scope is Scope.NONE
     assert pack.id == f"{note_id('guide.md')}:o:2-2"
-    assert pack.cut_above
-    assert pack.cut_below
+    assert (pack.cut_above, pack.cut_below) == (False, True)
+
+
+def test_neighbours_without_room_are_no_cut(vault: Vault) -> None:
+    alone = packed(vault, vault.hit("conflict0"), scope=Scope.NONE).tokens
+    result = packed(vault, vault.hit("conflict0"), scope=Scope.NEIGHBORS, budget=alone + 20)
+    assert words(result) == [["conflict"]]
+    assert "[…]" not in result.text
 
 
 def test_a_hit_that_its_pack_had_to_give_up_is_left_out_with_its_lines(vault: Vault) -> None:

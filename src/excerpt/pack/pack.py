@@ -183,6 +183,7 @@ def _pack(hit: Hit, stretch: Stretch, whole: Stretch, note: OpenNote) -> Pack:
         heading_path = next(each.heading_path for each in note.sections if each.ordinal == stretch.section)
     kind = f"o:{stretch.first}-{stretch.last}" if stretch.section is None else f"s:{stretch.section}"
     text = note.text(stretch.line_start, stretch.line_end)
+    inside = note.fragments[stretch.first : stretch.last + 1]
     return Pack(
         id=f"{note_id(note.path)}:{kind}",
         path=note.path,
@@ -192,13 +193,19 @@ def _pack(hit: Hit, stretch: Stretch, whole: Stretch, note: OpenNote) -> Pack:
         line_end=stretch.line_end,
         scope=stretch.scope,
         entry=Entry(fragment.id, fragment.ordinal, hit.score, fragment.heading_path),
-        fragment_ids=tuple(each.id for each in note.fragments[stretch.first : stretch.last + 1]),
+        fragment_ids=tuple(each.id for each in inside),
         text=text,
         tokens=0,
         digest=digest_of_text(text),
-        cut_above=stretch.line_start > whole.line_start,
-        cut_below=stretch.line_end < whole.line_end,
+        cut_above=_is_cut(stretch.first - whole.first, stretch.line_start - inside[0].line_start, whole.scope),
+        cut_below=_is_cut(whole.last - stretch.last, inside[-1].line_end - stretch.line_end, whole.scope),
     )
+
+
+def _is_cut(fragments: int, lines: int, scope: Scope) -> bool:
+    """Whether the text goes on where that many fragments of its scope, or lines of its own fragment, are missing. Less
+    neighbours are no cut: they are as many as there was room for."""
+    return lines > 0 or (fragments > 0 and scope in (Scope.SECTION, Scope.NOTE))
 
 
 def _text_tokens(stretch: Stretch, note: OpenNote, count: Callable[[str], int]) -> int:
