@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
+from scipy.sparse import csr_matrix
 
 from tokens import TokenLists
 
@@ -35,13 +36,11 @@ def initial_table(piece_embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def mean_embeddings(table: NDArray[np.float32], texts: TokenLists) -> NDArray[np.float32]:
-    """Unit mean of each text's rows: the student's embedding."""
-    starts = texts.starts[:-1]
-    empty = texts.lengths() == 0
-    sums = np.add.reduceat(table[texts.flat], np.minimum(starts, len(texts.flat) - 1), axis=0)
-    sums[empty] = 0
-    norms = np.linalg.norm(sums, axis=1, keepdims=True)
-    return np.asarray(sums / np.maximum(norms, 1e-9), dtype=np.float32)
+    """Unit mean of each text's rows: the student's embedding. A sparse count matrix keeps the memory small."""
+    shape = (len(texts), len(table))
+    counts = csr_matrix((np.ones(len(texts.flat), np.float32), texts.flat, texts.starts), shape=shape)
+    sums = counts @ table
+    return np.asarray(sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
 def rotate_to_teacher(

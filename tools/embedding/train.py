@@ -67,7 +67,7 @@ def train(
     torch.manual_seed(r.seed)
     order_of = np.random.default_rng(r.seed)
     weights = torch.nn.Parameter(torch.from_numpy(table.copy()))
-    optimizer = torch.optim.Adam([weights], lr=r.learning_rate, betas=(0.9, 0.999))
+    optimizer = torch.optim.Adam([weights], lr=r.learning_rate, fused=True)
     usable = np.flatnonzero((passages.texts.lengths() > 0) & (shorts.texts.lengths() > 0))
     steps = r.epochs * (len(usable) // r.batch)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0.02, 1 - step / max(1, steps)))
