@@ -32,7 +32,11 @@ KEYS = {
     "pageup": "\x1b[5~",
     "pagedown": "\x1b[6~",
     "backspace": "\x7f",
+    "shift+tab": "\x1b[Z",
     "f1": "\x1bOP",
+    "f2": "\x1bOQ",
+    "f3": "\x1bOR",
+    "f4": "\x1bOS",
     **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
 }
 
@@ -86,7 +90,16 @@ class Terminal:
 
     def line_with(self, text: str) -> str:
         """The first row that holds `text`."""
-        return next(line for line in self.lines if text in line)
+        return self.lines[self.row_of(text)]
+
+    def row_of(self, text: str) -> int:
+        """The number, from 0, of the first row that holds `text`."""
+        return next(row for row, line in enumerate(self.lines) if text in line)
+
+    def backgrounds(self, row: int) -> tuple[str, ...]:
+        """The background colours of a row, counted from 0: they tell a field that has the focus from one that has not."""
+        cells = self._screen.buffer[row]
+        return tuple(cells[column].bg for column in range(self._screen.columns))
 
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
@@ -94,7 +107,7 @@ class Terminal:
     def press(self, *keys: str) -> None:
         """Send keys by name (see KEYS) or as the character itself."""
         for key in keys:
-            self.type(KEYS.get(key, key))
+            self.type(KEYS[key] if len(key) > 1 else key)
 
     def wait_for(self, *texts: str) -> None:
         """Until all `texts` are on the screen."""
