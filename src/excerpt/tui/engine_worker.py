@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,9 +72,12 @@ class EngineWorker:
         if self._thread.is_alive():
             self._thread.join(wait)
 
-    def open(self) -> None:
-        """Open the newest generation, unless it is the one in use."""
-        self._ask("open", self._open)
+    def open(self, anew: bool = False) -> None:
+        """Open the newest generation, unless it is the one in use, and tell the status of the index.
+
+        `anew` opens it in any case: the generations of an index made anew count from 1 again.
+        """
+        self._ask("open", lambda: self._open(anew))
 
     def search(self, number: int, query: str, strategy: Strategy) -> None:
         self._ask("search", lambda: self._search(number, query, strategy))
@@ -122,13 +126,15 @@ class EngineWorker:
                 )
             )
 
-    def _open(self) -> None:
+    def _open(self, anew: bool) -> None:
         from excerpt.index.snapshot import Snapshot
         from excerpt.search.engine import Engine
 
         old = self._snapshot
-        if old is not None and Snapshot.current_generation(self._folder) == old.generation:
-            self._post(IndexOpened(old.status()))
+        if old is not None and not anew and Snapshot.current_generation(self._folder) == old.generation:
+            # A build may note skipped files without a new generation, which the snapshot in use cannot see.
+            with closing(Snapshot.open(self._folder, self._settings)) as fresh:
+                self._post(IndexOpened(fresh.status()))
             return
         snapshot = Snapshot.open(self._folder, self._settings)
         engine = Engine(snapshot, self._settings)

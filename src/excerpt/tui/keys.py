@@ -147,7 +147,10 @@ def clashes(keymap: Mapping[str, str]) -> list[str]:
     """A sentence for each key that two bindings would share in places that work together."""
     found: dict[str, None] = {}
     for one, other in (*((place, place) for place in PLACES), *_TOGETHER):
-        taken = {key: binding for binding in bindings_of(one) for key in keys_of(binding, keymap)}
+        taken: dict[str, Binding] = {}
+        for binding in bindings_of(one):
+            for key in keys_of(binding, keymap):
+                taken.setdefault(key, binding)
         for binding in bindings_of(other):
             for key in keys_of(binding, keymap):
                 first = taken.get(key, binding)

@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
-from excerpt.errors import ExcerptError, IndexBusyError
+from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError
 from excerpt.model import Hit, Progress, Source, Status
 from excerpt.settings import Places, Settings
 from excerpt.tui import clipboard
@@ -81,11 +81,12 @@ class MainScreen(Screen[None]):
         self._folder = places.index_folder(vault)
         self._engine = EngineWorker(self._folder, settings, self._from_behind)
         self._indexing = Indexing(vault, self._from_behind)
-        self._status: Status | None = None
+        self.status: Status | None = None
         self._progress: Progress | None = None
         self._trouble: Said | None = None
         self._elsewhere = False
         self._indexed_once = False
+        self._mended = -1
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
@@ -115,14 +116,19 @@ class MainScreen(Screen[None]):
         if self.is_running:
             self.query_one(SearchPane).post_message(message)
 
+    @property
+    def indexing(self) -> bool:
+        """Whether the vault is being indexed by a process of this app."""
+        return not self._indexed_once or self._indexing.running
+
     # --- the index ----------------------------------------------------------------------------------------------------
 
     @on(IndexOpened)
     def _index_opened(self, message: IndexOpened) -> None:
-        newer = self._status is None or self._status.generation != message.status.generation
-        self._status = message.status
+        changed = self.status != message.status
+        self.status = message.status
         self._show_state()
-        if newer:
+        if changed:
             self.query_one(SearchPane).index_changed()
         self._index_first()
 
@@ -140,13 +146,21 @@ class MainScreen(Screen[None]):
             self._engine.open()
         else:
             self.notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
+            self._mend(message)
         self._show_state()
+
+    def _mend(self, message: Trouble) -> None:
+        """A build mends an index found damaged while reading; it is tried once a generation."""
+        generation = self.status.generation if self.status is not None else 0
+        if message.title == IndexUnusableError.title and self._mended != generation and not self._indexing.running:
+            self._mended = generation
+            self.update_index()
 
     @on(IndexProgressed)
     def _index_progressed(self, message: IndexProgressed) -> None:
         self._progress = message.progress
-        opened = self._status.generation if self._status is not None else 0
-        if message.progress.generation > opened:
+        opened = self.status.generation if self.status is not None else 0
+        if message.progress.generation != opened:
             self._engine.open()
         self._show_state()
 
@@ -154,9 +168,10 @@ class MainScreen(Screen[None]):
     def _index_built(self, message: IndexBuilt) -> None:
         self._progress = None
         self._trouble = None
-        self._engine.open()
-        if message.report.rebuilt:
-            self.notify(message.report.rebuilt, title="The index was made anew", markup=False)
+        report = message.report
+        self._engine.open(anew=bool(report.added or report.changed or report.removed or report.rebuilt))
+        if report.rebuilt:
+            self.notify(report.rebuilt, title="The index was made anew", markup=False)
         self._show_state()
 
     def _index_first(self) -> None:
@@ -178,11 +193,11 @@ class MainScreen(Screen[None]):
 
     def _show_state(self) -> None:
         search, index = self.query_one(SearchPane), self.query_one(IndexPane)
-        self.query_one(TabBar).state = bar_state(self._status, self._progress, self._trouble, self._elsewhere)
-        search.said = search_notice(self._status, self._progress, self._trouble, self._elsewhere)
+        self.query_one(TabBar).state = bar_state(self.status, self._progress, self._trouble, self._elsewhere)
+        search.said = search_notice(self.status, self._progress, self._trouble, self._elsewhere)
         progress = self._progress
         search.progress = f"{progress.notes_done:,} of {progress.notes_total:,} notes" if progress else ""
-        index.status, index.progress, index.trouble = self._status, self._progress, self._trouble
+        index.status, index.progress, index.trouble = self.status, self._progress, self._trouble
 
     @on(IndexPane.UpdateAsked)
     def _update_asked(self, event: IndexPane.UpdateAsked) -> None:

@@ -50,12 +50,8 @@ class MemoryList(RowList):
         memory = self.memories[row]
         bar: Part = ("▌ " if selected else "  ", self.style_of("row--bar"))
         text, _ = snippet(memory.text, (), width)
-        first = line(
-            [bar, (text, self.style_of("memory--text"))],
-            [(f" {local_day(memory.created)} ", self.style_of("row--faint"))],
-            width,
-            base,
-        )
+        when: Part = (f" {local_day(memory.created)} ", self.style_of("row--faint"))
+        first = line([bar, (text, self.style_of("memory--text"))], [when], width, base)
         tags = " ".join(f"#{visible_line(tag)}" for tag in memory.tags)
         why = visible_line(memory.why)
         second: list[Part] = [bar, (tags, self.style_of("memory--tags"))]

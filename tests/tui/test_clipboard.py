@@ -1,0 +1,118 @@
+"""Copying: which routes are tried where, and what is told of them."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from excerpt.tui.clipboard import KEPT_COPIES, OSC_LIMIT, Copied, Plan, Tool, copy, osc_sequence, plan, told
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def having(*names: str) -> Callable[[str], str | None]:
+    """A PATH with these programs only."""
+    return lambda name: f"/usr/bin/{name}" if name in names else None
+
+
+def names(chosen: Plan) -> list[str]:
+    return [tool.name for tool in chosen.tools]
+
+
+@pytest.mark.parametrize(
+    ("environment", "programs", "platform", "expected"),
+    [
+        ({}, ["pbcopy"], "darwin", ["pbcopy"]),
+        ({"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, ["wl-copy", "xclip"], "linux", ["wl-copy"]),
+        ({"DISPLAY": ":0"}, ["xclip", "xsel"], "linux", ["xclip"]),
+        ({"DISPLAY": ":0"}, ["xsel"], "linux", ["xsel"]),
+        ({"WSL_DISTRO_NAME": "Debian"}, ["clip.exe"], "linux", ["clip.exe"]),
+        ({"TMUX": "/tmp/tmux,1,0"}, ["tmux"], "linux", ["tmux"]),
+        ({"TMUX": "/tmp/tmux,1,0", "DISPLAY": ":0"}, ["tmux", "xclip"], "linux", ["xclip", "tmux"]),
+        ({"DISPLAY": ":10", "SSH_CONNECTION": "a b"}, ["xclip"], "linux", []),
+        ({}, ["xclip", "wl-copy"], "linux", []),
+    ],
+)
+def test_the_tool_of_the_place_is_chosen(
+    environment: dict[str, str], programs: list[str], platform: str, expected: list[str]
+) -> None:
+    assert names(plan(environment, having(*programs), platform, 10)) == expected
+
+
+def test_the_terminal_is_asked_only_where_no_tool_is() -> None:
+    assert plan({}, having(), "linux", 10).osc == "plain"
+    assert plan({"DISPLAY": ":0"}, having("xclip"), "linux", 10).osc == ""
+
+
+def test_inside_tmux_without_the_program_the_sequence_is_wrapped() -> None:
+    assert plan({"TMUX": "x"}, having(), "linux", 10).osc == "tmux"
+    wrapped = osc_sequence("hi", "tmux")
+    assert wrapped.startswith("\x1bPtmux;\x1b\x1b]52;c;")
+    assert wrapped.endswith("\x1b\\")
+
+
+def test_text_too_long_for_the_terminal_is_not_sent_there() -> None:
+    assert plan({}, having(), "linux", OSC_LIMIT).osc == "plain"
+    over = plan({}, having(), "linux", OSC_LIMIT + 1)
+    assert (over.osc, over.too_long) == ("", True)
+
+
+def test_the_sequence_carries_the_text() -> None:
+    body = osc_sequence("naïve 日本", "plain").removeprefix("\x1b]52;c;").removesuffix("\a")
+    assert base64.b64decode(body).decode() == "naïve 日本"
+
+
+def test_a_tool_gets_the_text_and_a_file_keeps_it(tmp_path: Path) -> None:
+    tool = tmp_path / "clip"
+    tool.write_text(f"#!/bin/sh\ncat > {tmp_path}/taken\n")
+    tool.chmod(0o755)
+    copied = copy("text ✓", Plan((Tool("clip", (str(tool),)),), "", False), tmp_path / "copies", NOW)
+    assert (tmp_path / "taken").read_text(encoding="utf-8") == "text ✓"
+    assert copied.routes == ("clip",)
+    assert copied.file is not None
+    assert copied.file.read_text(encoding="utf-8") == "text ✓"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_the_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    copied = copy("secret", Plan((), "", False), tmp_path / "copies", NOW)
+    assert copied.file is not None
+    assert copied.file.stat().st_mode & 0o077 == 0
+
+
+def test_a_tool_that_fails_is_not_named_as_a_route(tmp_path: Path) -> None:
+    chosen = Plan((Tool("false", ("false",)), Tool("missing", (str(tmp_path / "none"),))), "", False)
+    assert copy("text", chosen, tmp_path / "copies", NOW).routes == ()
+
+
+def test_only_the_newest_copies_are_kept(tmp_path: Path) -> None:
+    for number in range(KEPT_COPIES + 3):
+        copy(str(number), Plan((), "", False), tmp_path, NOW.replace(microsecond=number))
+    files = sorted(tmp_path.glob("copy-*.md"))
+    assert len(files) == KEPT_COPIES
+    assert files[0].read_text() == "3"
+
+
+def test_what_is_told_names_route_size_and_tokens() -> None:
+    copied = Copied(("wl-copy",), None, 7412, False)
+    assert told(copied, "Pack of 3", 1840) == "Pack of 3: 1,840 tokens, 7,412 bytes, copied by wl-copy."
+
+
+def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
+    kept = Path("/elsewhere/copy.md")
+    assert told(Copied((), kept, 10, False), "Memory", None) == (
+        "Memory: 10 bytes. No clipboard took it; it is in /elsewhere/copy.md."
+    )
+    assert "too long for the terminal" in told(Copied((), kept, 10, True), "Pack", 1)
+
+
+def test_a_folder_that_cannot_be_written_does_not_stop_the_copy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    copied = copy("text", Plan((), "plain", False), tmp_path / "file" / "copies", NOW)
+    assert copied.file is None
+    assert copied.routes == ("the terminal (OSC 52)",)

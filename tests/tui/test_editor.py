@@ -1,0 +1,71 @@
+"""The editor's command line: the file, at the line, in each editor's own way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import ExcerptError, SettingsError
+from excerpt.tui.editor import editor_command
+
+FILE = Path("/vault/a note.md")
+
+
+def everything(name: str) -> str | None:
+    return f"/usr/bin/{name}"
+
+
+def nothing(name: str) -> str | None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("vi", ["vi", "+12", "/vault/a note.md"]),
+        ("/opt/bin/nvim -u NONE", ["/opt/bin/nvim", "-u", "NONE", "+12", "/vault/a note.md"]),
+        ("nano", ["nano", "+12", "/vault/a note.md"]),
+        ("emacsclient -t", ["emacsclient", "-t", "+12", "/vault/a note.md"]),
+        ("micro", ["micro", "+12", "/vault/a note.md"]),
+        ("hx", ["hx", "/vault/a note.md:12"]),
+        ("code -w", ["code", "-w", "--goto", "/vault/a note.md:12"]),
+        ("subl", ["subl", "/vault/a note.md:12"]),
+        ("zed", ["zed", "/vault/a note.md:12"]),
+        ("kate", ["kate", "--line", "12", "/vault/a note.md"]),
+        ("my-editor", ["my-editor", "/vault/a note.md"]),
+    ],
+)
+def test_each_editor_gets_the_line_in_its_own_way(command: str, argv: list[str]) -> None:
+    assert list(editor_command(command, {}, everything, FILE, 12).argv) == argv
+
+
+def test_the_setting_comes_before_visual_and_visual_before_editor() -> None:
+    environment = {"VISUAL": "nvim", "EDITOR": "ed"}
+    assert editor_command("hx", environment, everything, FILE, 1).argv[0] == "hx"
+    assert editor_command("", environment, everything, FILE, 1).argv[0] == "nvim"
+    assert editor_command("", {"EDITOR": "nano"}, everything, FILE, 1).argv[0] == "nano"
+
+
+def test_without_any_an_installed_one_is_taken() -> None:
+    assert editor_command("", {}, lambda name: name if name == "vi" else None, FILE, 3).argv == ("vi", "+3", str(FILE))
+
+
+def test_editors_with_a_window_of_their_own_leave_the_terminal_alone() -> None:
+    assert editor_command("code", {}, everything, FILE, 1).windowed
+    assert not editor_command("vim", {}, everything, FILE, 1).windowed
+
+
+def test_without_an_editor_one_sentence_says_what_to_set() -> None:
+    with pytest.raises(ExcerptError, match="No editor is set"):
+        editor_command("", {}, nothing, FILE, 1)
+
+
+def test_an_editor_that_is_not_installed_is_named() -> None:
+    with pytest.raises(ExcerptError, match="no program vimm"):
+        editor_command("vimm", {}, nothing, FILE, 1)
+
+
+def test_an_unreadable_command_line_is_a_settings_error() -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        editor_command('vim "', {}, everything, FILE, 1)

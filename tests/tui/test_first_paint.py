@@ -1,0 +1,52 @@
+"""The first frame is out before anything heavy is imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.tui.conftest import write_notes
+
+HEAVY = {
+    "whoosh",
+    "model2vec",
+    "numpy",
+    "sqlite3",
+    "splintr",
+    "frontmatter",
+    "yaml",
+    "Stemmer",
+    "rapidfuzz",
+    "watchfiles",
+}
+
+_PROBE = """
+import json, sys
+from pathlib import Path
+from excerpt.settings import Settings, places
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.screens.main import MainScreen
+
+def begin(screen):
+    frame = "\\n".join(strip.text for strip in screen._compositor.render_strips())
+    print(json.dumps({"modules": sorted(sys.modules), "frame": frame}))
+    screen.app.exit()
+
+MainScreen._begin = begin
+ExcerptApp(Path(sys.argv[1]), Settings(), places()).run(headless=True, size=(80, 24))
+"""
+
+
+def test_the_first_frame_is_out_before_the_engine_is_imported(tmp_path: Path, home: Path) -> None:
+    write_notes(tmp_path / "vault")
+    run = subprocess.run(
+        [sys.executable, "-c", _PROBE, str(tmp_path / "vault")], capture_output=True, text=True, check=False
+    )
+    assert run.stdout, run.stderr
+    seen = json.loads(run.stdout.splitlines()[0])
+    assert "Search your notes" in seen["frame"]
+    assert not HEAVY.intersection(seen["modules"])
+    engine = ("excerpt.index", "excerpt.search", "excerpt.pack", "excerpt.memory", "excerpt.vault")
+    assert not [name for name in seen["modules"] if name.startswith(engine)]

@@ -1,0 +1,106 @@
+"""The keys: one table, changed by a keymap, listed by the help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.keys import PLACES, UNSAFE, bindings_of, clashes, keys_of, shown_key, usable
+from excerpt.tui.screens.help import Help, key_table
+from excerpt.tui.widgets.hit_list import HitList
+from tests.tui.conftest import screen_of, search, top_screen, until
+
+EVERY = [binding for place in PLACES for binding in bindings_of(place)]
+
+
+def test_every_binding_has_an_id_of_its_own_and_says_what_it_does() -> None:
+    ids = [binding.id for binding in EVERY]
+    assert len(set(ids)) == len(ids)
+    assert all(binding.id and binding.description and binding.tooltip for binding in EVERY)
+
+
+def test_no_binding_uses_a_key_that_terminals_send_as_another() -> None:
+    assert not [binding.id for binding in EVERY if UNSAFE.intersection(keys_of(binding, {}))]
+
+
+def test_the_default_keys_do_not_clash() -> None:
+    assert clashes({}) == []
+
+
+def test_a_key_taken_by_two_bindings_that_work_together_is_named_with_both() -> None:
+    assert clashes({"strategy": "ctrl+y"}) == ["ctrl+y is both copy-pack and strategy."]
+    assert clashes({"strategy": "f1"}) == ["f1 is both help and strategy."]
+
+
+def test_a_key_may_mean_one_thing_in_the_search_and_another_among_memories() -> None:
+    assert clashes({"memory-forget": "ctrl+s"}) == []
+
+
+def test_an_unknown_id_is_reported_with_the_nearest_known_one() -> None:
+    keymap, problems = usable({"copy-pakc": "ctrl+g"})
+    assert keymap == {}
+    assert problems == ["There is no key called copy-pakc. Did you mean copy-pack?"]
+
+
+def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
+    keymap, problems = usable({"copy-pack": "ctrl+m"})
+    assert keymap == {}
+    assert problems == ["ctrl+m cannot be used for copy-pack: terminals send another key for it."]
+
+
+def test_keys_are_shown_as_a_person_writes_them() -> None:
+    assert [shown_key(key) for key in ("ctrl+y", "tab", "f1", "ctrl+backslash", "alt+y", "ctrl+up", "G")] == [
+        "^y",
+        "⇥",
+        "F1",
+        "^\\",
+        "alt+y",
+        "^↑",
+        "G",
+    ]
+
+
+def test_the_help_lists_every_binding_under_the_users_keymap() -> None:
+    listed = {what for place in PLACES for _, what in key_table(place, {})}
+    assert listed == {binding.tooltip for binding in EVERY}
+    assert ("^g", "Copy the pack") in key_table("Search", {"copy-pack": "ctrl+g"})
+
+
+async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, places: Places) -> None:
+    settings = replace(Settings(), screen=ScreenSettings(keys={"down": "ctrl+g", "nonsense": "x"}))
+    app = ExcerptApp(vault, settings, places)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("ctrl+g")
+        assert screen_of(app).query_one(HitList).cursor == 1
+        await pilot.press("down")
+        assert screen_of(app).query_one(HitList).cursor == 1
+        toasts = [toast.message for toast in app._notifications]
+        assert any("There is no key called nonsense." in toast for toast in toasts)
+
+
+async def test_f1_opens_the_help_and_escape_closes_it(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("f1")
+        assert isinstance(top_screen(app), Help)
+        await pilot.press("escape")
+        assert top_screen(app) is screen_of(app)
+
+
+async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_list(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict?")
+        await pilot.press("shift+tab", "question_mark")
+        assert isinstance(top_screen(app), Help)
+
+
+async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: screen_of(app).status is not None, "the index")
+        await pilot.press("ctrl+backslash")
+        await pilot.press(*"Memory tab")
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await until(pilot, lambda: screen_of(app).query_one("#filter").has_focus, "the Memory tab")

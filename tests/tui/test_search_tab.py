@@ -1,0 +1,213 @@
+"""The Search tab on a real vault: find, look, mark, pack, copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from excerpt.model import Scope, Strategy
+from excerpt.settings import PackSettings, Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.messages import SearchDone
+from excerpt.tui.screens.why import Why
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.notice import Notice
+from excerpt.tui.widgets.pack_bar import PackBar
+from excerpt.tui.widgets.preview import Preview
+from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
+
+
+async def packed(pilot: AppPilot, app: ExcerptApp) -> PackBar:
+    bar = screen_of(app).query_one(PackBar)
+    await until(pilot, lambda: bar.pack is not None, "a pack")
+    return bar
+
+
+async def test_typing_finds_fragments_and_shows_the_first_in_its_context(app: ExcerptApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await search(pilot, app, "sync conflict")
+        assert titles(app)[0] == "Sync"
+        preview = screen_of(app).query_one(Preview)
+        await until(pilot, lambda: preview.window is not None, "the context")
+        assert preview.window is not None
+        selected = screen_of(app).query_one(HitList).selected
+        assert selected is not None
+        assert preview.window.fragment.id == selected.fragment.id
+
+
+async def test_the_query_has_the_focus_and_the_arrows_move_the_list(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        rows = screen_of(app).query_one(HitList)
+        await pilot.press("down")
+        assert rows.cursor == 1
+        await pilot.press("ctrl+p")
+        assert rows.cursor == 0
+        assert isinstance(app.focused, Input)
+
+
+async def test_tab_marks_and_moves_on_and_the_pack_is_then_of_the_marks(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        bar = await packed(pilot, app)
+        first = screen_of(app).query_one(HitList).hits[0].fragment
+        await pilot.press("tab")
+        assert bar.marked == 1
+        assert screen_of(app).query_one(HitList).cursor == 1
+        await until(
+            pilot, lambda: bar.pack is not None and {p.path for p in bar.pack.packs} == {first.path}, "its pack"
+        )
+
+
+async def test_marks_outlive_a_new_query(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("tab", "ctrl+u")
+        await search(pilot, app, "lentil")
+        bar = screen_of(app).query_one(PackBar)
+        assert bar.marked == 1
+        await until(pilot, lambda: bar.pack is not None and bar.pack.query == "lentil", "the pack")
+        assert bar.pack is not None
+        assert {one.path for one in bar.pack.packs} <= {"Sync.md", "Merging.md"}
+
+
+async def test_copying_leaves_the_pack_as_a_file_and_says_so(
+    app: ExcerptApp, places: Places, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        bar = await packed(pilot, app)
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        (file,) = places.copies_folder().glob("*.md")
+        assert bar.pack is not None
+        assert file.read_text(encoding="utf-8") == bar.pack.text
+        tokens = f"{bar.pack.tokens:,} tokens"
+        await until(pilot, lambda: any(tokens in toast.message for toast in app._notifications), "the toast")
+
+
+async def test_copying_right_after_typing_copies_what_was_typed(
+    app: ExcerptApp, places: Places, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await packed(pilot, app)
+        screen_of(app).query_one("#query", Input).value = "lentils"
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        (file,) = places.copies_folder().glob("*.md")
+        assert "Simmer red lentils" in file.read_text(encoding="utf-8").split("\n## [2]")[0]
+
+
+async def test_the_fragment_alone_is_copied_as_it_stands_in_the_note(
+    app: ExcerptApp, places: Places, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "hostile")
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        (file,) = places.copies_folder().glob("*.md")
+        assert "\x1b[31m" in file.read_text(encoding="utf-8")
+
+
+async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        bar = await packed(pilot, app)
+        await pilot.press("ctrl+up")
+        assert bar.budget == 3000
+        await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 3000, "the larger pack")
+        await pilot.press("ctrl+down", "ctrl+down")
+        await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 1500, "the smaller pack")
+
+
+async def test_scope_and_strategy_go_round(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("ctrl+e", "ctrl+s")
+        pane = pane_of(app)
+        assert pane.scope is Scope.SECTION
+        assert strategy_of(app) is Strategy.ADAPTIVE
+        await until(pilot, lambda: pane.result is not None and pane.result.strategy is Strategy.ADAPTIVE, "its answer")
+        for _ in range(len(Strategy) - 1):
+            await pilot.press("ctrl+s")
+        assert strategy_of(app) is Strategy.AUTO
+
+
+async def test_enter_opens_the_note_in_the_editor_at_the_line(opened: Path, app: ExcerptApp, vault: Path) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        hit = screen_of(app).query_one(HitList).selected
+        assert hit is not None
+        await pilot.press("enter")
+        await until(pilot, opened.exists, "the editor")
+        place = f"{vault / hit.fragment.path}:{hit.fragment.line_start}"
+        assert opened.read_text().splitlines() == ["--goto", place]
+
+
+async def test_escape_goes_one_layer_at_a_time(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        field = screen_of(app).query_one("#query", Input)
+        await pilot.press("ctrl+t")
+        assert isinstance(top_screen(app), Why)
+        await pilot.press("escape")
+        assert top_screen(app) is screen_of(app)
+        await pilot.press("shift+tab", "escape")
+        assert field.has_focus
+        assert field.value == "conflict"
+        await pilot.press("escape")
+        assert field.value == ""
+        assert pane_of(app).result is None
+
+
+async def test_the_focused_list_takes_single_letters(app: ExcerptApp, places: Places, quiet_clipboard: None) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("shift+tab", "j", "space", "k", "y")
+        assert screen_of(app).query_one(PackBar).marked == 1
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        await pilot.press("slash")
+        assert screen_of(app).query_one("#query", Input).has_focus
+
+
+async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "!a xyzzyqwv")
+        notice = screen_of(app).query_one("#notice", Notice)
+        assert pane_of(app).result is not None
+        if not titles(app):
+            assert notice.display
+            assert "xyzzyqwv" in notice.said.title
+
+
+async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        pane = pane_of(app)
+        shown = pane.result
+        assert shown is not None
+        pane.post_message(SearchDone(0, shown.__class__("old", Strategy.AUTO, (), 0, 0.0, 1)))
+        await pilot.pause()
+        assert pane.result is shown
+
+
+async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, places: Places) -> None:
+    app = ExcerptApp(vault, Settings(pack=PackSettings(budget=777)), places)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert screen_of(app).query_one(PackBar).budget == 777
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
+async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await search(pilot, app, "hostile")
+        await until(pilot, lambda: screen_of(app).query_one(Preview).window is not None, "the context")
+        await pilot.pause()
+        drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert "Hostile [bold]x" in drawn
+        assert "\x1b" not in drawn
+        assert "\u202e" not in drawn
