@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -393,6 +395,34 @@ def test_a_reader_keeps_its_generation_while_others_are_committed(
     assert old.note_text("Tea.md") == TEA
     assert len(old.vectors.vectors) == old.lexical.doc_count
     assert Snapshot.current_generation(index) == old.generation + 3
+
+
+def test_readers_open_whole_generations_while_a_writer_commits(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", "# Tea\n\nnumber0\n")
+    build(vault, index, settings)
+    stop = threading.Event()
+    seen: set[int] = set()
+
+    def keep_reading() -> None:
+        while not stop.is_set():
+            snapshot = Snapshot.open(index, settings)
+            (fragment,) = snapshot.fragments(snapshot.lexical.keys.tolist())
+            assert snapshot.lexical.postings("text", fragment.text).rows.tolist() == [0]
+            assert snapshot.vectors.vectors.shape == (1, 16)
+            seen.add(snapshot.generation)
+            snapshot.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(keep_reading) for _ in range(2)]
+        for number in range(1, 40):
+            write("Tea.md", f"# Tea\n\nnumber{number}\n")
+            build(vault, index, settings)
+        stop.set()
+        for reader in readers:
+            reader.result()
+    assert len(seen) > 3
 
 
 def test_an_index_that_cannot_be_written_is_one_clear_error(vault: Path, tmp_path: Path, settings: Settings) -> None:

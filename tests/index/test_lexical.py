@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from whoosh.index import open_dir
 
+from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import FIELDS, LexicalReader, LexicalWriter
+from excerpt.index.lexical import LexicalReader, LexicalWriter
 from excerpt.index.postings import Inverted, invert
 
 

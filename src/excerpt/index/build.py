@@ -112,13 +112,14 @@ class _Build:
         self._phase = "opening"
         self._total_notes = self._total_bytes = 0
         self._done = _Counts()
-        self.writer = IndexWriter(folder, vault, settings)
+        self._generation = 0
+        self.writer = IndexWriter(folder, vault, settings, self._tick)
         self._generation = self.writer.catalog.generation
 
     def run(self) -> BuildReport:
         try:
             self._phase = "mending"
-            self.writer.mend(self._tick)
+            self.writer.mend()
             self._phase = "scanning"
             self._tick("")
             found = scan(self._vault, self._settings.vault)
@@ -176,7 +177,7 @@ class _Build:
     def _commit(self, batch: Sequence[Prepared], gone: Sequence[str], known: dict[str, KnownNote]) -> None:
         paths = [note.path for prepared in batch for note in prepared.notes]
         changed = [path for path in paths if path in known]
-        self.writer.commit([*gone, *changed], batch, self._tick)
+        self.writer.commit([*gone, *changed], batch)
         self._done.changed += len(changed)
         self._done.added += len(paths) - len(changed)
         self._generation = self.writer.catalog.generation

@@ -220,23 +220,21 @@ class Catalog:
         found = self.rows("SELECT key FROM fragments INDEXED BY fragments_of_note")
         return np.sort(np.fromiter((row[0] for row in found), np.int64, len(found)))
 
-    def insert(self, notes: Sequence[NoteRows]) -> NDArray[np.int64]:
-        """Insert notes with all that belongs to them; returns the new keys of their fragments, ascending."""
-        last = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
-        first = key = last[0][0] + 1
-        for note in notes:
-            number = self._insert_note(note)
-            own = list(range(key, key + len(note.fragments)))
-            key += len(own)
-            self._many("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections])
-            self._many(
-                "INSERT INTO fragments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(k, number, *fragment) for k, fragment in zip(own, note.fragments, strict=True)],
-            )
-            self._many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
-            self._many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
-            self._many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
-        return np.arange(first, key, dtype=np.int64)
+    def insert(self, note: NoteRows) -> list[int]:
+        """Insert a note with all that belongs to it; returns the keys of its fragments, ascending and never used
+        before."""
+        ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
+        keys = list(range(last + 1, last + 1 + len(note.fragments)))
+        number = self._insert_note(note)
+        self._many("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections])
+        self._many(
+            "INSERT INTO fragments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(key, number, *fragment) for key, fragment in zip(keys, note.fragments, strict=True)],
+        )
+        self._many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
+        self._many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
+        self._many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
+        return keys
 
     def _insert_note(self, note: NoteRows) -> int:
         row = self.rows(

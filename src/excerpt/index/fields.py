@@ -9,6 +9,10 @@ from pathlib import PurePosixPath
 from excerpt.index.postings import Inverted, invert
 from excerpt.text.words import terms_of
 
+FIELDS = ("alias", "heading", "properties", "tags", "text", "title")
+"""`alias` takes in the file's name where the title differs from it; `properties` are the other frontmatter values and
+the names of the folders, on the first fragment of a note only."""
+
 # Between two aliases, headings or values: farther apart than any phrase or cluster reaches.
 _GAP = 50
 _NOTHING: tuple[list[str], list[int]] = ([], [])
@@ -31,9 +35,7 @@ class FieldCollector:
     """Gathers the terms of fragments, in order, note by note."""
 
     def __init__(self) -> None:
-        self._documents: dict[str, list[tuple[list[str], list[int]]]] = {
-            field: [] for field in ("alias", "heading", "properties", "tags", "text", "title")
-        }
+        self._documents: dict[str, list[tuple[list[str], list[int]]]] = {field: [] for field in FIELDS}
 
     def add_note(
         self,

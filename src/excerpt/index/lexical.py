@@ -19,7 +19,7 @@ import math
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,9 @@ from whoosh.index import TOC
 from whoosh.matching.mcore import ListMatcher
 
 from excerpt.index import postings as packed
+from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile, check, seal, sync_folder
 from excerpt.index.postings import Inverted, TermPostings
-
-FIELDS = ("alias", "heading", "properties", "tags", "text", "title")
-"""What a fragment is found by. `alias` takes in the file's name where the title differs from it; `properties` are the
-other frontmatter values and the names of the folders, on the first fragment of a note only."""
 
 FOLDER = "words"
 _NAME = "words"
@@ -52,6 +49,7 @@ _MERGE_WIDTH = 8
 _MERGE_LIMIT = 10_000
 
 _CACHE_BYTES = 96 << 20
+_TICK_EVERY = 1000
 
 
 class _Counted(fields.FieldType):
@@ -71,11 +69,13 @@ _SCHEMA = fields.Schema(**{field: _Counted() for field in FIELDS})
 class PackedFieldWriter(W3FieldWriter):
     """Writes whole terms: the dictionary as Whoosh does, postings packed."""
 
-    def add_field(self, name: str, field: Inverted) -> None:
+    def add_field(self, name: str, field: Inverted, tick: Callable[[], None]) -> None:
         self.start_field(name, _SCHEMA[name])
         prefix = struct.pack("!H", self._fieldid)
         at = self._postfile.tell()
-        for term, documents, occurrences, data in packed.pack(field):
+        for number, (term, documents, occurrences, data) in enumerate(packed.pack(field)):
+            if number % _TICK_EVERY == 0:
+                tick()
             info = W3TermInfo(weight=occurrences, df=documents)
             info.set_extent(at, len(data))
             self._tindex.add(prefix + term, info.to_bytes())
@@ -176,8 +176,16 @@ def _extent(info: W3TermInfo) -> tuple[int, int]:
 class LexicalWriter:
     """Makes generations of the lexical index. The caller holds the build's lock and records what `commit` returns."""
 
-    def __init__(self, index: Path, generation: int | None, files: Sequence[DerivedFile] = ()) -> None:
-        """Goes on from the committed `generation` and its `files`; None starts empty. Raises DamagedFileError."""
+    def __init__(
+        self,
+        index: Path,
+        generation: int | None,
+        files: Sequence[DerivedFile] = (),
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Goes on from the committed `generation` and its `files`; None starts empty. `tick` is called every few
+        milliseconds while a segment is written. Raises DamagedFileError."""
+        self._tick = tick
         self._index = index
         self._folder = index / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -237,7 +245,7 @@ class LexicalWriter:
         writer = codec.field_writer(self._storage, segment)
         for field in FIELDS:
             docs[field] = inverted[field].lengths
-            writer.add_field(field, inverted[field])
+            writer.add_field(field, inverted[field], self._tick)
         writer.close()
         np.save(self._folder / segment.make_filename(_DOCS_EXT), docs, allow_pickle=False)
         self._keys[segment.segment_id()] = keys

@@ -80,9 +80,11 @@ class Snapshot:
         self.generation = catalog.generation
         if not self.generation:
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
-        (matrix,) = catalog.files("vectors")
+        files = catalog.files("vectors")
+        if len(files) != 1:
+            raise DamagedFileError("The catalog does not name its matrix.")
         # Opened now and read later: two commits on, the file may be gone.
-        self._matrix = MatrixSource(folder, matrix)
+        self._matrix = MatrixSource(folder, files[0])
         try:
             self.lexical = LexicalReader(folder, catalog.files("words"), self.generation)
         except BaseException:

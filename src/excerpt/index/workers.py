@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from itertools import islice
 from multiprocessing.process import BaseProcess
 
@@ -27,6 +28,8 @@ _CHUNK_FILES = 32
 # The first files are prepared here, while the workers start, so that something is searchable within a second or two.
 _FIRST_FILES = 64
 _MOST_WORKERS = 8
+# Hand-overs in work or done and waiting: the workers have enough to go on with while a batch is committed.
+_AHEAD = 32
 
 
 def prepare_all(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], None]) -> Iterator[Prepared]:
@@ -37,27 +40,38 @@ def prepare_all(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], Non
         return
     chunks = deque(_chunks(tasks[_FIRST_FILES:]))
     running: deque[tuple[Future[Prepared], Sequence[Task]]] = deque()
-    pool, window = _pool(), 3 * (os.cpu_count() or 1)
+    pool = _pool()
     try:
-        while len(running) < min(window, len(chunks)):
-            running.append((pool.submit(prepare, recipe, chunks[0]), chunks.popleft()))
+        with suppress(BrokenProcessPool):
+            _hand_over(pool, recipe, chunks, running)
         yield from _here(recipe, tasks[:_FIRST_FILES], tick)
         while chunks or running:
             try:
-                while chunks and len(running) < window:
-                    running.append((pool.submit(prepare, recipe, chunks[0]), chunks.popleft()))
+                _hand_over(pool, recipe, chunks, running)
                 done = _wait(running[0][0], running[0][1][0].path, tick)
             except BrokenProcessPool:
                 pool.shutdown(cancel_futures=True)
                 pool = _pool()
-                for _, lost in running:
-                    yield from _one_by_one(recipe, lost, tick)
+                for future, lost in running:
+                    finished = future.done() and not future.cancelled() and future.exception() is None
+                    yield from [future.result()] if finished else _one_by_one(recipe, lost, tick)
                 running.clear()
             else:
                 running.popleft()
                 yield done
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _hand_over(
+    pool: ProcessPoolExecutor,
+    recipe: Recipe,
+    chunks: deque[Sequence[Task]],
+    running: deque[tuple[Future[Prepared], Sequence[Task]]],
+) -> None:
+    """Keep the workers supplied. Raises BrokenProcessPool if one has died; the chunk at hand then stays."""
+    while chunks and len(running) < _AHEAD:
+        running.append((pool.submit(prepare, recipe, chunks[0]), chunks.popleft()))
 
 
 def _here(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], None]) -> Iterator[Prepared]:

@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index import lexical
 from excerpt.index.catalog import FILE, Catalog, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
-from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text
+from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter
 from excerpt.index.postings import join
@@ -49,9 +48,11 @@ class IndexWriter:
     `rebuilt` says in words what was made anew and why; `embedded` counts the texts that the model was run on.
     """
 
-    def __init__(self, index: Path, vault: Path, settings: Settings) -> None:
-        """Open the index, or start an empty one where it is missing or damaged."""
+    def __init__(self, index: Path, vault: Path, settings: Settings, tick: Tick) -> None:
+        """Open the index, or start an empty one where it is missing or damaged. `tick` is called with the path in
+        work (or "") every few milliseconds."""
         self._index = index
+        self._tick = tick
         self._settings = settings
         self._embedder: Embedder | None = None
         self._files_before: set[str] = set()
@@ -83,7 +84,7 @@ class IndexWriter:
         discard(self._index)
         return Catalog.open_to_write(self._index)
 
-    def mend(self, tick: Tick) -> None:
+    def mend(self) -> None:
         """Make anew, from the catalog and as one generation, whatever is damaged or was made by another analyzer,
         model or tokenizer."""
         words, vectors = self._open_words(), self._open_matrix()
@@ -92,12 +93,12 @@ class IndexWriter:
         with self.catalog.transaction():
             if words:
                 self.rebuilt.append(f"the lexical index, from the catalog: {words}")
-                self._refill_words(tick)
+                self._refill_words()
             if vectors:
                 self.rebuilt.append(f"the vectors, from the catalog: {vectors}")
             if recount:
                 self.rebuilt.append("the token counts: the tokenizer changed")
-                self._recount(tick)
+                self._recount()
             for name, value in (
                 ("tokenizer", tokenizer),
                 ("model", self._settings.embedding.model),
@@ -107,7 +108,7 @@ class IndexWriter:
             ):
                 self.catalog.set_meta(name, value)
             if words or vectors or recount:
-                self._finish_generation(0 if vectors else None, tick)
+                self._finish_generation(0 if vectors else None)
         self._remove_leftovers()
 
     def _open_words(self) -> str:
@@ -117,7 +118,7 @@ class IndexWriter:
         try:
             for file in files:
                 check(self._index, file)
-            self._words = LexicalWriter(self._index, generation or None, files)
+            self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
             if generation and self.catalog.meta("analyzer") != str(ANALYZER_VERSION):
                 reason = "words are told apart differently now"
             elif not np.array_equal(self._words.keys(), self.catalog.fragment_keys()):
@@ -125,7 +126,7 @@ class IndexWriter:
         except DamagedFileError as error:
             reason = error.message
         if reason:
-            self._words = LexicalWriter(self._index, None)
+            self._words = LexicalWriter(self._index, None, tick=lambda: self._tick(""))
         return reason
 
     def _open_matrix(self) -> str:
@@ -141,14 +142,16 @@ class IndexWriter:
             self._model, self._dimensions = model, self.embedder.dimensions
         self._model_source = source
         files = [] if reason else self.catalog.files("vectors")
+        if self.catalog.generation and not reason and len(files) != 1:
+            reason = "the catalog does not name its matrix"
         try:
-            self._matrix = MatrixWriter(self._index, files[0] if files else None, self._dimensions)
+            self._matrix = MatrixWriter(self._index, None if reason or not files else files[0], self._dimensions)
         except DamagedFileError as error:
             reason = error.message
             self._matrix = MatrixWriter(self._index, None, self._dimensions)
         return reason
 
-    def _refill_words(self, tick: Tick) -> None:
+    def _refill_words(self) -> None:
         """Put the words of all stored notes into the empty lexical index, some thousand fragments at a time."""
         notes = self.catalog.rows(
             "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"
@@ -157,7 +160,7 @@ class IndexWriter:
         keys: list[int] = []
         collector = FieldCollector()
         for number, path, title, language in notes:
-            tick(path)
+            self._tick(path)
             keys += self._collect(collector, number, (path, title, language))
             if len(keys) >= _ROWS_AT_ONCE:
                 self._words.add(np.array(keys, np.int64), collector.inverted())
@@ -184,10 +187,10 @@ class IndexWriter:
         )
         return [key for key, _, _ in fragments]
 
-    def _recount(self, tick: Tick) -> None:
+    def _recount(self) -> None:
         count = open_tokenizer(self._settings.pack.tokenizer).count
         for number, path in self.catalog.rows("SELECT id, path FROM notes"):
-            tick(path)
+            self._tick(path)
             ((text,),) = self.catalog.rows("SELECT text FROM note_texts WHERE note = ?", number)
             self.catalog.rows("UPDATE notes SET tokens = ? WHERE id = ?", count(text_from_row(text)), number)
             for key, text in self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number):
@@ -195,14 +198,18 @@ class IndexWriter:
 
     # --- committing ---------------------------------------------------------------------------------------------------
 
-    def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], tick: Tick) -> None:
+    def commit(self, removed: Iterable[str], prepared: Sequence[Prepared]) -> None:
         """Take notes out and put notes in, as one generation. A note that changed is among both.
 
         Without any of either the generation stays, but for the first, which an empty vault has too.
         """
         with self.catalog.transaction():
             gone = self.catalog.remove(removed)
-            new = self.catalog.insert([note for done in prepared for note in done.notes])
+            added: list[int] = []
+            for note in (note for done in prepared for note in done.notes):
+                self._tick(note.path)
+                added += self.catalog.insert(note)
+            new = np.array(added, np.int64)
             for done in prepared:
                 for task in done.same:
                     self.catalog.touch(task.path, task.size, task.mtime_ns)
@@ -210,8 +217,8 @@ class IndexWriter:
                 self._words.delete(gone)
                 parts = [done.inverted for done in prepared if done.notes]
                 if parts:
-                    self._words.add(new, {name: join([part[name] for part in parts]) for name in lexical.FIELDS})
-                self._finish_generation(int(new[0]) - 1 if len(new) else None, tick)
+                    self._words.add(new, {name: join([part[name] for part in parts]) for name in FIELDS})
+                self._finish_generation(int(new[0]) - 1 if len(new) else None)
         self._remove_leftovers()
 
     def finish(self, skipped: Iterable[Skipped]) -> None:
@@ -220,14 +227,14 @@ class IndexWriter:
             self.catalog.set_skipped(skipped)
             self.catalog.prune_vectors()
 
-    def _finish_generation(self, vectors_above: int | None, tick: Tick) -> None:
+    def _finish_generation(self, vectors_above: int | None) -> None:
         """Write the derived files of the next generation and name them in the open transaction.
 
         `vectors_above`: the matrix lacks the rows of the keys above this one; None if it lacks none.
         """
         generation = self.catalog.generation + 1
         before = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
-        keys, added = self._vectors(vectors_above, tick)
+        keys, added = self._vectors(vectors_above)
         self.catalog.set_files("words", self._words.commit(generation))
         self.catalog.set_files("vectors", [self._matrix.commit(generation, self._words.keys(), keys, added)])
         for name, value in (
@@ -238,7 +245,7 @@ class IndexWriter:
             self.catalog.set_meta(name, value)
         self._files_before = before
 
-    def _vectors(self, above: int | None, tick: Tick) -> tuple[Keys, Quantised]:
+    def _vectors(self, above: int | None) -> tuple[Keys, Quantised]:
         """Keys and vectors of the fragments above a key; the model is run on texts that it has not seen before."""
         sql = (
             "SELECT f.key, f.embedded, n.title, s.heading_path, f.text, n.path FROM fragments f"
@@ -248,7 +255,7 @@ class IndexWriter:
         keys = [np.zeros(0, np.int64)]
         parts = [Quantised.from_bytes([], self._dimensions)]
         while above is not None and (rows := self.catalog.rows(sql, above, _EMBED_AT_ONCE)):
-            tick(rows[-1][5])
+            self._tick(rows[-1][5])
             above = rows[-1][0]
             digests = [row[1] for row in rows]
             known = self.catalog.known_vectors(self._model, digests)
@@ -275,7 +282,7 @@ class IndexWriter:
 
     def _remove_leftovers(self) -> None:
         now = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
-        remove_others(self._index, now | self._files_before | {LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm"})
+        remove_others(self._index, now | self._files_before | {LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT})
 
 
 def discard(index: Path) -> None:
