@@ -97,7 +97,7 @@ class Terminal:
         return next(row for row, line in enumerate(self.lines) if text in line)
 
     def backgrounds(self, row: int) -> tuple[str, ...]:
-        """The background colours of a row, counted from 0: they tell a field that has the focus from one that has not."""
+        """The background colours of a row, counted from 0: a field that has the focus has others."""
         cells = self._screen.buffer[row]
         return tuple(cells[column].bg for column in range(self._screen.columns))
 

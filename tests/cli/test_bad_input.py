@@ -1,0 +1,142 @@
+"""Notes, indexes and neighbours that are not as they should be: one sentence each, and the rest goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Excerpt
+
+
+def skipped(excerpt: Excerpt, vault: Path) -> dict[str, str]:
+    status = excerpt("status", "--vault", vault, "--json").json
+    return {one["path"]: one["reason"] for one in status["skipped"]}
+
+
+def first(excerpt: Excerpt, vault: Path, query: str) -> str:
+    hits = excerpt("search", query, "--vault", vault, "--json").json["hits"]
+    path = hits[0]["path"]
+    assert isinstance(path, str)
+    return path
+
+
+def test_a_note_of_ten_megabytes_is_found_and_holds_nothing_up(excerpt: Excerpt, vault: Path) -> None:
+    paragraph = "The quick brown fox jumps over the lazy dog while the marmalade cools.\n\n"
+    text = paragraph * (10_000_000 // len(paragraph)) + "At the very end stands a zeppelin.\n"
+    (vault / "Large.md").write_text(text, encoding="utf-8")
+    assert first(excerpt, vault, '"zeppelin"') == "Large.md"
+    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+
+
+def test_a_note_of_one_line_is_found(excerpt: Excerpt, vault: Path) -> None:
+    (vault / "Line.md").write_text("word " * 200_000 + "zeppelin", encoding="utf-8")
+    assert first(excerpt, vault, '"zeppelin"') == "Line.md"
+
+
+def test_a_note_of_zeros_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
+    (vault / "Zeros.md").write_bytes(bytes(1_000_000))
+    assert list(skipped(excerpt, vault)) == ["Zeros.md"]
+    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+
+
+def test_a_note_over_the_limit_of_the_settings_is_skipped_with_its_reason(
+    excerpt: Excerpt, home: Path, vault: Path
+) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "excerpt.toml").write_text("[vault]\nmax_bytes = 100\n", encoding="utf-8")
+    assert list(skipped(excerpt, vault)) == ["Sync.md"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read every file")
+def test_a_note_that_may_not_be_read_is_skipped_with_its_reason(excerpt: Excerpt, vault: Path) -> None:
+    (vault / "Colour.md").chmod(0)
+    assert list(skipped(excerpt, vault)) == ["Colour.md"]
+    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX special files")
+def test_what_is_no_file_is_no_note(excerpt: Excerpt, vault: Path) -> None:
+    os.mkfifo(vault / "Pipe.md")
+    (vault / "Folder.md").mkdir()
+    (vault / "Dangling.md").symlink_to(vault / "nowhere.md")
+    (vault / "Loop.md").symlink_to(vault / "Loop.md")
+    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+    assert excerpt("status", "--vault", vault, "--json").json["notes"] == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs file names of bytes")
+def test_a_file_name_that_is_not_utf_8_is_told_and_the_rest_goes_on(excerpt: Excerpt, vault: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md"))).write_text("Coffee.\n", encoding="utf-8")
+    answer = excerpt("index", "--vault", vault)
+    assert answer.code == 0
+    assert "1 skipped" in answer.out
+    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+
+
+def index_files(home: Path) -> list[Path]:
+    return sorted(file for file in (home / "cache" / "index").rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("damage", ["emptied", "cut short", "overwritten", "deleted"])
+def test_any_damaged_file_of_the_index_is_mended_by_the_next_command(
+    excerpt: Excerpt, home: Path, vault: Path, damage: str
+) -> None:
+    excerpt("index", "--vault", vault)
+    for name in [file.relative_to(home) for file in index_files(home)]:
+        file = home / name
+        if not file.exists():
+            continue  # an earlier mending replaced it
+        data = file.read_bytes()
+        if damage == "deleted":
+            file.unlink()
+        else:
+            file.write_bytes({"emptied": b"", "cut short": data[: len(data) // 2]}.get(damage, b"\xff" * len(data)))
+        assert first(excerpt, vault, "sync conflict") == "Sync.md", f"after {name} was {damage}"
+
+
+def test_an_index_folder_that_is_gone_is_made_anew(excerpt: Excerpt, home: Path, vault: Path) -> None:
+    excerpt("index", "--vault", vault)
+    for file in index_files(home):
+        file.unlink()
+    assert first(excerpt, vault, "sync conflict") == "Sync.md"
+
+
+def test_a_file_where_the_index_folder_should_be_is_told(excerpt: Excerpt, home: Path, vault: Path) -> None:
+    (home / "cache").mkdir(parents=True)
+    (home / "cache" / "index").write_text("in the way", encoding="utf-8")
+    answer = excerpt("search", "sync", "--vault", vault)
+    assert answer.code == 3
+    assert str(home / "cache" / "index") in answer.err
+    assert "went wrong inside" not in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_two_indexings_at_once_both_end_well_and_lose_nothing(home: Path, tmp_path: Path) -> None:
+    vault = tmp_path / "many"
+    vault.mkdir()
+    for number in range(200):
+        (vault / f"{number}.md").write_text(f"# Note {number}\n\nIt is about number {number}.\n" * 5, encoding="utf-8")
+    environment = {**os.environ, "EXCERPT_HOME": str(home)}
+    command = [sys.executable, "-m", "excerpt", "index", "--vault", str(vault), "--json"]
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [child.communicate()[0] for child in both]
+    reports = [json.loads(answer) for child, answer in zip(both, answers, strict=True) if child.returncode == 0]
+    assert {child.returncode for child in both} <= {0, 3}
+    assert sum(report["added"] for report in reports) == 200
+    shown = subprocess.run([*command[:3], "status", *command[4:]], env=environment, capture_output=True, check=True)
+    assert json.loads(shown.stdout)["notes"] == 200
+
+
+def test_a_settings_model_that_is_not_there_is_told(excerpt: Excerpt, home: Path, vault: Path) -> None:
+    (home / "config").mkdir(parents=True)
+    missing = home / "no-model"
+    (home / "config" / "excerpt.toml").write_text(f'[embedding]\nmodel = "{missing}"\n', encoding="utf-8")
+    answer = excerpt("search", "sync", "--vault", vault)
+    assert answer.code == 3
+    assert str(missing) in answer.err
+    assert "went wrong inside" not in answer.err
