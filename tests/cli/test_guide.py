@@ -1,0 +1,163 @@
+"""The guide is true: its links lead somewhere, and what it says of keys, settings and options is so."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+import yaml
+
+from excerpt.cli.main import COMMANDS, program
+from excerpt.cli.vaults import DEMO
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Note
+from excerpt.settings import Settings
+from excerpt.text.markdown import parse_note
+from excerpt.text.tokens import TOKENIZERS
+from excerpt.tui.keys import PLACES, bindings_of
+
+NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
+
+
+def read(path: str) -> Note:
+    return parse_note(path, (DEMO / path).read_text(encoding="utf-8"))
+
+
+def rows(path: str) -> Iterator[tuple[str, list[str]]]:
+    """The rows of a note's tables, each with the heading it stands under; cells without their `code` marks."""
+    heading = ""
+    for line in (DEMO / path).read_text(encoding="utf-8").split("\n"):
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("|") and not line.startswith("|--"):
+            yield heading, [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+
+
+def test_the_guide_is_a_small_vault() -> None:
+    assert 15 <= len(NOTES) <= 30
+
+
+@pytest.mark.parametrize("path", NOTES)
+def test_a_note_is_well_formed(path: str) -> None:
+    note = read(path)
+    assert not note.warnings
+    assert note.tags
+    assert note.aliases
+
+
+def test_no_two_notes_have_the_same_name() -> None:
+    names = [name.lower() for path in NOTES for name in (Path(path).stem, *read(path).aliases)]
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("path", NOTES)
+def test_every_link_leads_to_a_note_and_a_heading_of_it(path: str) -> None:
+    by_name = {name: other for other in NOTES for name in (Path(other).stem, other.removesuffix(".md"))}
+    for link in read(path).links:
+        if link.target.startswith("https://"):
+            continue
+        target = read(by_name[link.target] if link.target else path)
+        if link.heading:
+            assert link.heading in {section.heading for section in target.sections}, link
+
+
+def test_every_note_is_linked_from_another() -> None:
+    linked = {link.target for path in NOTES for link in read(path).links}
+    assert [path for path in NOTES if not {Path(path).stem, path.removesuffix(".md")} & linked] == ["Start here.md"]
+
+
+def test_the_keys_are_those_of_the_app() -> None:
+    written = {
+        cells[2].strip("`"): ",".join(re.findall(r"`([^`]+)`", cells[0]))
+        for _, cells in rows("Keys.md")
+        if len(cells) == 3 and cells[0] != "key"
+    }
+    assert written == {binding.id: binding.key for place in PLACES for binding in bindings_of(place)}
+
+
+def test_the_settings_and_their_defaults_are_those_of_the_program() -> None:
+    written = {
+        (heading, cells[0].strip("`")): cells[1].strip("`")
+        for heading, cells in rows("Settings.md")
+        if cells[0] != "key"
+    }
+    defaults = msgspec.to_builtins(Settings())
+    assert written == {
+        (table, key): json.dumps(value, ensure_ascii=False)
+        for table, values in defaults.items()
+        for key, value in values.items()
+    }
+
+
+def test_every_toml_example_is_a_settings_file() -> None:
+    for path in NOTES:
+        for example in re.findall(r"^```toml\n(.*?)^```", (DEMO / path).read_text(encoding="utf-8"), re.M | re.S):
+            msgspec.convert(tomllib.loads(example), Settings)
+
+
+def test_every_json_example_is_json() -> None:
+    for path in NOTES:
+        for example in re.findall(r"^```json\n(.*?)^```", (DEMO / path).read_text(encoding="utf-8"), re.M | re.S):
+            decoder = json.JSONDecoder()
+            rest = example.strip()
+            while rest:
+                _, end = decoder.raw_decode(rest)
+                rest = rest[end:].strip()
+
+
+def test_every_command_is_described() -> None:
+    described = {cells[0].strip("`").split(" ")[1] for _, cells in rows("Command line.md") if "excerpt " in cells[0]}
+    assert described == {*COMMANDS, "[VAULT]"}
+
+
+@pytest.mark.parametrize("path", NOTES)
+def test_every_command_that_is_shown_is_one_that_is_understood(path: str) -> None:
+    """Options of commands in shell examples and in running text exist."""
+    text = (DEMO / path).read_text(encoding="utf-8")
+    for name, rest in re.findall(r"\bexcerpt ([a-z]+)\b([^\n`|]*)", "\n".join(_code(text))):
+        if name not in COMMANDS:
+            continue
+        command = program.get_command(click.Context(program), name)
+        assert command is not None
+        known = {"--help"} | {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) <= known, f"{name} {rest}"
+
+
+def _code(text: str) -> Iterator[str]:
+    yield from re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
+    yield from re.findall(r"(?<!`)`(excerpt [^`\n]+)`", text)
+
+
+def test_the_options_of_pack_are_all_described() -> None:
+    command = program.get_command(click.Context(program), "pack")
+    assert command is not None
+    described = {cells[0].strip("`").split(" ")[0] for heading, cells in rows("Command line.md") if heading == "pack"}
+    everywhere = {"--vault", "--no-refresh"}
+    assert (
+        described - {"option"}
+        == {option for parameter in command.params for option in parameter.opts if option.startswith("--")} - everywhere
+    )
+
+
+def test_the_tokenizers_that_are_named_are_known() -> None:
+    named = {cells[0].strip("`") for _, cells in rows("Token budget.md")} - {"name"}
+    assert named < set(TOKENIZERS)
+
+
+def test_the_memory_that_is_shown_is_one(tmp_path: Path) -> None:
+    example = re.search(r"^```markdown\n(.*?)^```", (DEMO / "Memories.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert example
+    (tmp_path / "shown.md").write_text(example[1], encoding="utf-8")
+    memories = MemoryStore(tmp_path).all()
+    assert not memories.broken
+    (memory,) = memories.memories
+    shown = yaml.safe_load(example[1].split("---")[1])
+    assert memory.id == shown["id"]
+    assert memory.source is not None
+    assert f"{memory.source.line_start}-{memory.source.line_end}" == shown["source"]["lines"]
