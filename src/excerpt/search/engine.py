@@ -14,7 +14,7 @@ from excerpt.model import Hit, Result, Signal, Strategy
 from excerpt.search import fusion, phrases, semantic
 from excerpt.search.fusion import SIGNALS, Weights
 from excerpt.search.lexical import Match, Rows, Word, WordIndex, total
-from excerpt.search.proximity import closeness, line_of
+from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.query import Query, parse
 from excerpt.search.spans import SpanFinder
 from excerpt.settings import Settings
@@ -171,7 +171,7 @@ class Engine:
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
         reader = self._snapshot.lexical
-        lines = [line_of(reader, "text", word.terms, rows) for word, _ in plain]
+        lines = [line_of(reader, PLACES, word.terms, rows) for word, _ in plain]
         return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows)).pairs
 
     # --- from signals to hits -----------------------------------------------------------------------------------------

@@ -43,13 +43,13 @@ class Weights:
 
 
 WEIGHTS: Mapping[Strategy, Weights] = {
-    Strategy.ADAPTIVE: Weights(words=0.5, coverage=0.1, title=0.6, heading=0.15, proximity=0.0, meaning=0.0),
-    Strategy.PROXIMITY: Weights(words=0.4, coverage=0.2, title=0.4, heading=0.15, proximity=0.3, meaning=0.0),
+    Strategy.ADAPTIVE: Weights(words=0.5, coverage=0.1, title=0.6, heading=0.2, proximity=0.0, meaning=0.0),
+    Strategy.PROXIMITY: Weights(words=0.4, coverage=0.1, title=0.6, heading=0.2, proximity=0.3, meaning=0.0),
     Strategy.SEMANTIC: Weights(words=0.0, coverage=0.0, title=0.2, heading=0.1, proximity=0.0, meaning=0.7),
-    Strategy.HYBRID: Weights(words=0.5, coverage=0.1, title=0.6, heading=0.15, proximity=0.05, meaning=0.25),
+    Strategy.HYBRID: Weights(words=0.5, coverage=0.1, title=0.6, heading=0.2, proximity=0.08, meaning=0.22),
 }
 
-LEAD = 0.2
+LEAD = 0.1
 """Share of the leading strategy's own weights in auto's; the rest is hybrid's, so that all are heard."""
 
 _NEXT = {

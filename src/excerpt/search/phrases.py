@@ -33,5 +33,5 @@ def _in_field(reader: PositionReader, field: str, words: Sequence[QueryWord]) ->
     if not len(rows) or len(words) == 1:
         return rows
     first = words[0].position
-    starts = (line_of(reader, field, word.terms, rows) - (word.position - first) for word in words)
+    starts = (line_of(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
     return rows[np.unique(reduce(np.intersect1d, starts) // FAR)]

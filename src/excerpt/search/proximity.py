@@ -10,7 +10,7 @@ Croft's sequential dependence model, 2005).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,10 @@ Floats = npt.NDArray[np.float32]
 
 FAR = 1 << 20
 """Farther than two places in one fragment can be: candidates are this far apart on one number line."""
+
+
+PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "heading": 1 << 13, "text": 1 << 14}
+"""Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
 
 
 class Positions(Protocol):
@@ -52,10 +56,10 @@ class Closeness:
     window: Ints
 
 
-def line_of(reader: PositionReader, field: str, terms: Sequence[str], rows: Rows) -> Ints:
+def line_of(reader: PositionReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
     """Where any of `terms` stands in the ascending `rows`: number of the row in `rows` times FAR plus position, all
-    on one number line, ascending."""
-    found = [_line_of_term(reader, field, term, rows) for term in terms]
+    on one number line, ascending. `fields` says at which position each field begins."""
+    found = [_line_of_term(reader, field, term, rows) + begin for field, begin in fields.items() for term in terms]
     return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
 
 

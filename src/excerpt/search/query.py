@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from excerpt.model import Strategy
 
 _FORCED = {"!a": Strategy.ADAPTIVE, "!p": Strategy.PROXIMITY, "!s": Strategy.SEMANTIC, "!h": Strategy.HYBRID}
-_PHRASE = re.compile(r'"([^"]*)"|“([^”"]*)”')
+_PHRASE = re.compile(r'"([^"]*)"')
+
+
+_PROSE = 5
+"""Words outside the quotation marks above which a query is prose, and they are its writer's, not an operator's: nobody
+filters by a phrase in a whole question, and many a question or commit message quotes something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +32,12 @@ class Query:
 
 
 def parse(text: str) -> Query:
-    """Take `text` apart. Never fails; a quotation mark without its partner is not there yet."""
+    """Take `text` apart. Never fails. A quotation mark without its partner is passed over: it is still being typed."""
     strategy, text = _forced(text)
-    phrases = tuple(phrase for match in _PHRASE.finditer(text) if (phrase := (match[1] or match[2] or "").strip()))
-    words = _PHRASE.sub(lambda match: f" {match[1] or match[2] or ''} ", text).replace('"', " ")
+    phrases = tuple(phrase for match in _PHRASE.finditer(text) if (phrase := match[1].strip()))
+    if len(_PHRASE.sub(" ", text).split()) > _PROSE:
+        phrases = ()
+    words = text.replace('"', " ")
     return Query(words, phrases, strategy, open_word=bool(words) and words[-1].isalnum())
 
 
