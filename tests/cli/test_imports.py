@@ -20,7 +20,6 @@ if sys.argv[1:2] == ["--app"]:
     opened.run_app = lambda vault, settings, places: None
     sys.modules["excerpt.tui.app"] = opened
     from excerpt.cli import app
-    sys.stdin.isatty = sys.stdout.isatty = lambda: True
     app.start_app(Path(sys.argv[2]))
 else:
     from excerpt.cli.main import run

@@ -1,0 +1,81 @@
+"""The app on vaults, settings and indexes that are not as they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from excerpt.cli.vaults import DEMO
+from tests.e2e.conftest import EXCERPT
+from tests.e2e.terminal import Terminal
+
+
+@pytest.mark.parametrize(
+    ("vault", "code", "said"),
+    [("nowhere", 3, "There is no folder at"), ("note.md", 3, "is a file, not a folder")],
+)
+def test_a_vault_that_is_none_is_one_sentence(
+    shell: Mapping[str, str], tmp_path: Path, vault: str, code: int, said: str
+) -> None:
+    (tmp_path / "note.md").touch()
+    with Terminal([*EXCERPT, str(tmp_path / vault)], shell, 200, 24) as app:
+        assert app.wait_exit() == code
+        assert said in app.text
+        assert "\x1b[?1049h" not in app.output.decode()
+
+
+def test_broken_settings_name_the_key_before_the_app_opens(shell: Mapping[str, str], home: Path) -> None:
+    (home / "config").mkdir()
+    (home / "config" / "excerpt.toml").write_text("[pack]\nbugdet = 5\n", encoding="utf-8")
+    with Terminal([*EXCERPT, "demo"], shell, 200, 24) as app:
+        assert app.wait_exit() == 2
+        assert "Did you mean pack.budget?" in app.text
+
+
+def test_an_empty_vault_opens_and_says_so(shell: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with Terminal([*EXCERPT, str(tmp_path / "empty")], shell) as app:
+        app.wait_for("No notes here")
+        app.type("anything")
+        app.wait_for("❯ anything")
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+
+
+def test_a_damaged_index_is_mended_while_the_app_is_open(shell: Mapping[str, str], home: Path) -> None:
+    for file in (home / "cache" / "index").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"\xff" * 100)
+    with Terminal([*EXCERPT, "demo"], shell) as app:
+        app.wait_for(" notes")
+        app.type("token budget")
+        app.wait_for("▌ 1   Token budget")
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+
+
+def test_escape_sequences_in_notes_are_shown_and_not_obeyed(shell: Mapping[str, str], tmp_path: Path) -> None:
+    vault = tmp_path / "hostile"
+    vault.mkdir()
+    (vault / "Trap.md").write_text(
+        '---\ntitle: "\\e]0;owned\\a"\n---\nA zeppelin \x1b]0;owned\x07\x1b[2J [/foo] [red]not red[/] \x9b31m end.\n',
+        encoding="utf-8",
+    )
+    with Terminal([*EXCERPT, str(vault)], shell) as app:
+        app.wait_for("1 note")
+        app.type("zeppelin")
+        app.wait_for("▌ 1 ", "[/foo] [red]not red[/]", "␛]0;owned␇")
+        assert b"owned\x07" not in app.output
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+
+
+def test_the_guide_is_not_written_to(shell: Mapping[str, str]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in DEMO.rglob("*")}
+    with Terminal([*EXCERPT, "demo"], shell) as app:
+        app.wait_for(" notes")
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+    assert {path: path.stat().st_mtime_ns for path in DEMO.rglob("*")} == before
