@@ -32,7 +32,6 @@ def measure(data: Data) -> None:
 
 def _measure(data: Data, vault: Path, name: str, queries: list[str]) -> list[Sequence[str]]:
     from excerpt.index.snapshot import Snapshot
-
     from excerpt.search.engine import Engine
     from excerpt.settings import Settings
 
