@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -124,4 +125,8 @@ def run_app(vault: Path | None, settings: Settings, places: Places) -> None:
     if vault is None:
         raise VaultError("No vault is given.", "Run `excerpt FOLDER`, or `excerpt demo` to look around.")
     check_terminal(os.environ)
+    # The event loop gets its turn after 1 ms, not 5, while the engine's thread computes.
+    sys.setswitchinterval(0.001)
+    # A drawn line is some ten objects: at the default of 700 the collector runs several times a key press.
+    gc.set_threshold(10_000, 20, 50)
     ExcerptApp(vault, settings, places).run()

@@ -6,6 +6,7 @@ fast never queues searches up. Everything heavy is imported here, after the firs
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -143,6 +144,9 @@ class EngineWorker:
             old.close()
         self._post(IndexOpened(snapshot.status()))
         engine.warm()
+        # What lives as long as the snapshot is not looked through again: a full collection takes up to 0.3 s here,
+        # and stops the screen whichever thread it falls on.
+        gc.freeze()
 
     def _opened(self) -> Snapshot:
         if self._snapshot is None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from shutil import which
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
@@ -36,9 +36,6 @@ from excerpt.tui.messages import (
     RememberRequested,
     Trouble,
 )
-from excerpt.tui.screens.confirm import Confirm
-from excerpt.tui.screens.help import Help
-from excerpt.tui.screens.remember import Kept, Remember
 from excerpt.tui.vault_state import bar_state, search_notice
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.key_bar import KeyBar
@@ -46,6 +43,9 @@ from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.notice import Said
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
+
+if TYPE_CHECKING:
+    from excerpt.tui.screens.remember import Kept
 
 _PLACE_OF_TAB = {"search": "Search", "memory": "Memory", "index": "Index"}
 _FIRST_FOCUS = {"search": "#query", "memory": "#filter", "index": "#files"}
@@ -86,23 +86,27 @@ class MainScreen(Screen[None]):
         self._trouble: Said | None = None
         self._elsewhere = False
         self._indexed_once = False
+        self._begun = False
         self._mended = -1
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
         with ContentSwitcher(initial="search"):
             yield SearchPane(self.settings, self._engine, id="search")
-            yield MemoryPane(self._places.memory_folder(self.vault), id="memory")
-            yield IndexPane(self.vault, self._folder, id="index")
         yield KeyBar()
 
     def on_mount(self) -> None:
         self.query_one(TabBar).vault = self.vault.name
-        self._show_state()
         self.call_after_refresh(self._begin)
 
-    def _begin(self) -> None:
-        """Everything that costs time, once the first frame is out."""
+    async def _begin(self) -> None:
+        """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
+        memory = MemoryPane(self._places.memory_folder(self.vault), id="memory")
+        index = IndexPane(self.vault, self._folder, id="index")
+        memory.display = index.display = False
+        await self.query_one(ContentSwitcher).mount(memory, index)
+        self._begun = True
+        self._show_state()
         self._engine.start()
         self._engine.open()
         self.set_interval(_LOOK_AGAIN, self._look_elsewhere)
@@ -204,6 +208,8 @@ class MainScreen(Screen[None]):
         if not event.rebuild:
             self.update_index()
             return
+        from excerpt.tui.screens.confirm import Confirm
+
         question = "The index is made anew from the vault. Your notes and memories are not touched."
 
         def answered(yes: bool | None) -> None:
@@ -215,6 +221,9 @@ class MainScreen(Screen[None]):
     # --- tabs and help ------------------------------------------------------------------------------------------------
 
     def action_show_tab(self, tab: str) -> None:
+        if not self._begun:
+            self.set_timer(0.02, partial(self.action_show_tab, tab))
+            return
         self.query_one(ContentSwitcher).current = tab
         self.query_one(TabBar).active = tab
         self.query_one(_FIRST_FOCUS[tab]).focus()
@@ -231,6 +240,8 @@ class MainScreen(Screen[None]):
         self.action_show_tab("search")
 
     def action_help(self) -> None:
+        from excerpt.tui.screens.help import Help
+
         first = [_PLACE_OF_TAB[self.query_one(TabBar).active]]
         if first == ["Search"]:
             first.append("Search, with the list focused")
@@ -297,6 +308,8 @@ class MainScreen(Screen[None]):
 
     @on(RememberRequested)
     def _remember_requested(self, message: RememberRequested) -> None:
+        from excerpt.tui.screens.remember import Remember
+
         hit = message.hit
         text = hit.fragment.text if hit is not None else ""
         told = (

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import reactive, var
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -159,9 +159,9 @@ class IndexPane(Vertical):
     }
     """
 
-    status: reactive[Status | None] = reactive(None, init=False)
-    progress: reactive[Progress | None] = reactive(None, init=False)
-    trouble: reactive[Said | None] = reactive(None, init=False)
+    status: var[Status | None] = var(None, init=False)
+    progress: var[Progress | None] = var(None, init=False)
+    trouble: var[Said | None] = var(None, init=False)
 
     class UpdateAsked(Message):
         """Bring the index up to date; `rebuild` makes it anew."""

@@ -8,15 +8,14 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Size
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from excerpt.text.visible import visible_line
 from excerpt.tui.line_drawing import DrawnLine, Ink, Run
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.strips import fit
+from excerpt.tui.widgets.line_view import LineView
 from excerpt.tui.wrapping import wrap
 
 _INKS = {
@@ -41,19 +40,13 @@ _LEAD = 2
 """Lines of context above the fragment when it comes into view."""
 
 
-class Preview(ScrollView, can_focus=True):
+class Preview(LineView):
     """A window of a note, wrapped to the width it has."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line--number", "line--margin", "line--neighbour", *_INKS.values()}
 
     DEFAULT_CSS = """
     Preview {
-        background: $background;
-        color: $foreground;
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
         & > .line--number { color: $text-faint; }
         & > .line--margin { color: $accent; }
         & > .line--neighbour { color: $text-soft; }
@@ -122,8 +115,7 @@ class Preview(ScrollView, can_focus=True):
                 for part, runs in enumerate(wrap(drawn.runs, width, drawn.hang)):
                     rows.append((drawn, part, runs))
         self._rows = rows
-        self.virtual_size = Size(self.scrollable_content_region.width, len(rows) + self._above + self._below)
-        self.refresh()
+        self.set_line_count(len(rows) + self._above + self._below)
 
     @property
     def _gutter(self) -> int:
@@ -157,7 +149,7 @@ class Preview(ScrollView, can_focus=True):
         row = y + self.scroll_offset.y - self._above
         window = self.window
         if window is None or row < -1 or row > len(self._rows):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self.base_style)
         if row == -1:
             return self._note_rest(f"⋯ {window.above:,} lines above", width)
         if row == len(self._rows):
@@ -168,18 +160,18 @@ class Preview(ScrollView, can_focus=True):
         segments = [
             Segment(number, self.get_component_rich_style("line--number")),
             Segment("▎" if inside else " ", self.get_component_rich_style("line--margin")),
-            Segment(" " * (1 + (min(drawn.hang, width // 2) if part else 0)), self.rich_style),
+            Segment(" " * (1 + (min(drawn.hang, width // 2) if part else 0)), self.base_style),
         ]
         segments += [Segment(run.text, self._style_for(run.ink, inside)) for run in runs]
-        return Strip(segments, sum(cell_len(s.text) for s in segments)).adjust_cell_length(width, self.rich_style)
+        return Strip(segments, sum(cell_len(s.text) for s in segments)).adjust_cell_length(width, self.base_style)
 
     def _note_rest(self, text: str, width: int) -> Strip:
         style = self.get_component_rich_style("line--number")
-        return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.rich_style)
+        return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
     def _combined_style(self, ink: Ink, inside: bool) -> Style:
         """Within the fragment an ink has its colours; in a neighbour only its weight and lines."""
-        style = self.rich_style if inside else self.get_component_rich_style("line--neighbour")
+        style = self.base_style if inside else self.get_component_rich_style("line--neighbour")
         for one, name in _INKS.items():
             if one in ink:
                 colours = self.get_component_rich_style(name, partial=True)

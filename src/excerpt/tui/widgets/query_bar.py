@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.reactive import reactive
+from textual.geometry import Size
+from textual.reactive import Reactive, reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -24,15 +25,15 @@ class Answer:
 
 
 class QueryStatus(Widget):
-    """`auto ▸ proximity · 41 hits · 6 ms`."""
+    """`auto ▸ proximity · 41 hits · 6 ms`, at the right of a fixed width: it changes with every key."""
 
     DEFAULT_CSS = """
-    QueryStatus { width: auto; height: 1; color: $text-soft; padding: 0 1; }
+    QueryStatus { width: 42; max-width: 60%; height: 1; color: $text-soft; padding: 0 1; text-align: right; }
     """
 
-    strategy: reactive[Strategy] = reactive(Strategy.AUTO, layout=True)
-    answer: reactive[Answer | None] = reactive(None, layout=True)
-    busy: reactive[str] = reactive("", layout=True)
+    strategy: reactive[Strategy] = reactive(Strategy.AUTO)
+    answer: reactive[Answer | None] = reactive(None)
+    busy: reactive[str] = reactive("")
     """What is being waited for, once that has taken half a second."""
 
     def render(self) -> Text:
@@ -46,7 +47,13 @@ class QueryStatus(Widget):
             parts.append(f"{answer.matched:,} hit{'' if answer.matched == 1 else 's'}")
             if answer.elapsed_ms is not None:
                 parts.append(f"{answer.elapsed_ms:.0f} ms" if answer.elapsed_ms >= 1 else "<1 ms")
-        return Text(" · ".join(parts), no_wrap=True)
+        return Text(" · ".join(parts), no_wrap=True, justify="right")
+
+
+class QueryInput(Input):
+    """An Input that draws itself alone as it grows: Textual's lays out and draws the whole screen at each key."""
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
 
 
 class QueryBar(Horizontal):
@@ -64,5 +71,5 @@ class QueryBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("❯", id="prompt")
-        yield Input(placeholder="Search your notes", compact=True, select_on_focus=False, id="query")
+        yield QueryInput(placeholder="Search your notes", compact=True, select_on_focus=False, id="query")
         yield QueryStatus(id="status")

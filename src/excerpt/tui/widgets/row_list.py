@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from excerpt.tui.widgets.line_view import LineView
 
-class RowList(ScrollView, can_focus=True):
+
+class RowList(LineView):
     """Rows of `ROW_HEIGHT` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
 
     ROW_HEIGHT: ClassVar[int] = 2
@@ -24,12 +24,6 @@ class RowList(ScrollView, can_focus=True):
 
     DEFAULT_CSS = """
     RowList {
-        background: $background;
-        color: $foreground;
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
         & > .row--cursor { background: $surface-active; }
         & > .row--bar { color: $accent; }
         & > .row--faint { color: $text-faint; }
@@ -71,10 +65,9 @@ class RowList(ScrollView, can_focus=True):
     def rows_changed(self, cursor: int = 0) -> None:
         """Draw anew, with the cursor on that row; called by the subclass when its rows are others."""
         self._drawn.clear()
-        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count * self.ROW_HEIGHT)
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
+        self.set_line_count(self.row_count * self.ROW_HEIGHT)
         self._show_cursor()
-        self.refresh()
 
     def redraw_row(self, row: int) -> None:
         self._drawn.pop((row, True), None)
@@ -116,11 +109,11 @@ class RowList(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         row, part = divmod(y + self.scroll_offset.y, self.ROW_HEIGHT)
         if row >= self.row_count:
-            return Strip([Segment(" " * width, self.rich_style)], width)
+            return Strip.blank(width, self.base_style)
         selected = row == self.cursor
         drawn = self._drawn.get((row, selected))
         if drawn is None:
-            base = self.get_component_rich_style("row--cursor") if selected else self.rich_style
+            base = self.get_component_rich_style("row--cursor") if selected else self.base_style
             drawn = self._drawn[row, selected] = self.draw_row(row, width, selected, base)
         return drawn[part]
 
@@ -130,7 +123,7 @@ class RowList(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         self._drawn.clear()
-        self.virtual_size = Size(self.scrollable_content_region.width, self.row_count * self.ROW_HEIGHT)
+        self.set_line_count(self.row_count * self.ROW_HEIGHT)
         self._show_cursor()
 
     def on_click(self, event: events.Click) -> None:

@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -19,7 +19,6 @@ from excerpt.tui.budget import next_budget
 from excerpt.tui.engine_worker import EngineWorker, PackRequest
 from excerpt.tui.keys import SEARCH
 from excerpt.tui.messages import CopyRequested, EditRequested, PackBuilt, RememberRequested, SearchDone, WindowReady
-from excerpt.tui.screens.why import Why
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
@@ -45,13 +44,13 @@ class SearchPane(Vertical):
     }
     """
 
-    strategy: reactive[Strategy] = reactive(Strategy.AUTO, init=False)
-    scope: reactive[Scope] = reactive(Scope.NEIGHBORS, init=False)
-    budget: reactive[int] = reactive(4000, init=False)
-    result: reactive[Result | None] = reactive(None, init=False)
-    said: reactive[Said] = reactive(Said("Type to search."), init=False)
+    strategy: var[Strategy] = var(Strategy.AUTO, init=False)
+    scope: var[Scope] = var(Scope.NEIGHBORS, init=False)
+    budget: var[int] = var(4000, init=False)
+    result: var[Result | None] = var(None, init=False)
+    said: var[Said] = var(Said("Type to search."), init=False)
     """What stands in the list's place while there is no query."""
-    progress: reactive[str] = reactive("", init=False)
+    progress: var[str] = var("", init=False)
     """How far the index is while it is being built; "" when it is not."""
 
     def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -159,20 +158,25 @@ class SearchPane(Vertical):
 
     def _show_result(self) -> None:
         result = self.result
-        found = self.query_one("#found")
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
         notice.display = not self._hits.display
         if result is None:
             self._status.answer = None
-            found.border_title = "fragments"
+            self._show_title("fragments")
             notice.said = self.said
             return
         shown = min(len(result.hits), MOST_ROWS)
-        found.border_title = f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments"
+        self._show_title(f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments")
         self._status.answer = Answer(result.strategy, result.matched, result.elapsed_ms)
         if not result.hits:
             notice.said = self._nothing_found(result)
+
+    def _show_title(self, title: str) -> None:
+        """Only where it is another: the whole pane is drawn for it."""
+        found = self.query_one("#found")
+        if found.border_title != title:
+            found.border_title = title
 
     def _nothing_found(self, result: Result) -> Said:
         tried = {
@@ -343,6 +347,8 @@ class SearchPane(Vertical):
         self.budget = next_budget(self.budget, steps)
 
     def action_why(self) -> None:
+        from excerpt.tui.screens.why import Why
+
         if self.result is not None and self._hits.selected is not None:
             self.app.push_screen(Why(self.result, self._hits.cursor))
 

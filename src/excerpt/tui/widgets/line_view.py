@@ -1,0 +1,48 @@
+"""What the line-drawn widgets share: scrolling over a number of lines, without laying out the screen for it."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.widget import Widget
+
+
+class LineView(ScrollView, can_focus=True):
+    """A widget that draws its own lines, as many as it is told."""
+
+    DEFAULT_CSS = """
+    LineView {
+        background: $background;
+        color: $foreground;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._base: Style | None = None
+
+    @property
+    def base_style(self) -> Style:
+        """The widget's own colours, kept: Textual works them out anew at each look."""
+        if self._base is None:
+            self._base = self.rich_style
+        return self._base
+
+    def set_line_count(self, lines: int) -> None:
+        """Set how many lines there are to scroll over, and draw anew.
+
+        Setting `virtual_size` would lay out and draw the whole screen, at each key typed; the scrollbar always has its
+        column, so only this widget and its scrollbar change.
+        """
+        size = Size(self.scrollable_content_region.width, lines)
+        self.set_reactive(Widget.virtual_size, size)
+        self._scroll_update(size)
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._base = None
