@@ -170,9 +170,8 @@ class Engine:
         plain = [(word, float(idf)) for word, idf in zip(words, rarity, strict=True) if not word.whole]
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
-        reader = self._snapshot.lexical
-        lines = [line_of(reader, PLACES, word.terms, rows) for word, _ in plain]
-        return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows)).pairs
+        lines = [line_of(self._snapshot.lexical, PLACES, self._words.best_terms(word), rows) for word, _ in plain]
+        return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
     # --- from signals to hits -----------------------------------------------------------------------------------------
 

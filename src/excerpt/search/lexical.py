@@ -67,7 +67,7 @@ PARTIAL = 0.4
 number of partial occurrences outweighs one exact occurrence in a fragment of common length."""
 FUZZY = 0.3
 """Share of a term that is merely spelled like the word, times their similarity: below a partial one."""
-MAX_PARTIAL = 24
+MAX_PARTIAL = 12
 """Terms that a beginning may stand for, shortest first."""
 MAX_FUZZY = 3
 SHORTEST_FUZZY = 4
@@ -143,6 +143,10 @@ class WordIndex:
         rows = np.flatnonzero(gains).astype(np.int32)
         idf = exact.idf if len(exact.rows) else max(match.idf for _, match in tiers[1:])
         return Match(rows, gains[rows], idf)
+
+    def best_terms(self, word: Word) -> tuple[str, ...]:
+        """The terms of the word's first tier that is found at all."""
+        return next((tier.terms for tier in word.tiers if len(self._tier(tier.terms).rows)), ())
 
     def presence(self, words: Sequence[Word], rows: Rows, field: str | None) -> Floats:
         """Words x rows: 1 where a row has the word in `field` (None: in any), the tier's share where what it has only
