@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import unicodedata
@@ -62,9 +63,11 @@ def place_of(fragment: Fragment) -> str:
 
 def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[Span]]:
     """About `columns` columns of `text` on one line, from where the most matches stand, and the matches in it."""
-    start = _densest_window(spans, columns)
+    lead_in = columns // 5
+    start = _densest_window(spans, columns - lead_in)
     if start:
-        start = text.rfind(" ", max(0, start - 30), start) + 1 or start
+        start = max(0, start - lead_in)
+        start += _to_next_word(text[start : start + lead_in])
     out = ["…"] if start else []
     moved: dict[int, int] = {}
     used = 0
@@ -80,6 +83,12 @@ def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[S
         used += _columns(c)
     inside = [Span(moved[s.start], moved[s.end - 1] + 1) for s in spans if s.start in moved and s.end - 1 in moved]
     return "".join(out).rstrip(), inside
+
+
+def _to_next_word(text: str) -> int:
+    """Characters until a word of `text` begins; none where it has no spaces, as Chinese has none."""
+    found = re.search(r"\s\S", text)
+    return found.start() + 1 if found else 0
 
 
 def _densest_window(spans: Sequence[Span], columns: int) -> int:

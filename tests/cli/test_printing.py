@@ -1,0 +1,63 @@
+"""Narration on stderr, data on stdout."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from excerpt.cli.printing import ProgressLine, for_stdout, put
+from excerpt.model import Progress
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def progress(done: int, current: str = "Note.md") -> Progress:
+    return Progress("reading", done, 2000, done * 100, 200_000, current, 1, 0, 3.4)
+
+
+def test_progress_is_one_line_written_over_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    screen = Screen()
+    line = ProgressLine(screen)
+    line(progress(1))
+    line(progress(1500, "a/very/long/" * 20))
+    line.clear()
+    first, second, cleared = screen.getvalue().split("\r\x1b[K")[1:]
+    assert first == "reading · 1 of 2,000 notes · 3 s · Note.md"
+    assert second.startswith("reading · 1,500 of 2,000 notes")
+    assert len(second) < 60
+    assert cleared == ""
+    assert "\n" not in screen.getvalue()
+
+
+def test_the_name_of_the_file_at_work_cannot_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Screen()
+    ProgressLine(screen)(progress(1, "a\n\x1b[2J.md"))
+    assert "a␊␛[2J.md" in screen.getvalue()
+
+
+@pytest.mark.parametrize(("stream", "terminal"), [(io.StringIO(), "xterm"), (Screen(), "dumb")])
+def test_a_pipe_and_a_dumb_terminal_get_no_progress(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, terminal: str
+) -> None:
+    monkeypatch.setenv("TERM", terminal)
+    line = ProgressLine(stream)
+    line(progress(1))
+    line.clear()
+    assert stream.getvalue() == ""
+
+
+def test_data_reaches_a_pipe_byte_for_byte(capsys: pytest.CaptureFixture[str]) -> None:
+    put(for_stdout("a\x1b[31m\r\nb"), end="")
+    assert capsys.readouterr().out == "a\x1b[31m\r\nb"
+
+
+def test_a_terminal_sees_controls_as_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", Screen())
+    assert for_stdout("a\x1b[31m\tb\n") == "a␛[31m\tb\n"
