@@ -366,9 +366,10 @@ def test_another_text_to_embed_makes_the_vectors_anew(
 
 def test_rebuild_starts_from_nothing(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
     write("Roses.md", ROSES)
-    build(vault, index, settings)
+    first = build(vault, index, settings)
     report = build(vault, index, settings, rebuild=True)
     assert (report.added, report.embedded) == (1, report.fragments)
+    assert report.generation > first.generation  # so that a reader of the old one knows
 
 
 # --- others at the same time ------------------------------------------------------------------------------------------

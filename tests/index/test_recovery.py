@@ -105,12 +105,13 @@ def test_a_damaged_derived_file_is_made_anew_from_the_catalog(
 def test_a_damaged_catalog_is_made_anew_from_the_vault(
     built: Path, vault: Path, settings: Settings, how: Callable[[bytes], bytes]
 ) -> None:
-    before = content(built, settings)
+    before, generation = content(built, settings), Snapshot.current_generation(built)
     damage(built / FILE, how)
     with pytest.raises(IndexUnusableError):
         content(built, settings)
     report = build(vault, built, settings)
     assert report.added == len(NOTES)
+    assert report.generation > generation
     assert content(built, settings) == before
 
 

@@ -54,15 +54,12 @@ def build(
     the tokenizer named in the settings cannot be used.
     """
     with _told_plainly(folder), _locked(folder, vault, wait):
-        if rebuild:
-            discard(folder)
         try:
-            return _Build(vault, folder, settings, progress).run()
+            return _Build(vault, folder, settings, progress, discard(folder) if rebuild else 0).run()
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            discard(folder)
-            again = _Build(vault, folder, settings, progress)
+            again = _Build(vault, folder, settings, progress, discard(folder))
             again.writer.rebuilt.append(f"everything, from the vault: the catalog is damaged ({error})")
             return again.run()
 
@@ -105,7 +102,7 @@ class _Counts:
 class _Build:
     """One run: what is to do, what is done, and the telling of it."""
 
-    def __init__(self, vault: Path, folder: Path, settings: Settings, progress: OnProgress | None) -> None:
+    def __init__(self, vault: Path, folder: Path, settings: Settings, progress: OnProgress | None, after: int) -> None:
         self._vault, self._settings, self._on_progress = vault, settings, progress
         self._started = time.monotonic()
         self._told = 0.0
@@ -113,7 +110,7 @@ class _Build:
         self._total_notes = self._total_bytes = 0
         self._done = _Counts()
         self._generation = 0
-        self.writer = IndexWriter(folder, vault, settings, self._tick)
+        self.writer = IndexWriter(folder, vault, settings, self._tick, after=after)
         self._generation = self.writer.catalog.generation
 
     def run(self) -> BuildReport:

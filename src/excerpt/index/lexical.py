@@ -289,6 +289,11 @@ def _size_class(documents: int) -> int:
     return int(math.log(documents, _MERGE_WIDTH))
 
 
+def last_generation(index: Path) -> int:
+    """The highest generation that a table of contents was written for, committed or not; 0 without any."""
+    return max(0, int(TOC._latest_generation(FileStorage(str(index / FOLDER)), _NAME)))
+
+
 def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
     try:
         segments: list[W3Segment] = TOC.read(storage, _NAME, gen=generation, schema=_SCHEMA).segments

@@ -21,7 +21,7 @@ from excerpt.index.catalog import FILE, Catalog, heading_path_from_row, is_damag
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
-from excerpt.index.lexical import LexicalWriter
+from excerpt.index.lexical import LexicalWriter, last_generation
 from excerpt.index.postings import join
 from excerpt.index.prepare import Prepared
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
@@ -48,10 +48,12 @@ class IndexWriter:
     `rebuilt` says in words what was made anew and why; `embedded` counts the texts that the model was run on.
     """
 
-    def __init__(self, index: Path, vault: Path, settings: Settings, tick: Tick) -> None:
+    def __init__(self, index: Path, vault: Path, settings: Settings, tick: Tick, *, after: int = 0) -> None:
         """Open the index, or start an empty one where it is missing or damaged. `tick` is called with the path in
-        work (or "") every few milliseconds."""
+        work (or "") every few milliseconds. Generations are counted on from `after`, so that readers of an index that
+        was discarded see that there is a newer one."""
         self._index = index
+        self._after = after
         self._tick = tick
         self._settings = settings
         self._embedder: Embedder | None = None
@@ -59,6 +61,8 @@ class IndexWriter:
         self.rebuilt: list[str] = []
         self.embedded = 0
         self.catalog = self._open_catalog()
+        if not self.catalog.generation:
+            self._after = max(self._after, last_generation(index))
         if self.catalog.meta("vault") != str(vault):
             self.catalog.set_meta("vault", str(vault))
 
@@ -81,7 +85,7 @@ class IndexWriter:
                 raise
             reason = str(error)
         self.rebuilt.append(f"everything, from the vault: the catalog could not be used ({reason})")
-        discard(self._index)
+        self._after = discard(self._index)
         return Catalog.open_to_write(self._index)
 
     def mend(self) -> None:
@@ -232,7 +236,7 @@ class IndexWriter:
 
         `vectors_above`: the matrix lacks the rows of the keys above this one; None if it lacks none.
         """
-        generation = self.catalog.generation + 1
+        generation = max(self.catalog.generation, self._after) + 1
         before = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
         keys, added = self._vectors(vectors_above)
         self.catalog.set_files("words", self._words.commit(generation))
@@ -285,6 +289,8 @@ class IndexWriter:
         remove_others(self._index, now | self._files_before | {LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT})
 
 
-def discard(index: Path) -> None:
-    """Remove the whole index except the lock that is held. Raises OSError."""
+def discard(index: Path) -> int:
+    """Remove the whole index except the lock that is held; returns the last generation that was there."""
+    last = last_generation(index)
     remove_others(index, {LOCK})
+    return last
