@@ -103,9 +103,9 @@ def test_a_note_without_headings_gives_neighbours_for_a_section(vault: Vault) ->
 
 
 def test_a_note_of_headings_alone_is_in_no_section_and_comes_as_it_is() -> None:
-    vault = Vault({"a.md": "# One\n\n## Two"})
+    vault = Vault({"a.md": "# One\n\n# Two"})
     (pack,) = packed(vault, vault.hit("Two"), scope=Scope.SECTION).packs
-    assert (pack.text, pack.scope) == ("# One\n\n## Two", Scope.NEIGHBORS)
+    assert (pack.text, pack.scope) == ("# One\n\n# Two", Scope.NEIGHBORS)
 
 
 def test_a_note_comes_whole(vault: Vault) -> None:
@@ -124,7 +124,7 @@ def test_hits_whose_neighbours_overlap_become_one_pack_of_the_best(vault: Vault)
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["open", "sync", "conflict", "merge", "export"]]
     assert result.packs[0].entry.score == 0.9
-    assert result.value == pytest.approx(1.4)
+    assert result.value == pytest.approx(0.9 + 0.5 * 0.8)
 
 
 def test_hits_side_by_side_become_one_pack(vault: Vault) -> None:
@@ -158,7 +158,7 @@ def test_a_copy_of_a_neighbour_counts_for_the_neighbour() -> None:
     copy = vault.note_fragments("b.md")[0]
     result = packed(vault, vault.hit("first0", 0.9), Hit(copy, 0.8), scope=Scope.NEIGHBORS, neighbors=1)
     assert [pack.path for pack in result.packs] == ["a.md"]
-    assert result.value == pytest.approx(1.7)
+    assert result.value == pytest.approx(0.9 + 0.8 * 0.8)
 
 
 # --- marks ------------------------------------------------------------------------------------------------------------
@@ -266,11 +266,11 @@ def test_a_weak_hit_is_worth_more_than_the_neighbours_of_a_strong_one() -> None:
 
 
 def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:
-    top = f"{sentence('one', 90)}\n\n{sentence('two', 30)}"
+    top = f"{sentence('one', 90)}\n\n{sentence('two', 12)}"
     vault = Vault({"a.md": top, "b.md": f"{sentence('left', 130)}\n\n{sentence('right', 130)}"})
     hits = vault.hit("one0", 0.9), vault.hit("left0", 0.8)
     everything = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
-    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=everything - 30)
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=everything - 15)
     assert [pack.text for pack in result.packs] == [top, sentence("left", 130)]
 
 

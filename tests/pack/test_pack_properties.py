@@ -109,15 +109,12 @@ def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: P
 
 @settings(deadline=None)
 @given(cases(), pack_settings)
-def test_with_room_for_all_the_ranking_is_kept_and_the_value_is_the_sum_of_the_scores(
-    case: Case, options: PackSettings
-) -> None:
+def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, budget=PLENTY))
     scores = [pack.entry.score for pack in result.packs]
     assert scores == sorted(scores, reverse=True)
     assert not any(pack.cut_above or pack.cut_below for pack in result.packs)
     assert all(left.reason.startswith("same text as ") for left in result.left_out)
-    assert result.value <= sum(max(hit.score, 1e-6) for hit in case.hits) + 1e-9
 
 
 @settings(deadline=None)

@@ -41,8 +41,8 @@ class Vault:
     def fragment(self, fragment_id: str) -> Fragment | None:
         return next((fragment for fragment in self.fragments if fragment.id == fragment_id), None)
 
-    def note_fragments(self, path: str) -> Sequence[Fragment]:
-        return self.fragments_by_path.get(path, ())
+    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> Sequence[Fragment]:
+        return self.fragments_by_path.get(path, ())[first : None if last is None else last + 1]
 
     def sections(self, path: str) -> Sequence[Section]:
         return self.notes[path].sections if path in self.notes else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from excerpt.model import Fragment, Scope
@@ -36,16 +37,16 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> 
         section = next(section for section in note.sections if section.ordinal == fragment.section)
         if section.line_start <= fragment.line_start and fragment.line_end <= section.line_end:
             return _lines(note, section.line_start, section.line_end, scope, section.ordinal)
-        scope = Scope.NEIGHBORS  # a note of headings alone: they are one fragment, in no section
+        scope = Scope.NEIGHBORS  # a note of headings alone: they are one fragment, across sections
     reach = neighbors if scope is Scope.NEIGHBORS else 0
-    return between(
-        note, max(fragment.ordinal - reach, 0), min(fragment.ordinal + reach, len(note.fragments) - 1), scope
-    )
+    around = note.fragments(max(fragment.ordinal - reach, 0), fragment.ordinal + reach)
+    return spanning(around, scope)
 
 
-def between(note: OpenNote, first: int, last: int, scope: Scope) -> Stretch:
-    """The fragments `first`..`last` and the lines between them."""
-    return Stretch(note.path, first, last, note.fragments[first].line_start, note.fragments[last].line_end, scope)
+def spanning(fragments: Sequence[Fragment], scope: Scope) -> Stretch:
+    """Consecutive fragments of a note and the lines between them."""
+    first, last = fragments[0], fragments[-1]
+    return Stretch(first.path, first.ordinal, last.ordinal, first.line_start, last.line_end, scope)
 
 
 def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section: int | None = None) -> Stretch:
@@ -54,5 +55,5 @@ def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section
         line_end -= 1
     while not note.lines[line_start - 1].strip():
         line_start += 1
-    inside = [each.ordinal for each in note.fragments if line_start <= each.line_start and each.line_end <= line_end]
-    return Stretch(note.path, inside[0], inside[-1], line_start, line_end, scope, section)
+    inside = note.fragments_in(line_start, line_end)
+    return Stretch(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)

@@ -13,11 +13,24 @@ DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """A hit, the stretch that it asks for, and what it adds to the value of a pack that holds it."""
+
+    hit: Hit
+    stretch: Stretch
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
-    """A stretch that may become a pack, and the hits in it, best first."""
+    """A stretch that may become a pack, and what asked for it, best first."""
 
     stretch: Stretch
-    hits: tuple[Hit, ...]
+    wanted: tuple[Wanted, ...]
+
+    @property
+    def best(self) -> Hit:
+        return self.wanted[0].hit
 
 
 def same_text(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
@@ -25,21 +38,21 @@ def same_text(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
     return next((other for other in held if other.digest == fragment.digest), None)
 
 
-def merge(wanted: Sequence[tuple[Hit, Stretch]]) -> list[Candidate]:
+def merge(wanted: Sequence[Wanted]) -> list[Candidate]:
     """One candidate for all stretches of a note that share a fragment or stand side by side.
 
     `wanted` is best first, and so is what comes out, by each candidate's best hit. No fragment is in two of them.
     """
-    by_place = sorted(enumerate(wanted), key=lambda item: (item[1][1].path, item[1][1].first, item[0]))
+    by_place = sorted(enumerate(wanted), key=lambda item: (item[1].stretch.path, item[1].stretch.first, item[0]))
     groups: list[tuple[Stretch, list[int]]] = []
-    for rank, (_, stretch) in by_place:
-        if groups and _meet(groups[-1][0], stretch):
+    for rank, each in by_place:
+        if groups and _meet(groups[-1][0], each.stretch):
             whole, ranks = groups.pop()
-            groups.append((_union(whole, stretch), [*ranks, rank]))
+            groups.append((_union(whole, each.stretch), [*ranks, rank]))
         else:
-            groups.append((stretch, [rank]))
+            groups.append((each.stretch, [rank]))
     groups.sort(key=lambda group: min(group[1]))
-    return [Candidate(stretch, tuple(wanted[rank][0] for rank in sorted(ranks))) for stretch, ranks in groups]
+    return [Candidate(stretch, tuple(wanted[rank] for rank in sorted(ranks))) for stretch, ranks in groups]
 
 
 def _meet(before: Stretch, after: Stretch) -> bool:

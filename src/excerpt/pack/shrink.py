@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from excerpt.model import Block, Hit, Scope
-from excerpt.pack.expand import Stretch, between
+from excerpt.pack.expand import Stretch, spanning
 from excerpt.pack.merge import Candidate
 from excerpt.pack.source import OpenNote
 from excerpt.text.markdown import parse_note
@@ -16,23 +16,25 @@ def stretches(candidate: Candidate, note: OpenNote) -> list[Stretch]:
     """The whole stretch, then smaller ones that all hold the best hit: those that span the best two, three, … hits,
     and these grown by 1, 2, 4, … fragments to both sides, so that their number stays small in a long note."""
     whole = candidate.stretch
-    first = last = candidate.hits[0].fragment.ordinal
+    first = last = candidate.best.fragment.ordinal
     spans = [(first, last)]
-    for hit in candidate.hits[1:]:
-        first, last = min(first, hit.fragment.ordinal), max(last, hit.fragment.ordinal)
+    for each in candidate.wanted[1:]:
+        first, last = min(first, each.hit.fragment.ordinal), max(last, each.hit.fragment.ordinal)
         spans.append((first, last))
     reach = 1
     while first - reach >= whole.first or last + reach <= whole.last:
         spans.append((max(first - reach, whole.first), min(last + reach, whole.last)))
         reach *= 2
-    smaller = [
-        between(note, *span, Scope.NEIGHBORS if span[0] < span[1] else Scope.NONE) for span in dict.fromkeys(spans)
-    ]
-    lines = (whole.line_start, whole.line_end)
-    return [whole, *(each for each in reversed(smaller) if (each.line_start, each.line_end) != lines)]
+    smaller = []
+    for ordinals in dict.fromkeys(spans):
+        scope = Scope.NEIGHBORS if ordinals[0] < ordinals[1] else Scope.NONE
+        stretch = spanning(note.fragments(*ordinals), scope)
+        if (stretch.line_start, stretch.line_end) != (whole.line_start, whole.line_end):
+            smaller.append(stretch)
+    return [whole, *reversed(smaller)]
 
 
-def inner_stretches(hit: Hit, note: OpenNote) -> list[Stretch]:
+def inner_stretches(hit: Hit) -> list[Stretch]:
     """Parts of the hit's fragment around the block with most of its match: that block, then 1, 2, 4, … blocks more to
     both sides. None if the fragment is a single block."""
     fragment = hit.fragment
@@ -42,7 +44,7 @@ def inner_stretches(hit: Hit, note: OpenNote) -> list[Stretch]:
         return []
     matched = [fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
     centre = max(range(len(blocks)), key=lambda number: (_holds(blocks[number], matched), -number))
-    base = between(note, fragment.ordinal, fragment.ordinal, Scope.NONE)
+    base = spanning([fragment], Scope.NONE)
     offset = fragment.line_start - 2
     return [
         replace(base, line_start=blocks[first].line_start + offset, line_end=blocks[last].line_end + offset)

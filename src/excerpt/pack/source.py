@@ -10,12 +10,14 @@ from excerpt.model import Fragment, Section
 
 
 class NoteSource(Protocol):
-    """What packs need of an index; a Snapshot gives it. Fragments and sections come by ordinal; a note that is not
-    there has none."""
+    """What packs need of an index; a Snapshot gives it. Sections come by ordinal; a note that is not there has none,
+    and no fragments."""
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
-    def note_fragments(self, path: str, /) -> Sequence[Fragment]: ...
+    def note_fragments(self, path: str, first: int = 0, last: int | None = None, /) -> Sequence[Fragment]:
+        """Those of the ordinals `first` to `last` that there are, by ordinal."""
+        ...
 
     def sections(self, path: str, /) -> Sequence[Section]: ...
 
@@ -30,10 +32,8 @@ class OpenNote:
     def __init__(self, source: NoteSource, path: str) -> None:
         self.path = path
         self._source = source
-
-    @cached_property
-    def fragments(self) -> Sequence[Fragment]:
-        return self._source.note_fragments(self.path)
+        self._read: dict[int, Fragment] = {}
+        self._texts: dict[tuple[int, int], str] = {}
 
     @cached_property
     def sections(self) -> Sequence[Section]:
@@ -44,11 +44,27 @@ class OpenNote:
         return self._source.note_text(self.path).split("\n")
 
     def text(self, line_start: int, line_end: int) -> str:
-        """Exactly the lines `line_start`..`line_end`; nothing if there are none."""
-        return "\n".join(self.lines[line_start - 1 : line_end])
+        """Exactly the lines `line_start`..`line_end`; the note need not be read for a fragment's own."""
+        own = self._texts.get((line_start, line_end))
+        return own if own is not None else "\n".join(self.lines[line_start - 1 : line_end])
+
+    def fragments(self, first: int, last: int) -> Sequence[Fragment]:
+        """Those of the ordinals `first` to `last` that there are."""
+        if not all(ordinal in self._read for ordinal in range(first, last + 1)):
+            self._keep(self._source.note_fragments(self.path, first, last))
+        return [self._read[ordinal] for ordinal in range(first, last + 1) if ordinal in self._read]
+
+    def fragments_in(self, line_start: int, line_end: int) -> Sequence[Fragment]:
+        """Those that stand whole in these lines."""
+        every = self._source.note_fragments(self.path)
+        self._keep(every)
+        return [each for each in every if line_start <= each.line_start and each.line_end <= line_end]
 
     def now(self, fragment: Fragment) -> Fragment | None:
         """`fragment` as it stands here: a search may have found it before its note was read again."""
-        if fragment.ordinal < len(self.fragments) and self.fragments[fragment.ordinal].id == fragment.id:
-            return self.fragments[fragment.ordinal]
-        return next((each for each in self.fragments if each.id == fragment.id), None)
+        here = self.fragments(fragment.ordinal, fragment.ordinal)
+        return here[0] if here and here[0].id == fragment.id else self._source.fragment(fragment.id)
+
+    def _keep(self, fragments: Sequence[Fragment]) -> None:
+        self._read.update((each.ordinal, each) for each in fragments)
+        self._texts.update(((each.line_start, each.line_end), each.text) for each in fragments)
