@@ -213,12 +213,14 @@ _MEANING = SIGNALS.index("meaning")
 
 def count_words(asked: Sequence[QueryWord]) -> int:
     """How many words a reader would count: a compound is one, and of overlapping characters two make one."""
-    count, end = 0.0, -1
+    count, end, whole_end = 0.0, 0, 0
     for word in asked:
-        if word.whole:
+        if word.start < whole_end:
             continue
         count += 0.5 if word.start < end else 1.0
         end = word.end
+        if word.whole:
+            whole_end = word.end
     return int(count + 0.5)
 
 

@@ -206,9 +206,10 @@ class WordIndex:
         found = {term for field in FIELDS for term in self._reader.terms(field, typed)}
         if found:
             return sorted(found, key=lambda term: (len(term), term))[:MAX_PARTIAL]
-        for length in range(len(typed) - 1, max(3, len(typed) * 2 // 3), -1):
-            if len(self._tier((typed[:length],)).rows):
-                return [typed[:length]]
+        for kept in range(len(typed) - 1, 2, -1):
+            likely = len(typed) - kept <= 2 or kept >= max(5, len(typed) // 2)
+            if likely and len(self._tier((typed[:kept],)).rows):
+                return [typed[:kept]]
         return []
 
     def _alike(self, word: QueryWord, threshold: float) -> list[Tier]:

@@ -19,6 +19,7 @@ from excerpt.search.lexical import Reader, Rows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+Distances = npt.NDArray[np.float64]
 
 FAR = 1 << 20
 """Farther than two places in one fragment can be: candidates are this far apart on one number line."""
@@ -92,11 +93,12 @@ def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[in
     return (total / max(weights, 1e-9)).astype(np.float32)
 
 
-def _distances(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """From each place of `left` to the next place of `right` in the same candidate, and back to the one before."""
+def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
+    """From each place of `left` to the next place of `right` in the same candidate, and back to the one before;
+    infinite where there is none."""
     after = np.searchsorted(right, left, side="right")
     next_one = right[np.minimum(after, len(right) - 1)]
     one_before = right[np.maximum(after - 1, 0)]
-    ahead = np.where((next_one > left) & (next_one // FAR == left // FAR), next_one - left, FAR)
-    behind = np.where((after > 0) & (one_before // FAR == left // FAR), left - one_before, FAR)
+    ahead = np.where((next_one > left) & (next_one // FAR == left // FAR), next_one - left, np.inf)
+    behind = np.where((after > 0) & (one_before // FAR == left // FAR), left - one_before, np.inf)
     return ahead, behind

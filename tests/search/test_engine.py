@@ -1,0 +1,367 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Hit, Result, Strategy
+from excerpt.search.engine import FIRST, MAX_PER_NOTE, Engine, count_words
+from excerpt.settings import SearchSettings, Settings
+from excerpt.text.words import analyze
+from tests.search.tiny import asked
+
+FORCED = (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC, Strategy.HYBRID)
+QUERIES = (
+    "conflict",
+    "sync conflict",
+    "flour water salt",
+    "what happens when two devices change one note at once",
+    "tomatos",
+    "encr",
+    "Häuser und Bäume",
+    "新しい保管庫",
+    "state-of-the-art",
+    "!s keep others from reading",
+)
+
+
+def paths(result: Result) -> list[str]:
+    return [hit.fragment.path for hit in result.hits]
+
+
+def without_time(result: Result) -> Result:
+    return dataclasses.replace(result, elapsed_ms=0.0)
+
+
+def marked(hit: Hit) -> list[str]:
+    return [hit.fragment.text[span.start : span.end] for span in hit.spans]
+
+
+# --- what comes first -------------------------------------------------------------------------------------------------
+
+
+def test_the_fragment_that_answers_comes_first(engine: Engine) -> None:
+    first = engine.search("when does a sync conflict arise").hits[0].fragment
+    assert first.heading_path == ("Conflicts", "What a sync conflict is")
+    assert "A sync conflict arises" in first.text
+
+
+@pytest.mark.parametrize("name", ["Bread", "bread", "  BREAD ", "Conflicts", "merge trouble", "streit", "日本語"])
+def test_a_note_whose_title_or_alias_is_the_query_comes_first(engine: Engine, name: str) -> None:
+    expected = {"bread": "Cooking/Bread.md", "日本語": "日本語.md"}.get(name.strip().lower(), "Sync/Conflicts.md")
+    assert paths(engine.search(name))[0] == expected
+
+
+def test_the_words_of_a_heading_find_what_stands_under_it(engine: Engine) -> None:
+    assert engine.search("settling one").hits[0].fragment.heading_path[-1] == "Settling one"
+
+
+def test_a_tag_is_searchable(engine: Engine) -> None:
+    assert "Sync/Conflicts.md" in paths(engine.search("!a help"))
+
+
+def test_another_language_is_stemmed_by_its_own_rules(engine: Engine) -> None:
+    assert paths(engine.search("Haus Garten"))[0] == "Garden/Vergleich.md"
+
+
+def test_text_without_spaces_is_found(engine: Engine) -> None:
+    assert paths(engine.search("暗号化"))[0] == "日本語.md"
+
+
+@pytest.mark.parametrize("word", ["1.0.21", "C++", "state-of-the-art", "R&D", "open_file"])
+def test_compounds_find_themselves(engine: Engine, word: str) -> None:
+    assert paths(engine.search(word))[0] == "Code.md"
+
+
+def test_meaning_finds_what_shares_no_word(engine: Engine) -> None:
+    found = engine.search("!s vegetable gardening")
+    assert found.strategy is Strategy.SEMANTIC
+    assert "Garden/Tomatoes.md" in paths(found)[:3]
+
+
+# --- how a list is made -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_same_query_gives_the_same_list(snapshot: Snapshot, engine: Engine, query: str) -> None:
+    again = Engine(snapshot, Settings())
+    assert without_time(engine.search(query)) == without_time(again.search(query))
+    assert without_time(engine.search(query)) == without_time(engine.search(query))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, *FORCED])
+def test_the_best_come_first_and_every_score_is_positive(engine: Engine, query: str, strategy: Strategy) -> None:
+    scores = [hit.score for hit in engine.search(query, strategy).hits[FIRST:]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(hit.score > 0 for hit in engine.search(query, strategy).hits)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_score_is_the_sum_of_its_signals_parts(engine: Engine, query: str) -> None:
+    for hit in engine.search(query).hits:
+        assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-5)
+        assert [signal.name for signal in hit.signals] == [
+            "words", "coverage", "title", "heading", "proximity", "meaning",
+        ]  # fmt: skip
+        assert all(0 <= signal.value <= 1 + 1e-6 for signal in hit.signals)
+
+
+def test_equal_fragments_stand_by_path_and_line(tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    for name in ("c", "a", "b"):
+        text = "The same words.\n\n## One\n\nThe same words.\n\n## One\n\nThe same words.\n"
+        (tmp_path / "vault" / f"{name}.md").write_text(f"---\ntitle: T\n---\n{text}", encoding="utf-8")
+    build(tmp_path / "vault", tmp_path / "index", Settings())
+    snapshot = Snapshot.open(tmp_path / "index", Settings())
+    hits = Engine(snapshot, Settings()).search("same").hits
+    snapshot.close()
+    by_score: dict[float, list[tuple[str, int]]] = {}
+    for hit in hits:
+        by_score.setdefault(hit.score, []).append((hit.fragment.path, hit.fragment.line_start))
+    assert len(hits) == 9
+    assert max(len(group) for group in by_score.values()) >= 3
+    assert all(group == sorted(group) for group in by_score.values())
+
+
+def test_at_most_a_few_fragments_of_one_note_stand_among_the_first(engine: Engine) -> None:
+    found = paths(engine.search("lighthouse"))
+    assert found.count("Long.md") > MAX_PER_NOTE
+    assert "Other.md" in found[: MAX_PER_NOTE + 1]
+
+
+def test_a_note_that_alone_matches_fills_the_list(engine: Engine) -> None:
+    assert paths(engine.search('"lighthouse keeper"')) == ["Long.md"] * 8
+
+
+def test_the_limit_cuts_the_list(engine: Engine) -> None:
+    every = engine.search("water", limit=50)
+    assert engine.search("water", limit=2).hits == every.hits[:2]
+    assert engine.search("water", limit=2).matched == every.matched >= len(every.hits)
+    assert engine.search("water", limit=0).hits == ()
+
+
+def test_the_settings_give_strategy_and_limit(snapshot: Snapshot) -> None:
+    chosen = Settings(search=SearchSettings(strategy=Strategy.SEMANTIC, limit=3))
+    found = Engine(snapshot, chosen).search("water for plants")
+    assert found.strategy is Strategy.SEMANTIC
+    assert len(found.hits) == 3
+
+
+def test_the_generation_and_the_time_are_told(snapshot: Snapshot, engine: Engine) -> None:
+    found = engine.search("water")
+    assert found.generation == snapshot.generation
+    assert found.elapsed_ms > 0
+
+
+# --- strategies -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "leader"),
+    [
+        ("conflict", Strategy.ADAPTIVE),
+        ("sync conflict", Strategy.ADAPTIVE),
+        ("water tomatoes morning", Strategy.PROXIMITY),
+        ("state-of-the-art", Strategy.ADAPTIVE),
+        ("how do I keep both versions of a note", Strategy.SEMANTIC),
+        ("新しい", Strategy.ADAPTIVE),
+    ],
+)
+def test_auto_is_led_by_the_number_of_words(engine: Engine, query: str, leader: Strategy) -> None:
+    assert engine.search(query).strategy is leader
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [("", 0), ("one two", 2), ("state-of-the-art", 1), ("R&D", 1), ("新しいリモート保管庫を作成", 7), ("鱼", 1)],
+)
+def test_words_are_counted_as_a_reader_would(query: str, count: int) -> None:
+    assert count_words(asked(query)) == count
+
+
+def test_a_lead_that_is_blind_gives_way(engine: Engine) -> None:
+    assert engine.search("新しいリモート保管庫を作成").strategy is Strategy.PROXIMITY
+
+
+@pytest.mark.parametrize(("mark", "strategy"), zip(("!a", "!p", "!s", "!h"), FORCED, strict=True), ids=str)
+def test_each_strategy_can_be_forced_in_the_query(engine: Engine, mark: str, strategy: Strategy) -> None:
+    assert engine.search(f"{mark} sync conflict").strategy is strategy
+    assert engine.search(f"{mark} sync conflict", Strategy.AUTO).hits == engine.search("sync conflict", strategy).hits
+
+
+@pytest.mark.parametrize("query", [q for q in QUERIES if not q.startswith("!")])
+def test_no_strategy_finds_nothing_where_another_finds_something(engine: Engine, query: str) -> None:
+    found = {strategy: bool(engine.search(query, strategy).hits) for strategy in (Strategy.AUTO, *FORCED)}
+    assert all(found.values()), found
+
+
+def test_where_no_word_is_known_meaning_answers_and_says_so(engine: Engine) -> None:
+    found = engine.search("!a automobile")
+    assert found.strategy is Strategy.SEMANTIC
+    assert found.hits
+
+
+def test_where_meaning_is_blind_words_answer_and_say_so(engine: Engine) -> None:
+    found = engine.search("!s 暗号化")
+    assert found.strategy is not Strategy.SEMANTIC
+    assert paths(found) == ["日本語.md"]
+
+
+def test_the_words_alone_bring_up_only_what_has_one(engine: Engine) -> None:
+    for hit in engine.search("!a flour").hits:
+        assert "flour" in hit.fragment.text
+
+
+# --- words as they are typed ------------------------------------------------------------------------------------------
+
+
+def test_a_sentence_typed_letter_by_letter_never_comes_up_empty(engine: Engine) -> None:
+    sentence = "end-to-end encryption of notes"
+    for length in range(1, len(sentence) + 1):
+        assert engine.search(sentence[:length]).hits, sentence[:length]
+
+
+def test_a_misspelled_word_finds_what_is_meant(engine: Engine) -> None:
+    assert paths(engine.search("!a tomatos"))[0] == "Garden/Tomatoes.md"
+    assert paths(engine.search("!a encrpytion"))[0] == "Sync/Encryption.md"
+
+
+def test_the_fuzzy_threshold_of_the_settings_is_real(snapshot: Snapshot) -> None:
+    def answered_by(threshold: float) -> Strategy:
+        engine = Engine(snapshot, Settings(search=SearchSettings(fuzzy_threshold=threshold)))
+        return engine.search("!a encrpytion").strategy
+
+    assert answered_by(0.5) is Strategy.ADAPTIVE
+    assert answered_by(1.0) is Strategy.SEMANTIC
+
+
+# --- phrases ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_quoted_phrase_is_required(engine: Engine) -> None:
+    assert {hit.fragment.heading_path[-1] for hit in engine.search('"sync conflict"').hits} == {
+        "What a sync conflict is"
+    }
+    assert len(engine.search("sync conflict").hits) > 1
+
+
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, *FORCED])
+def test_a_phrase_is_required_by_every_strategy(engine: Engine, strategy: Strategy) -> None:
+    assert set(paths(engine.search('water "flour and water"', strategy))) == {"Cooking/Bread.md"}
+
+
+def test_a_phrase_that_stands_nowhere_finds_nothing(engine: Engine) -> None:
+    found = engine.search('"conflict sync"')
+    assert found.hits == ()
+    assert found.matched == 0
+
+
+def test_a_note_named_by_the_query_does_not_pass_a_phrase_it_lacks(engine: Engine) -> None:
+    assert "Cooking/Bread.md" not in paths(engine.search('bread "sync conflict"'))
+
+
+@given(st.integers(0, 11), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_quoting_a_phrase_that_occurs_finds_it(engine: Engine, first: int, length: int) -> None:
+    text = "Choose which version of the note to keep, or keep both: the other one is saved"
+    words = text.split()[first : first + length]
+    found = engine.search(f'"{" ".join(words)}"')
+    assert "Sync/Conflicts.md" in paths(found)
+
+
+# --- spans ------------------------------------------------------------------------------------------------------------
+
+
+def test_matched_words_are_marked_in_all_their_forms(engine: Engine) -> None:
+    hit = next(h for h in engine.search("syncing conflicts").hits if h.fragment.path == "Sync/Conflicts.md")
+    assert set(marked(hit)) == {"sync", "conflict"}
+
+
+def test_compounds_are_marked_whole(engine: Engine) -> None:
+    assert "state-of-the-art" in marked(engine.search("state-of-the-art").hits[0])
+
+
+def test_neighbouring_characters_are_marked_as_one(engine: Engine) -> None:
+    assert "保管庫" in marked(engine.search("保管庫").hits[0])
+
+
+def test_what_only_meaning_found_has_no_marks(engine: Engine) -> None:
+    assert all(hit.spans == () for hit in engine.search("automobile").hits)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_spans_lie_in_the_text_and_ascend_without_overlap(engine: Engine, query: str) -> None:
+    for hit in engine.search(query).hits:
+        end = 0
+        for span in hit.spans:
+            assert end <= span.start < span.end <= len(hit.fragment.text)
+            end = span.end
+
+
+@pytest.mark.parametrize("query", ["sync conflict", "flour water", "Häuser", "end-to-end"])
+def test_every_matched_word_of_the_text_is_marked(engine: Engine, query: str) -> None:
+    for hit in engine.search(query).hits:
+        language = "de" if hit.fragment.path == "Garden/Vergleich.md" else "en"
+        terms = set(analyze(query, language).terms)
+        found = analyze(hit.fragment.text, language)
+        for term, start, end in zip(found.terms, found.starts, found.ends, strict=True):
+            if term in terms:
+                assert any(span.start <= start and end <= span.end for span in hit.spans), term
+
+
+# --- any query --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["", "   ", "!a", "...", '""', "\n", "!"])
+def test_a_query_without_a_word_finds_nothing(engine: Engine, query: str) -> None:
+    found = engine.search(query)
+    assert found.hits == ()
+    assert found.matched == 0
+
+
+def test_gibberish_finds_no_word(engine: Engine) -> None:
+    for hit in engine.search("xqzzvkk wqqpf").hits:
+        assert hit.spans == ()
+
+
+@given(st.text(max_size=60), st.sampled_from([Strategy.AUTO, *FORCED]))
+@settings(max_examples=150, deadline=None)
+def test_every_string_is_a_valid_query(engine: Engine, query: str, strategy: Strategy) -> None:
+    found = engine.search(query, strategy)
+    assert found.query == query
+    assert len(found.hits) <= found.matched
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a" * 10_000,
+        "word " * 2_000,
+        "\x00\x1b[31m\x07",
+        "\ud800 x",
+        '"' * 99,
+        "👩‍👩‍👧 é ﷺ",
+        "\u202eabc",
+        "' OR 1=1; --",
+    ],
+    ids=["one word", "many words", "controls", "surrogate", "quotes", "emoji", "bidi", "sql"],
+)
+def test_odd_queries_are_queries(engine: Engine, query: str) -> None:
+    assert engine.search(query).query == query
+
+
+def test_an_empty_vault_answers_every_query(tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    build(tmp_path / "vault", tmp_path / "index", Settings())
+    snapshot = Snapshot.open(tmp_path / "index", Settings())
+    engine = Engine(snapshot, Settings())
+    engine.warm()
+    assert engine.search("sync conflict").hits == ()
+    assert engine.search('"sync conflict"').hits == ()
+    snapshot.close()

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from excerpt.search.lexical import FIELDS, K1, WordIndex, isin_sorted, total
+from tests.search.tiny import TinyReader, asked, rows_of
+
+
+def scores(reader: TinyReader, text: str, *, open_word: bool = False) -> list[float]:
+    index = WordIndex(reader)
+    words = index.expand(asked(text), open_word=open_word, fuzzy_threshold=0.8)
+    return [float(s) for s in total([index.match(word) for word in words], reader.doc_count)]
+
+
+def test_a_score_is_bm25_with_lucenes_idf() -> None:
+    reader = TinyReader("apple apple pear", "pear plum plum", "plum plum plum")
+    idf = np.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+    # All three texts are of mean length, so that a word's frequency is its count.
+    assert scores(reader, "apple") == pytest.approx([idf * 2 * (K1 + 1) / (2 + K1), 0, 0])
+
+
+def test_a_rare_word_weighs_more_than_a_common_one() -> None:
+    reader = TinyReader("apple pear", "plum pear", "fig pear", "date pear")
+    apple, pear = scores(reader, "apple")[0], scores(reader, "pear")[0]
+    assert apple > pear > 0
+
+
+def test_a_longer_text_counts_a_word_for_less() -> None:
+    short, long = scores(TinyReader("apple", "apple pear plum fig date"), "apple")
+    assert short > long
+
+
+def test_occurrences_saturate_over_the_fields_together() -> None:
+    reader = TinyReader({"text": "apple", "title": "apple"}, {"text": "apple", "title": "pear"}, "fig")
+    both, text = scores(reader, "apple")[:2]
+    weight = FIELDS["title"].weight
+    assert text < both < text * (1 + weight)
+
+
+def test_a_word_in_the_title_alone_is_found() -> None:
+    assert scores(TinyReader({"text": "fig", "title": "apple"}, "fig"), "apple")[0] > 0
+
+
+def test_every_form_of_a_word_is_found() -> None:
+    assert min(scores(TinyReader("conflicts", "conflicting", "conflict"), "conflicted")) > 0
+
+
+def test_exact_counts_more_than_partial_and_partial_more_than_fuzzy() -> None:
+    # Each word alone in a text of its own, of the same length, so that only the kind of match differs.
+    exact, partial, _ = scores(TinyReader("encrypt", "encryptor", "fig"), "encrypt", open_word=True)
+    fuzzy = scores(TinyReader("encrypt", "plum", "fig"), "encrxpt", open_word=True)[0]
+    assert exact > partial > fuzzy > 0
+
+
+def test_many_partial_occurrences_do_not_outweigh_an_exact_one() -> None:
+    exact, partial, _ = scores(
+        TinyReader("sync fig date", "synchrony synchrony synchrony", "plum pear fig"), "sync", open_word=True
+    )
+    assert exact > partial > 0
+
+
+def test_a_finished_word_has_no_continuations() -> None:
+    assert scores(TinyReader("synchrony", "fig"), "sync", open_word=False) == [0, 0]
+
+
+def test_only_the_last_word_is_continued() -> None:
+    reader = TinyReader("synchrony", "figment", "x")
+    assert scores(reader, "sync fig", open_word=True)[0] == 0
+    assert scores(reader, "sync fig", open_word=True)[1] > 0
+
+
+def test_a_half_typed_ending_still_finds_the_stem() -> None:
+    reader = TinyReader("synchronization", "fig")
+    for length in range(2, len("synchronization") + 1):
+        assert scores(reader, "synchronization"[:length], open_word=True)[0] > 0, "synchronization"[:length]
+
+
+def test_similar_spelling_counts_only_for_a_word_that_nothing_has() -> None:
+    known, similar = scores(TinyReader("bread", "breed"), "bread")
+    assert known > 0
+    assert similar == 0
+
+
+def test_a_stricter_threshold_finds_less() -> None:
+    index = WordIndex(TinyReader("encryption"))
+    found = [index.expand(asked("encripsion"), open_word=False, fuzzy_threshold=t)[0].terms for t in (0.6, 0.99)]
+    assert len(found[0]) > len(found[1])
+
+
+def test_short_words_are_not_guessed() -> None:
+    assert scores(TinyReader("cat", "car"), "cas") == [0, 0]
+
+
+def test_words_of_one_and_two_letters_are_found() -> None:
+    reader = TinyReader("AI and Go", "R too", "fig")
+    assert scores(reader, "ai")[0] > 0
+    assert scores(reader, "go")[0] > 0
+    assert scores(reader, "r")[1] > 0
+
+
+def test_presence_tells_whole_matches_from_partial_ones() -> None:
+    index = WordIndex(TinyReader("sync", "synchrony", "fig"))
+    words = index.expand(asked("sync"), open_word=True, fuzzy_threshold=0.8)
+    exact, partial, none = index.presence(words, rows_of(0, 1, 2), None)[0]
+    assert exact == 1
+    assert 0 < partial < 1
+    assert none == 0
+
+
+def test_isin_sorted_is_membership() -> None:
+    assert isin_sorted(rows_of(0, 3, 9), rows_of(3, 5)).tolist() == [False, True, False]
+    assert isin_sorted(rows_of(1), rows_of()).tolist() == [False]
