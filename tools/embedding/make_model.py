@@ -13,7 +13,7 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -54,18 +54,26 @@ def short_texts(passages: Sequence[Block], seed: int = 7) -> list[str]:
     return shorts
 
 
-def taught(pool: Executor, texts: TokenLists, name: str, folder: Path) -> Examples:
-    """Texts with the teacher's embeddings, which are kept in a file named after what was embedded."""
+def taught(pool: Executor, texts: TokenLists, name: str, folder: Path) -> Callable[[], Examples]:
+    """Ask the teacher about texts; calling the result waits for the answer.
+
+    An answer is kept in a file named after what was asked, so a run that was stopped goes on where it was.
+    """
     digest = hashlib.sha256(texts.flat.tobytes() + texts.starts.tobytes()).hexdigest()[:12]
     path = folder / f"{name}-{digest}.npy"
-    if not path.exists():
-        started = time.monotonic()
+    if path.exists():
+        return lambda: Examples(texts, np.load(path))
+    parts = teacher.ask(pool, texts)
+
+    def answer() -> Examples:
+        embeddings = np.concatenate([part.result() for part in parts])
         partial = path.with_suffix(".partial.npy")
-        np.save(partial, teacher.embed(pool, texts))
+        np.save(partial, embeddings)
         partial.rename(path)
-        rate = len(texts.flat) / (time.monotonic() - started)
-        print(f"{name}: {len(texts)} texts, {rate:,.0f} word pieces a second", flush=True)
-    return Examples(texts, np.load(path))
+        print(f"{name}: {len(texts)} texts, {len(texts.flat)} word pieces", flush=True)
+        return Examples(texts, embeddings)
+
+    return answer
 
 
 def joined(parts: Sequence[Examples], vocabulary: dict[str, int]) -> Examples:
@@ -84,14 +92,19 @@ def examples(corpus: dict[str, list[Block]], folder: Path) -> tuple[Examples, Ex
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = teacher.load_tokenizer()
     vocabulary = tokenizer.get_vocab()
-    passages, shorts = [], []
     with ProcessPoolExecutor(THREADS, mp_context=get_context("spawn")) as pool:
         pieces = taught(pool, single_pieces(vocabulary), "pieces", folder)
-        for package, blocks in corpus.items():
-            if blocks:
-                passages.append(taught(pool, tokenize(tokenizer, [b.text for b in blocks]), package, folder))
-                shorts.append(taught(pool, tokenize(tokenizer, short_texts(blocks)), f"{package}-short", folder))
-    return pieces, joined(passages, vocabulary), joined(shorts, vocabulary)
+        asked = [
+            (
+                taught(pool, tokenize(tokenizer, [b.text for b in blocks]), package, folder),
+                taught(pool, tokenize(tokenizer, short_texts(blocks)), f"{package}-short", folder),
+            )
+            for package, blocks in corpus.items()
+            if blocks
+        ]
+        answers = [(passages(), shorts()) for passages, shorts in asked]
+        passages, shorts = (joined(side, vocabulary) for side in zip(*answers, strict=True))
+        return pieces(), passages, shorts
 
 
 def make(places: Places, only: frozenset[str]) -> None:

