@@ -13,12 +13,12 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result, Signal, Strategy
 from excerpt.search import fusion, phrases, semantic
 from excerpt.search.fusion import SIGNALS, Weights
-from excerpt.search.lexical import Match, Rows, Word, WordIndex, total
+from excerpt.search.lexical import Match, Rows, Tier, Word, WordIndex, total
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.query import Query, parse
 from excerpt.search.spans import SpanFinder
 from excerpt.settings import Settings
-from excerpt.text.words import QueryWord, query_terms
+from excerpt.text.words import QueryWord, query_terms, terms_of
 
 Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
@@ -36,9 +36,14 @@ MAX_LANGUAGES = 4
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for each row of the index: the words it has and their BM25 score; its cosine, beside the mean."""
+    """What speaks for each row of the index: the words it has and their BM25 score; its cosine, beside the mean.
+
+    `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
+    beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
+    """
 
     words: tuple[Word, ...]
+    unasked: tuple[Word, ...]
     matches: tuple[Match, ...]
     scores: Floats
     similarities: Floats
@@ -70,7 +75,8 @@ class Engine:
         self._spans = SpanFinder()
 
     def warm(self) -> None:
-        """Load what a first query would have to wait for."""
+        """Load what the first queries would have to wait for; may run in the background, before any of them."""
+        self._words.warm()
         self.search("a")
 
     def search(self, query: str, strategy: Strategy | None = None, limit: int | None = None) -> Result:
@@ -129,7 +135,17 @@ class Engine:
             barred[phrases.rows_with_all(self._snapshot.lexical, [self._asked(p) for p in query.phrases])] = False
             scores[barred] = 0.0
             similarities[barred] = mean
-        return Evidence(words, matches, scores, similarities, mean)
+        return Evidence(words, self._unasked(query.words, words), matches, scores, similarities, mean)
+
+    def _unasked(self, text: str, words: Sequence[Word]) -> tuple[Word, ...]:
+        asked = {term for word in words for term in word.terms}
+        found = {
+            term
+            for language in (*self._snapshot.languages[:MAX_LANGUAGES], "")
+            for term in terms_of(text, language)[0]
+            if term not in asked
+        }
+        return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(found))
 
     def _similarities(self, text: str) -> tuple[Floats, float]:
         """Each row's cosine to `text`, and their mean; all alike for a text without meaning to the model."""
@@ -151,18 +167,18 @@ class Engine:
         signals = {
             "words": scores[rows] / max(float(scores.max(initial=0.0)), 1e-9),
             "coverage": weight @ self._words.presence(words, rows, None),
-            "title": self._named_share(words, weight, rows, "title"),
-            "heading": self._named_share(words, weight, rows, "heading"),
+            "title": self._named_share(evidence, weight, rows, "title"),
+            "heading": self._named_share(evidence, weight, rows, "heading"),
             "proximity": self._proximity(words, rarity, rows),
             "meaning": semantic.above_mean(similarities, rows, mean, float(similarities.max(initial=mean))),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
 
-    def _named_share(self, words: Sequence[Word], weight: Floats, rows: Rows, field: str) -> Floats:
+    def _named_share(self, evidence: Evidence, weight: Floats, rows: Rows, field: str) -> Floats:
         """The share of the query that a short field covers, times the share of the field that the query covers."""
-        present = self._words.presence(words, rows, field)
-        lengths = self._snapshot.lexical.lengths(field)[rows]
-        precision = np.minimum(present.sum(axis=0) / np.maximum(lengths, 1), 1)
+        present = self._words.presence(evidence.words, rows, field)
+        terms = present.sum(axis=0) + self._words.presence(evidence.unasked, rows, field).sum(axis=0)
+        precision = np.minimum(terms / np.maximum(self._snapshot.lexical.lengths(field)[rows], 1), 1)
         covered: Floats = (weight @ present) * precision
         return covered
 
@@ -202,7 +218,7 @@ class Engine:
                 for name, value, part in zip(SIGNALS, found.signals[at], parts[at], strict=True)
             )
             language = table.languages[table.notes[found.rows[at]]]
-            hits.append(Hit(fragment, score, signals, self._spans.find(fragment, terms, language)))
+            hits.append(Hit(fragment, score, signals, self._spans.find(fragment.text, terms, language)))
         return tuple(hits)
 
 

@@ -116,6 +116,11 @@ class WordIndex:
         self._norms: dict[str, Floats] = {}
         self._tiers: OrderedDict[tuple[str, ...], Match] = OrderedDict()
 
+    def warm(self) -> None:
+        """Read the vault's words, so that continuations and similar spellings are looked up in memory."""
+        for field in FIELDS:
+            self._reader.lexicon(field)
+
     def expand(self, asked: Sequence[QueryWord], *, open_word: bool, fuzzy_threshold: float) -> tuple[Word, ...]:
         """What each word stands for: itself; while it is being typed, what it may become; and if the vault has
         nothing so spelled, what is spelled alike (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1)."""

@@ -1,40 +1,82 @@
-"""Where in a fragment's text the words matched, for highlighting."""
+"""Where in a fragment's text the words matched, for highlighting.
+
+Fifty fragments are marked for every letter typed, so they are not analyzed anew: what a word of the text comes to is
+kept, and characters of scripts without spaces are looked for as they stand.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
 
-from excerpt.model import Fragment, Span
-from excerpt.text.words import Analysis, analyze
+from excerpt.model import Span
+from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import analyze
+
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+# What stands between blanks and characters of scripts without spaces: no term reaches over either.
+_TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
+_KEPT = 50_000
+_LONGEST_KEPT = 64
+
+Piece = tuple[str, int, int]
 
 
 class SpanFinder:
-    """Marks matched words. Keeps the analysis of the last fragments, since they stay on screen while a query grows."""
-
-    KEPT = 400
+    """Marks matched words. Keeps what the words of the texts come to, by language."""
 
     def __init__(self) -> None:
-        self._analyses: OrderedDict[int, Analysis] = OrderedDict()
+        self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
 
-    def find(self, fragment: Fragment, terms: frozenset[str], language: str) -> tuple[Span, ...]:
-        """The stretches of the fragment's text that `terms` stand in, ascending, none touching another's inside."""
-        analysis = self._analyses.get(fragment.key)
-        if analysis is None:
-            analysis = analyze(fragment.text, language)
-            self._analyses[fragment.key] = analysis
-            if len(self._analyses) > self.KEPT:
-                self._analyses.popitem(last=False)
-        return merged(
-            [
-                (start, end)
-                for term, start, end in zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
-                if term in terms
-            ]
-        )
+    def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
+        """Where `terms` stand in `text`, which is in `language`; ascending, overlapping stretches as one."""
+        wide = frozenset(term for term in terms if _WIDE.search(term))
+        found = list(self._words(text, terms - wide, language))
+        if wide and not text.isascii():
+            found += _characters(text, wide, language)
+        return merged(found)
+
+    def _words(self, text: str, terms: frozenset[str], language: str) -> Iterator[tuple[int, int]]:
+        here: dict[str, tuple[tuple[int, int], ...]] = {}
+        for match in _TOKEN.finditer(text):
+            token = match.group()
+            stretches = here.get(token)
+            if stretches is None:
+                pieces = self._pieces.get((language, token)) or self._take_apart(token, language)
+                stretches = tuple((start, end) for term, start, end in pieces if term in terms)
+                here[token] = stretches
+            for start, end in stretches:
+                yield match.start() + start, match.start() + end
+
+    def _take_apart(self, token: str, language: str) -> tuple[Piece, ...]:
+        found = analyze(token, language)
+        pieces = tuple(zip(found.terms, found.starts, found.ends, strict=True))
+        if len(token) <= _LONGEST_KEPT:
+            if len(self._pieces) >= _KEPT:
+                self._pieces.clear()
+            self._pieces[language, token] = pieces
+        return pieces
+
+
+def _characters(text: str, terms: frozenset[str], language: str) -> list[tuple[int, int]]:
+    """Where groups of characters stand in a text; each run of a script without spaces is indexed by all of its own."""
+    if unicodedata.is_normalized("NFKC", text):
+        return [match.span(1) for match in _any_of(terms).finditer(text)]
+    found = analyze(text, language)
+    pieces = zip(found.terms, found.starts, found.ends, strict=True)
+    return [(start, end) for term, start, end in pieces if term in terms]
+
+
+@lru_cache(maxsize=64)
+def _any_of(terms: frozenset[str]) -> re.Pattern[str]:
+    longest_first = sorted(terms, key=lambda term: (-len(term), term))
+    return re.compile(f"(?=({'|'.join(map(re.escape, longest_first))}))")
 
 
 def merged(stretches: list[tuple[int, int]]) -> tuple[Span, ...]:
-    """Stretches, overlapping ones made one: compounds and their parts, and neighbouring characters."""
+    """Stretches as spans, ascending, overlapping ones made one: compounds and their parts, neighbouring characters."""
     spans: list[Span] = []
     for start, end in sorted(stretches):
         if spans and start < spans[-1].end:

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.search.spans import SpanFinder, merged
+from excerpt.text.words import analyze, query_terms
+
+
+def marked(text: str, query: str, language: str = "en") -> list[str]:
+    terms = frozenset(term for word in query_terms(query, [language]) for term in word.terms)
+    return [text[span.start : span.end] for span in SpanFinder().find(text, terms, language)]
+
+
+def test_all_forms_of_a_word_are_marked() -> None:
+    assert marked("Syncing conflicts: a conflict.", "conflicted sync") == ["Syncing", "conflicts", "conflict"]
+
+
+def test_only_the_word_is_marked_and_not_what_stands_around_it() -> None:
+    assert marked("**(bold)** _bold_, [bold](x)", "bold") == ["bold", "bold", "bold"]
+
+
+def test_a_part_of_a_compound_is_marked_alone() -> None:
+    assert marked("the open_file call", "file") == ["file"]
+
+
+def test_a_whole_compound_is_one_stretch() -> None:
+    assert marked("all state-of-the-art tools", "state-of-the-art") == ["state-of-the-art"]
+
+
+def test_text_without_spaces_is_marked_by_characters() -> None:
+    assert marked("新しい保管庫を作成", "保管庫", "ja") == ["保管庫"]
+    assert marked("新しい保管庫", "庫", "ja") == ["庫"]
+
+
+def test_words_beside_characters_are_marked() -> None:
+    assert marked("Obsidianの同期", "obsidian 同期", "ja") == ["Obsidian", "同期"]
+
+
+def test_half_width_characters_are_marked() -> None:
+    assert marked("ﾉｰﾄを同期", "ノート", "ja") == ["ﾉｰﾄ"]
+
+
+def test_the_language_of_the_note_decides() -> None:
+    assert marked("die Häuser", "Haus", "de") == ["Häuser"]
+
+
+def test_nothing_is_marked_without_terms() -> None:
+    assert SpanFinder().find("some text 保管", frozenset(), "en") == ()
+
+
+def test_overlapping_stretches_are_one_and_touching_ones_two() -> None:
+    spans = merged([(4, 6), (0, 3), (2, 4)])
+    assert [(span.start, span.end) for span in spans] == [(0, 4), (4, 6)]
+
+
+TEXTS = st.text(
+    st.one_of(st.sampled_from("ab-_.+#/&' \nAéß日本ノﾉｶﾞ한글กาAB12"), st.characters(codec="utf-8")), max_size=40
+)
+
+
+@given(TEXTS, st.data())
+def test_the_marks_are_those_of_the_analysis(text: str, data: st.DataObject) -> None:
+    found = analyze(text, "en")
+    terms = frozenset(data.draw(st.lists(st.sampled_from(found.terms), max_size=3)) if found.terms else ())
+    expected = [
+        (start, end) for term, start, end in zip(found.terms, found.starts, found.ends, strict=True) if term in terms
+    ]
+    assert SpanFinder().find(text, terms, "en") == merged(expected)
