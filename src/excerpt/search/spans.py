@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import lru_cache
 
 from excerpt.model import Span
@@ -25,30 +24,33 @@ Piece = tuple[str, int, int]
 
 
 class SpanFinder:
-    """Marks matched words. Keeps what the words of the texts come to, by language."""
+    """Marks matched words. Keeps what the words of the texts come to, and which of them the last terms are in."""
 
     def __init__(self) -> None:
         self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
+        self._terms: frozenset[str] = frozenset()
+        self._stretches: dict[str, dict[str, list[tuple[int, int]]]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
         """Where `terms` stand in `text`, which is in `language`; ascending, overlapping stretches as one."""
-        wide = frozenset(term for term in terms if _WIDE.search(term))
-        found = list(self._words(text, terms - wide, language))
-        if wide and not text.isascii():
-            found += _characters(text, wide, language)
-        return merged(found)
-
-    def _words(self, text: str, terms: frozenset[str], language: str) -> Iterator[tuple[int, int]]:
-        here: dict[str, tuple[tuple[int, int], ...]] = {}
+        if terms != self._terms:
+            self._terms = terms
+            self._stretches = {}
+        known = self._stretches.setdefault(language, {})
+        found: list[tuple[int, int]] = []
         for match in _TOKEN.finditer(text):
             token = match.group()
-            stretches = here.get(token)
+            stretches = known.get(token)
             if stretches is None:
                 pieces = self._pieces.get((language, token)) or self._take_apart(token, language)
-                stretches = tuple((start, end) for term, start, end in pieces if term in terms)
-                here[token] = stretches
-            for start, end in stretches:
-                yield match.start() + start, match.start() + end
+                stretches = [(start, end) for term, start, end in pieces if term in terms]
+                known[token] = stretches
+            if stretches:
+                at = match.start()
+                found += [(at + start, at + end) for start, end in stretches]
+        if not text.isascii():
+            found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
+        return merged(found)
 
     def _take_apart(self, token: str, language: str) -> tuple[Piece, ...]:
         found = analyze(token, language)
@@ -62,6 +64,8 @@ class SpanFinder:
 
 def _characters(text: str, terms: frozenset[str], language: str) -> list[tuple[int, int]]:
     """Where groups of characters stand in a text; each run of a script without spaces is indexed by all of its own."""
+    if not terms:
+        return []
     if unicodedata.is_normalized("NFKC", text):
         return [match.span(1) for match in _any_of(terms).finditer(text)]
     found = analyze(text, language)
