@@ -23,7 +23,7 @@ def sif_weights(size: int) -> NDArray[np.float32]:
     """The weight of each piece by its rank: near zero for the most common, near one for the rare."""
     frequency = 1.0 / np.arange(2, size + 2)
     probability = frequency / frequency.sum()
-    return (SIF_A / (SIF_A + probability)).astype(np.float32)
+    return np.asarray(SIF_A / (SIF_A + probability), dtype=np.float32)
 
 
 def initial_table(piece_embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -32,7 +32,7 @@ def initial_table(piece_embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
     _, axes = np.linalg.eigh(centred.T @ centred)
     table = (centred @ axes[:, ::-1]) * sif_weights(len(centred))[:, None]
     table[:2] = 0
-    return table.astype(np.float32)
+    return np.asarray(table, dtype=np.float32)
 
 
 def mean_embeddings(table: NDArray[np.float32], texts: TokenLists) -> NDArray[np.float32]:

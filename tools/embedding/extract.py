@@ -85,7 +85,8 @@ def _holds_paragraph(element: etree._Element) -> bool:
 
 def roff(path: Path) -> Iterator[Block]:
     """A manual page: paragraphs between macros, under the page's name and its section."""
-    name, section, lines, literal = path.name.split(".")[0], "", [], False
+    name, section, literal = path.name.split(".")[0], "", False
+    lines: list[str] = []
     for raw in [*read_text(path).splitlines(), ".PP"]:
         line = re.sub(r"\\f[\[(]?\w\]?|\\&|\\c|\\/", "", raw).replace("\\-", "-").replace("\\(aq", "'")
         macro = re.match(r"[.']\s*([A-Za-z]+)\s*(.*)", line)

@@ -122,7 +122,7 @@ def measure(model: StaticModel | None, collection: Collection, lexical: NDArray[
 
 def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     rows = np.asarray(rows, dtype=np.float32)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
 def main() -> None:

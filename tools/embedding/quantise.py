@@ -40,7 +40,7 @@ def reduce_dimensions(table: NDArray[np.float32], texts: TokenLists, size: int =
 def to_int8(table: NDArray[np.float32]) -> NDArray[np.int8]:
     """Scale so that the CLIP quantile of magnitudes becomes 127. One scale for all, so cosines stay as they are."""
     scale = 127 / float(np.quantile(np.abs(table), CLIP))
-    return np.clip(np.rint(table * scale), -127, 127).astype(np.int8)
+    return np.asarray(np.clip(np.rint(table * scale), -127, 127), dtype=np.int8)
 
 
 def write_model(table: NDArray[np.int8], teacher_tokenizer: Path, out: Path) -> None:

@@ -84,7 +84,7 @@ def train(
                 r,
             )
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(loss)
             assert weights.grad is not None
             weights.grad[:2] = 0
             optimizer.step()
