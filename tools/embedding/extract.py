@@ -127,7 +127,8 @@ def fortune(path: Path) -> Iterator[Block]:
 
 def dictd(path: Path) -> Iterator[Block]:
     """A dictd dictionary: an entry starts in the first column, its meaning is indented."""
-    headword, lines = "", []
+    headword = ""
+    lines: list[str] = []
     for line in [*read_text(path).splitlines(), "end"]:
         if line[:1].strip():
             meaning = squeeze(re.sub(r"\[(\d{4} \w+|PJC|WordNet[^]]*)[^]]*\]|[{}]|\\[^\\]*\\|_", " ", " ".join(lines)))
