@@ -67,3 +67,19 @@ def test_the_marks_are_those_of_the_analysis(text: str, data: st.DataObject) -> 
         (start, end) for term, start, end in zip(found.terms, found.starts, found.ends, strict=True) if term in terms
     ]
     assert SpanFinder().find(text, terms, "en") == merged(expected)
+
+
+ODD_WORDS = """
+    dying lying tied skies sky flies e-mail re-do U.S.A. R&D C++ C++20 c++11 C# 1.0.21 v1.2 don't can't user's O'Neil
+    wiki_link WikiLink a/b.c a@b.com x&y HTTPServers PDFs snake_case_name early ugly news generously happily ' - _ Ünder
+    café ski skis using use owing try why flying bias later past exceed succeeding
+"""
+
+
+@given(st.lists(st.sampled_from(ODD_WORDS.split()), max_size=8))
+def test_no_mark_is_lost_by_the_quick_look(words: list[str]) -> None:
+    text = " ".join(words)
+    found = analyze(text, "en")
+    for term in set(found.terms):
+        expected = [(s, e) for t, s, e in zip(found.terms, found.starts, found.ends, strict=True) if t == term]
+        assert SpanFinder().find(text, frozenset({term}), "en") == merged(expected)

@@ -17,6 +17,9 @@ from excerpt.text.words import analyze
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 # What stands between blanks and characters of scripts without spaces: no term reaches over either.
 _TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
+# An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
+_KEEPS_BEGINNING = frozenset({"en", ""})
+_BONDS = str.maketrans("", "", "-_.'&+")  # left out of some compounds' terms
 _KEPT = 50_000
 _LONGEST_KEPT = 64
 
@@ -29,6 +32,7 @@ class SpanFinder:
     def __init__(self) -> None:
         self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
         self._terms: frozenset[str] = frozenset()
+        self._beginnings: tuple[str, ...] = ()
         self._stretches: dict[str, dict[str, list[tuple[int, int]]]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
@@ -36,13 +40,14 @@ class SpanFinder:
         if terms != self._terms:
             self._terms = terms
             self._stretches = {}
+            self._beginnings = tuple({_beginning(term) for term in terms})
         known = self._stretches.setdefault(language, {})
         found: list[tuple[int, int]] = []
         for match in _TOKEN.finditer(text):
             token = match.group()
             stretches = known.get(token)
             if stretches is None:
-                pieces = self._pieces.get((language, token)) or self._take_apart(token, language)
+                pieces = self._take_apart(token, language) if self._may_hold(token, language) else ()
                 stretches = [(start, end) for term, start, end in pieces if term in terms]
                 known[token] = stretches
             if stretches:
@@ -52,14 +57,30 @@ class SpanFinder:
             found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
         return merged(found)
 
+    def _may_hold(self, token: str, language: str) -> bool:
+        """Whether any term could be in `token`: a cheap look that spares most of the text the analyzer."""
+        if language not in _KEEPS_BEGINNING or not token.isascii():
+            return True
+        bare = token.lower().translate(_BONDS)
+        return any(beginning in bare for beginning in self._beginnings)
+
     def _take_apart(self, token: str, language: str) -> tuple[Piece, ...]:
-        found = analyze(token, language)
-        pieces = tuple(zip(found.terms, found.starts, found.ends, strict=True))
-        if len(token) <= _LONGEST_KEPT:
-            if len(self._pieces) >= _KEPT:
-                self._pieces.clear()
-            self._pieces[language, token] = pieces
+        pieces = self._pieces.get((language, token))
+        if pieces is None:
+            found = analyze(token, language)
+            pieces = tuple(zip(found.terms, found.starts, found.ends, strict=True))
+            if len(token) <= _LONGEST_KEPT:
+                if len(self._pieces) >= _KEPT:
+                    self._pieces.clear()
+                self._pieces[language, token] = pieces
         return pieces
+
+
+def _beginning(term: str) -> str:
+    bare = term.translate(_BONDS)
+    if len(bare) > 3:
+        return bare[:3]
+    return bare[:1] if bare.endswith("ie") else bare[:2]
 
 
 def _characters(text: str, terms: frozenset[str], language: str) -> list[tuple[int, int]]:
