@@ -54,6 +54,8 @@ class Indexing:
             await self._listen(process)
         finally:
             self._process = None
+            if process.returncode is None:
+                process.terminate()
 
     async def end(self) -> None:
         """End the process, if there is one; what it has committed stays."""

@@ -61,9 +61,10 @@ def _best_start(text: str, body: int, spans: Sequence[Span], width: int) -> int:
         return body
     reach = width * 3 // 4
     held = [sum(1 for other in ordered[i:] if other.end <= span.start + reach) for i, span in enumerate(ordered)]
-    best = ordered[held.index(max(held))].start
-    if best - body <= width // 3:
+    first = held.index(max(held))
+    best = ordered[first].start
+    if ordered[first + max(held[first], 1) - 1].end - body <= reach:
         return body
-    start = best - width // 5
+    start = max(body, best - width // 5)
     space = max(text.find(" ", start, best), text.find("\n", start, best))
     return space + 1 if space >= 0 else start

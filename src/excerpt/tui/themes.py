@@ -17,16 +17,16 @@ _SOURCE = Path(__file__).parents[3] / "themes"
 
 DARK_DEFAULTS = {
     "text-soft": "#a3a9b6",
-    "text-faint": "#6f7685",
+    "text-faint": "#8f97a6",
     "match-foreground": "#ffe08a",
     "match-background": "#4a3d12",
     "highlight-background": "#3a4a1e",
     "ink-code": "#c9a5e8",
-    "surface-active": "#262b36",
+    "surface-active": "#252b38",
 }
 LIGHT_DEFAULTS = {
     "text-soft": "#545b66",
-    "text-faint": "#7b818c",
+    "text-faint": "#606772",
     "match-foreground": "#3d2f00",
     "match-background": "#ffe08a",
     "highlight-background": "#dcefc0",

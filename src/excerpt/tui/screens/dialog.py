@@ -13,7 +13,12 @@ Answer = TypeVar("Answer")
 class Dialog(ModalScreen[Answer]):
     """Dismissed with None by escape."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "close", priority=True),
+        # Priority, so that what is typed ahead of the tab's turn is not given to the field before it.
+        Binding("tab", "app.focus_next", "next field", show=False, priority=True),
+        Binding("shift+tab", "app.focus_previous", "field before", show=False, priority=True),
+    ]
 
     DEFAULT_CSS = """
     Dialog {

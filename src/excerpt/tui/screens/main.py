@@ -67,6 +67,7 @@ class MainScreen(Screen[None]):
         &.-wide #body, &.-wide #memory-body { layout: horizontal; }
         &.-wide #found, &.-wide #memory-found { width: 46%; height: 1fr; }
         &.-wide #preview, &.-wide #memory-view { width: 54%; height: 1fr; border-left: vkey $border-blurred; }
+        &.-wide #body.-bare > #found, &.-wide #memory-body.-bare > #memory-found { width: 100%; }
         &.-short #preview, &.-short #memory-view { display: none; }
     }
     """

@@ -51,6 +51,7 @@ class MemoryPane(Vertical):
         }
         #memories { height: 1fr; }
         MemoryList { height: 1fr; }
+        #memory-body.-bare > #memory-view { display: none; }
     }
     """
 
@@ -131,6 +132,7 @@ class MemoryPane(Vertical):
         filtered = self.query_one("#filter", Input).value.strip()
         self._list.memories = memories
         self._list.display = bool(memories)
+        self.query_one("#memory-body").set_class(not memories, "-bare")
         notice = self.query_one("#memory-notice", Notice)
         notice.display = not memories
         notice.said = Said(f"No memory matches {filtered}", "", "esc clears the filter.") if filtered else _NONE_YET

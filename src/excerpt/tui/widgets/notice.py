@@ -42,10 +42,9 @@ class Notice(Widget):
     def render(self) -> Text:
         said = self.said
         title = "notice--error" if said.serious else "notice--title"
-        text = Text(visible(said.title), self.get_component_rich_style(title, partial=True))
+        text = Text().append(visible(said.title), self.get_component_rich_style(title, partial=True))
         if said.sentence:
-            text.append(f"\n\n{visible(said.sentence)}", "not bold")
-            text.stylize(self.rich_style, len(said.title))
+            text.append(f"\n\n{visible(said.sentence)}")
         if said.hint:
             text.append(f"\n\n{visible(said.hint)}", self.get_component_rich_style("notice--hint", partial=True))
         return text

@@ -41,6 +41,7 @@ class SearchPane(Vertical):
         #preview { height: 1.2fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #found:focus-within, #preview:focus { border-top: solid $accent; border-title-color: $accent; }
         #hits { height: 1fr; }
+        #body.-bare > #preview { display: none; }
     }
     """
 
@@ -161,6 +162,7 @@ class SearchPane(Vertical):
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
         notice.display = not self._hits.display
+        self.query_one("#body").set_class(result is None, "-bare")
         if result is None:
             self._status.answer = None
             self._show_title("fragments")

@@ -1,0 +1,185 @@
+"""The app with an engine that follows a script, for pictures: same notes, same hits, same figures at every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.message import Message
+
+from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
+from excerpt.pack.pack import build_pack
+from excerpt.settings import Places, Settings
+from excerpt.text.tokens import open_tokenizer
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.engine_worker import EngineWorker, PackRequest
+from excerpt.tui.messages import PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.note_window import window_around
+from excerpt.tui.screens.main import MainScreen
+from tests.pack.vaults import Vault
+
+STATUS = Status(
+    vault="/home/ada/notes",
+    generation=7,
+    notes=171,
+    fragments=1_204,
+    skipped=(Skipped("Attachments/scan.md", "It holds zero bytes, so it is not text."),),
+    warnings=(Skipped("Journal/2024-02-30.md", "The frontmatter is not valid YAML: line 3."),),
+    model="the one that ships with excerpt",
+    tokenizer="o200k",
+    updated="2026-03-01T12:00:00+00:00",
+)
+PROGRESS = Progress("reading", 812, 9_750, 3_100_000, 40_200_000, "Journal/2024-05-17.md", 0, 1, 2.0)
+BUSY = Trouble(
+    "index",
+    "The vault is being indexed elsewhere",
+    "Another excerpt is indexing notes and has not finished within 10 s.",
+    "Wait for it or close it, then try again; what it has committed can be searched meanwhile.",
+)
+BROKEN = Trouble(
+    "index",
+    "The index cannot be used",
+    "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
+    "Make room or give permission there, or set EXCERPT_HOME to another place; the last generation stands.",
+)
+
+_NOTES = {
+    "Sync/Conflicts.md": """---
+aliases:
+  - Sync conflict
+tags: [sync, howto]
+---
+# Conflicts
+
+A **sync conflict** arises when two devices change one note before they meet. The newer one is kept, and the older one \
+stands beside it as a file of its own.
+
+> [!tip] Keep both
+> Nothing is lost: see [[Merging|how versions are merged]] and ==compare them== first.
+
+## Resolve a conflict
+
+- [x] Open both versions
+- [ ] Copy what you want to keep
+- [ ] Delete the file with `(conflict)` in its name
+
+| Version | Kept as |
+| --- | --- |
+| newer | the note |
+| older | `Note (conflict).md` |
+
+```bash
+ls *conflict*   # what is left to do
+```
+""",
+    "Merging.md": """# Merging
+
+Two versions of one note are merged line by line. Where both changed the same line, that is a conflict, and both lines \
+are kept. #sync
+
+## When merging fails
+
+Binary files cannot be merged: the sync keeps the newest.
+""",
+    "同步/冲突.md": """# 同步冲突
+
+两台设备在同步之前修改了同一篇笔记,就会出现 sync 冲突 (conflict)。旧版本会另存为一个文件。
+""",
+    "Hostile [bold]x.md": (
+        "# [/red] conflict\n\nNot markup: [bold]sync[/bold], [/foo], \x1b[31mred\x1b[0m, \u202ebidi\u202c.\n"
+    ),
+    "Kitchen.md": "# Kitchen\n\nSimmer red lentils with cumin until they are soft.\n",
+}
+_PARTS = (
+    (0.42, 0.12, 0.20, 0.15, 0.05, 0.06),
+    (0.30, 0.10, 0.22, 0.00, 0.08, 0.06),
+    (0.28, 0.02, 0.15, 0.00, 0.00, 0.06),
+    (0.12, 0.00, 0.18, 0.00, 0.03, 0.03),
+)
+_NAMES = ("words", "proximity", "meaning", "title", "heading", "coverage")
+
+
+class ScriptedEngine(EngineWorker):
+    """Answers at once, from no index: finds the fragments that hold words of the query, those with most first."""
+
+    def __init__(self, post: Callable[[Message], object]) -> None:
+        super().__init__(Path("nowhere"), Settings(), post)
+        self.notes = Vault(_NOTES, "o200k")
+
+    def start(self) -> None:
+        """There is no thread."""
+
+    def open(self, anew: bool = False) -> None:
+        """The picture says what is known of the index."""
+
+    def forget(self, kind: str) -> None:
+        """Nothing waits."""
+
+    def search(self, number: int, query: str, strategy: Strategy) -> None:
+        words = query.casefold().split()
+        found = [(fragment, _spans(fragment.text.casefold(), words)) for fragment in self.notes.fragments]
+        held = sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))
+        hits = [_hit(fragment, spans, rank) for rank, (fragment, spans) in enumerate(held)]
+        led = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
+        self._post(SearchDone(number, Result(query, led, tuple(hits), len(hits), 6.2, STATUS.generation)))
+
+    def window(self, number: int, hit: Hit) -> None:
+        text = self.notes.note_text(hit.fragment.path)
+        self._post(WindowReady(number, window_around(text, hit.fragment, hit.spans)))
+
+    def pack(self, number: int, request: PackRequest) -> None:
+        result = build_pack(
+            self.notes,
+            [*request.hits, *request.marked],
+            query=request.query,
+            strategy=request.strategy,
+            settings=request.settings,
+            tokenizer=open_tokenizer("o200k"),
+            marked=[hit.fragment.id for hit in request.marked],
+        )
+        self._post(PackBuilt(number, result, ()))
+
+
+def _spans(text: str, words: list[str]) -> tuple[Span, ...]:
+    found = [Span(at, at + len(word)) for word in words for at in range(len(text)) if text.startswith(word, at)]
+    return tuple(sorted(found, key=lambda span: span.start))
+
+
+def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int) -> Hit:
+    parts = _PARTS[min(rank, len(_PARTS) - 1)]
+    signals = tuple(Signal(name, part * 2, part) for name, part in zip(_NAMES, parts, strict=True))
+    return Hit(fragment, sum(parts), signals, spans)
+
+
+class StillScreen(MainScreen):
+    """Indexes nothing; `say` puts what a thread or process would have said."""
+
+    def __init__(self, vault: Path, settings: Settings, places: Places) -> None:
+        super().__init__(vault, settings, places, {})
+        self._engine = ScriptedEngine(self._from_behind)
+
+    def update_index(self, rebuild: bool = False) -> None:
+        """Nothing is indexed."""
+
+    def say(self, *messages: Message) -> None:
+        for message in messages:
+            self._from_behind(message)
+
+
+class StillApp(ExcerptApp):
+    """The app on a vault that is only spoken of; memories are real files under `data`."""
+
+    def __init__(self, data: Path, settings: Settings) -> None:
+        ada = Path("/home/ada")
+        self._still = (ada / "notes", settings, Places(ada / ".config", ada / ".cache/excerpt", data, ada / ".state"))
+        super().__init__(*self._still, {})
+
+    def get_default_screen(self) -> StillScreen:
+        return StillScreen(*self._still)
+
+    @property
+    def still(self) -> StillScreen:
+        """The main screen, whatever dialog stands over it."""
+        screen = self.screen_stack[0]
+        assert isinstance(screen, StillScreen)
+        return screen

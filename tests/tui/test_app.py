@@ -1,0 +1,59 @@
+"""Opening the app: only on a vault, only in a terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import ExcerptError, VaultError
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import check_terminal, run_app
+from excerpt.tui.budget import STEPS, next_budget
+
+
+def test_without_a_vault_it_says_what_to_run(places: Places) -> None:
+    with pytest.raises(VaultError, match="excerpt demo"):
+        run_app(None, Settings(), places)
+
+
+def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None:
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom excerpt.errors import ExcerptError\n"
+        "from excerpt.settings import Settings, places\nfrom excerpt.tui.app import run_app\n"
+        "try:\n    run_app(Path(sys.argv[1]), Settings(), places())\n"
+        "except ExcerptError as error:\n    print(error.message)\n    sys.exit(error.exit_code)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (3, "The app needs a terminal for its input and output.\n", "")
+
+
+def test_a_dumb_terminal_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{name}.isatty", lambda: True)
+    with pytest.raises(ExcerptError, match="dumb"):
+        check_terminal({"TERM": "dumb"})
+    check_terminal({"TERM": "xterm"})
+
+
+def test_the_budget_goes_up_and_down_by_steps() -> None:
+    assert next_budget(4_000, 1) == 6_000
+    assert next_budget(4_000, -1) == 3_000
+
+
+def test_a_budget_between_two_steps_goes_to_its_neighbours() -> None:
+    assert next_budget(5_000, 1) == 6_000
+    assert next_budget(5_000, -1) == 4_000
+
+
+def test_the_budget_stays_within_the_steps() -> None:
+    assert next_budget(STEPS[-1], 1) == STEPS[-1]
+    assert next_budget(1, -1) == STEPS[0]

@@ -1,0 +1,151 @@
+"""The engine's thread: the newest question wins, nothing asked is queued, no failure is silent."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.message import Message
+
+from excerpt.model import Scope, Strategy
+from excerpt.settings import PackSettings, Places, Settings
+from excerpt.tui.engine_worker import EngineWorker, PackRequest
+from excerpt.tui.messages import IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
+
+PATIENCE = 60.0
+
+
+class Worker(EngineWorker):
+    """Keeps what is posted, and can be held up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.said: queue.Queue[Message] = queue.Queue()
+        super().__init__(folder, Settings(), self.said.put)
+
+    def next(self) -> Message:
+        return self.said.get(timeout=PATIENCE)
+
+    def hold(self) -> threading.Event:
+        """Keep the thread busy until the event is set."""
+        started, release = threading.Event(), threading.Event()
+
+        def busy() -> None:
+            started.set()
+            release.wait(PATIENCE)
+
+        self._ask("open", busy)
+        started.wait(PATIENCE)
+        return release
+
+
+@pytest.fixture
+def worker(indexed: tuple[Path, Places]) -> Iterator[Worker]:
+    vault, places = indexed
+    worker = Worker(places.index_folder(vault))
+    worker.start()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def opened(worker: Worker) -> Worker:
+    worker.open()
+    assert isinstance(worker.next(), IndexOpened)
+    return worker
+
+
+def test_it_opens_and_answers(opened: Worker) -> None:
+    opened.search(1, "lentils", Strategy.AUTO)
+    answer = opened.next()
+    assert isinstance(answer, SearchDone)
+    assert answer.number == 1
+    assert answer.result.hits[0].fragment.title == "Lentil soup"
+
+
+def test_of_questions_that_wait_only_the_newest_is_answered(opened: Worker) -> None:
+    release = opened.hold()
+    for number, query in enumerate(("l", "le", "len", "lentils"), 1):
+        opened.search(number, query, Strategy.AUTO)
+    release.set()
+    answer = opened.next()
+    assert isinstance(answer, SearchDone)
+    assert (answer.number, answer.result.query) == (4, "lentils")
+    opened.open()
+    assert isinstance(opened.next(), IndexOpened)
+
+
+def test_a_question_taken_back_is_not_answered(opened: Worker) -> None:
+    release = opened.hold()
+    opened.search(1, "lentils", Strategy.AUTO)
+    opened.forget("search")
+    opened.open()
+    release.set()
+    assert isinstance(opened.next(), IndexOpened)
+
+
+def test_a_search_goes_before_a_pack_that_waits(opened: Worker) -> None:
+    opened.search(1, "lentils", Strategy.AUTO)
+    found = opened.next()
+    assert isinstance(found, SearchDone)
+    release = opened.hold()
+    opened.pack(1, PackRequest("lentils", Strategy.AUTO, found.result.hits, (), PackSettings(scope=Scope.NONE)))
+    opened.search(2, "sync", Strategy.AUTO)
+    release.set()
+    assert [type(opened.next()) for _ in range(2)] == [SearchDone, PackBuilt]
+
+
+def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
+    opened.search(1, "lentils", Strategy.AUTO)
+    found = opened.next()
+    assert isinstance(found, SearchDone)
+    opened.window(7, found.result.hits[0])
+    answer = opened.next()
+    assert isinstance(answer, WindowReady)
+    assert answer.number == 7
+    assert answer.window.fragment.path == "Cooking/Lentil soup.md"
+
+
+def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) -> None:
+    from dataclasses import replace
+
+    opened.search(1, "lentils", Strategy.AUTO)
+    found = opened.next()
+    assert isinstance(found, SearchDone)
+    hit = found.result.hits[0]
+    ghost = replace(hit, fragment=replace(hit.fragment, id="0" * 12))
+    opened.pack(1, PackRequest("lentils", Strategy.AUTO, (), (hit, ghost), PackSettings()))
+    answer = opened.next()
+    assert isinstance(answer, PackBuilt)
+    assert answer.gone == (ghost,)
+    assert [one.path for one in answer.result.packs] == [hit.fragment.path]
+
+
+def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered(tmp_path: Path) -> None:
+    worker = Worker(tmp_path / "none")
+    worker.start()
+    worker.search(1, "x", Strategy.AUTO)
+    worker.open()
+    answer = worker.next()
+    worker.close()
+    assert isinstance(answer, Trouble)
+    assert answer.asked == "open"
+
+
+def test_a_mistake_in_the_thread_is_told_and_the_thread_goes_on(opened: Worker) -> None:
+    def mistake() -> None:
+        raise RuntimeError("boom")
+
+    opened._ask("search", mistake)
+    answer = opened.next()
+    assert isinstance(answer, Trouble)
+    assert "boom" in answer.message
+    opened.search(2, "lentils", Strategy.AUTO)
+    assert isinstance(opened.next(), SearchDone)
+
+
+def test_closing_ends_the_thread(worker: Worker) -> None:
+    worker.close()
+    assert not worker._thread.is_alive()

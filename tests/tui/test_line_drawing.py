@@ -1,0 +1,111 @@
+"""Lines of a note drawn for the eye: marks taken away, inks laid, matches kept in place, nothing obeyed."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.tui.line_drawing import LONGEST, Context, Ink, draw_line, drawn_characters
+
+
+def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
+    return "".join(run.text for run in draw_line(1, text, context, matches).runs)
+
+
+def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple[int, int]) -> list[str]:
+    """The stretches of a line that have an ink."""
+    return [run.text for run in draw_line(1, text, context, matches).runs if ink in run.ink]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**bold**, *italic* and ~~gone~~", "bold, italic and gone"),
+        ("==marked== and `code **not bold**`", "marked and code **not bold**"),
+        ("[[Note]] and [[Note|another name]]", "Note and another name"),
+        ("![[Picture.png]]", "▣ Picture.png"),
+        ("[text](https://example.org) ![alt](a.png)", "text ▣ alt"),
+        ("- [ ] open", "☐ open"),
+        ("- [x] done", "☑ done"),
+        ("* item", "• item"),
+        ("  - nested", "  • nested"),
+        ("> said", "▎ said"),
+        ("> [!tip] Keep both", "▎ ◆ Keep both"),
+        ("> [!tip]-", "▎ ◆ Tip"),
+        ("snake_case_name and 2*3*4", "snake_case_name and 2*3*4"),
+        ("[not a link] and [[", "[not a link] and [["),
+        ("| a | b |", "| a | b |"),
+        ("\tindented", "    indented"),
+    ],
+)
+def test_markdown_marks_are_taken_away_or_drawn(text: str, shown: str) -> None:
+    assert drawn(text) == shown
+
+
+def test_a_heading_keeps_its_marks_faint_so_that_its_level_shows_without_colours() -> None:
+    assert drawn("## Title") == "## Title"
+    assert inked("## Title", Ink.FAINT) == ["##"]
+    assert inked("## Title", Ink.HEADING) == ["##", " Title"]
+
+
+def test_tags_are_inked_and_headings_or_anchors_are_not_tags() -> None:
+    assert inked("see #sync/mobile, not #1 nor a#b", Ink.TAG) == ["#sync/mobile"]
+
+
+def test_a_done_task_is_inked_as_done() -> None:
+    assert inked("- [x] write it", Ink.DONE) == ["write it"]
+    assert inked("- [ ] write it", Ink.DONE) == []
+
+
+def test_frontmatter_shows_its_keys() -> None:
+    assert inked("tags: [a, b]", Ink.PROPERTY, Context.PROPERTIES) == ["tags:"]
+    assert drawn("title: **not bold**", Context.PROPERTIES) == "title: **not bold**"
+
+
+def test_code_is_left_as_it_is() -> None:
+    assert drawn("**x** = [[1]]", Context.CODE) == "**x** = [[1]]"
+    assert drawn("> x > 1", Context.CODE) == "> x > 1"
+
+
+def test_code_in_a_quote_keeps_the_bar_of_the_quote() -> None:
+    assert drawn("> x > 1", Context.QUOTED_CODE) == "▎ x > 1"
+
+
+def test_a_match_is_inked_where_its_characters_went() -> None:
+    assert inked("a **sync** b", Ink.MATCH, Context.PROSE, (4, 8)) == ["sync"]
+    assert inked("[[Some target|sync it]]", Ink.MATCH, Context.PROSE, (14, 18)) == ["sync"]
+
+
+def test_a_line_too_long_to_draw_says_how_much_is_missing() -> None:
+    assert drawn("x" * (LONGEST + 1234)).endswith(" … 1,234 more characters")
+
+
+def test_continuation_lines_hang_under_the_text_of_their_item() -> None:
+    assert draw_line(1, "- item", Context.PROSE, ()).hang == 2
+    assert draw_line(1, "- [ ] task", Context.PROSE, ()).hang == 2
+    assert draw_line(1, "10. item", Context.PROSE, ()).hang == 4
+    assert draw_line(1, "plain", Context.PROSE, ()).hang == 0
+
+
+hostile = st.text(alphabet=st.one_of(st.sampled_from("*_=`~[]()!|#<>%-+ \\\t\x1b\x07\u202e\u200b"), st.characters()))
+
+
+@given(hostile, st.sampled_from(Context))
+def test_no_text_is_obeyed_or_refused(text: str, context: Context) -> None:
+    line = text.replace("\n", " ")
+    shown = drawn(line, context, (0, len(line)))
+    assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cs") or c in "\u202e\u200b"]
+
+
+@given(hostile)
+def test_every_character_of_a_line_has_its_drawing(text: str) -> None:
+    line = text.replace("\n", " ")
+    assert len(drawn_characters(line)) == len(line)
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "Nd"]), min_size=1))
+def test_letters_and_digits_are_never_taken_away(text: str) -> None:
+    assert drawn(text) == text

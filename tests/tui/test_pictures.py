@@ -1,0 +1,235 @@
+"""Every tab and state, drawn at two sizes. Look at a change before taking it with `pytest --snapshot-update`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.message import Message
+from textual.pilot import Pilot
+
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Source
+from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.tui.messages import IndexOpened, IndexProgressed
+from excerpt.tui.widgets.index_pane import IndexPane
+from excerpt.tui.widgets.memory_list import MemoryList
+from tests.tui.conftest import until
+from tests.tui.still import BROKEN, BUSY, PROGRESS, STATUS, StillApp
+
+SIZES = [(80, 24), (140, 45)]
+
+Compare = Callable[..., bool]
+Steps = Callable[[Pilot[None]], Awaitable[None]]
+
+
+@pytest.fixture
+def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Local time is UTC, whatever the machine's."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, greenwich: None) -> Path:
+    """A data folder with two memories of fixed times."""
+    places = Places(tmp_path, tmp_path, tmp_path / "data", tmp_path)
+    store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
+    monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-02-27T09:30:00+00:00")
+    store.remember("Soup keeps for three days in the fridge.", tags=["kitchen"], why="plan the shopping")
+    monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-03-01T14:05:00+00:00")
+    source = Source("Sync/Conflicts.md", 8, 8, "", ("Conflicts",))
+    store.remember(
+        "The **newer** one is kept, and the older one stands beside it.",
+        tags=["sync", "decision"],
+        why="so nothing is lost when two devices meet",
+        source=source,
+        query="sync conflict",
+    )
+    return tmp_path / "data"
+
+
+def app_on(data: Path, theme: str = "excerpt-dark") -> StillApp:
+    return StillApp(data, Settings(screen=ScreenSettings(theme=theme)))
+
+
+def still(pilot: Pilot[None]) -> StillApp:
+    assert isinstance(pilot.app, StillApp)
+    return pilot.app
+
+
+async def typed(pilot: Pilot[None], query: str) -> None:
+    await pilot.press(*("space" if character == " " else character for character in query))
+    await pilot.pause()
+
+
+async def said(pilot: Pilot[None], *messages: Message) -> None:
+    """Once the screen listens, let it hear `messages`."""
+    screen = still(pilot).still
+    await until(pilot, lambda: bool(screen.query(IndexPane)), "the tabs")
+    screen.say(*messages)
+    await pilot.pause()
+
+
+async def opening(pilot: Pilot[None]) -> None:
+    await said(pilot)
+
+
+async def ready(pilot: Pilot[None]) -> None:
+    await said(pilot, IndexOpened(STATUS))
+
+
+async def building(pilot: Pilot[None]) -> None:
+    await said(pilot, IndexProgressed(PROGRESS))
+
+
+async def empty(pilot: Pilot[None]) -> None:
+    await said(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())))
+
+
+async def broken(pilot: Pilot[None]) -> None:
+    await said(pilot, BROKEN)
+
+
+async def busy_elsewhere(pilot: Pilot[None]) -> None:
+    await said(pilot, IndexOpened(STATUS), BUSY)
+
+
+async def results(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "sync conflict")
+
+
+async def results_while_building(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await building(pilot)
+
+
+async def nothing_found(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "zebra [/x]")
+
+
+async def marked(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("tab", "tab", "ctrl+e", "ctrl+down")
+    await pilot.pause()
+
+
+async def hostile(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "bidi")
+
+
+async def chinese(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "笔记")
+
+
+async def why(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("down", "ctrl+t")
+
+
+async def remember(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("ctrl+r", *"sync")
+
+
+async def help_keys(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("f1")
+
+
+async def palette(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("ctrl+backslash")
+    await pilot.pause(0.5)
+
+
+async def no_memories(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("f3")
+
+
+async def some_memories(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("f3")
+    rows = still(pilot).still.query_one(MemoryList)
+    await until(pilot, lambda: len(rows.memories) == 2, "the memories")
+
+
+async def index(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("f4")
+
+
+async def index_building(pilot: Pilot[None]) -> None:
+    await index(pilot)
+    await building(pilot)
+
+
+async def index_broken(pilot: Pilot[None]) -> None:
+    await index(pilot)
+    await broken(pilot)
+
+
+async def rebuild(pilot: Pilot[None]) -> None:
+    await index(pilot)
+    await pilot.press("r")
+
+
+STATES: list[Steps] = [
+    opening,
+    building,
+    empty,
+    broken,
+    busy_elsewhere,
+    ready,
+    results,
+    results_while_building,
+    nothing_found,
+    marked,
+    hostile,
+    chinese,
+    why,
+    remember,
+    help_keys,
+    palette,
+    no_memories,
+    index,
+    index_building,
+    index_broken,
+    rebuild,
+]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
+@pytest.mark.parametrize("steps", STATES, ids=lambda steps: steps.__name__)
+def test_state(snap_compare: Compare, tmp_path: Path, greenwich: None, steps: Steps, size: tuple[int, int]) -> None:
+    assert snap_compare(app_on(tmp_path), terminal_size=size, run_before=steps)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
+def test_memories(snap_compare: Compare, memories: Path, size: tuple[int, int]) -> None:
+    assert snap_compare(app_on(memories), terminal_size=size, run_before=some_memories)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (200, 60)], ids=["60x15", "200x60"])
+def test_results_at_the_extremes(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    assert snap_compare(app_on(tmp_path), terminal_size=size, run_before=marked)
+
+
+def test_light(snap_compare: Compare, tmp_path: Path) -> None:
+    assert snap_compare(app_on(tmp_path, "excerpt-light"), terminal_size=(140, 45), run_before=marked)
+
+
+def test_without_colours(snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert snap_compare(app_on(tmp_path), terminal_size=(80, 24), run_before=marked)

@@ -1,0 +1,57 @@
+"""The one line of a fragment that its row shows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.model import Span
+from excerpt.tui.snippet import snippet
+
+
+def spans_of(text: str, *words: str) -> list[Span]:
+    return [Span(at, at + len(word)) for word in words for at in range(len(text)) if text.startswith(word, at)]
+
+
+def matched(text: str, *words: str, width: int = 60) -> tuple[str, list[str]]:
+    line, places = snippet(text, spans_of(text, *words), width)
+    return line, [line[a:b] for a, b in places]
+
+
+def test_it_begins_with_the_text_under_the_heading() -> None:
+    assert matched("## Conflicts\n\nTwo devices meet.") == ("Two devices meet.", [])
+
+
+def test_white_space_is_drawn_together_and_marks_are_left_out() -> None:
+    line, found = matched("- [x] one\n\n> **two**  [[Target|three]]\n### four", "three")
+    assert line == "one two three four"
+    assert found == ["three"]
+
+
+def test_it_is_cut_out_around_the_densest_matches() -> None:
+    text = "sync alone here. " + "padding words " * 30 + "the sync conflict of two sync devices, " + "more " * 50
+    line, found = matched(text, "sync", "conflict")
+    assert line.startswith("…")
+    assert found == ["sync", "conflict", "sync"]
+
+
+def test_matches_spread_wider_than_the_line_begin_no_earlier_than_the_text() -> None:
+    line, found = matched("Binary files cannot be merged, for the sync keeps the newest.", "n", width=40)
+    assert line.startswith("Binary")
+    assert found[0] == "n"
+
+
+def test_control_characters_are_shown() -> None:
+    assert "\x1b" not in matched("a \x1b[31m b\u202ec", "b")[0]
+
+
+@given(
+    st.text(max_size=600),
+    st.lists(st.tuples(st.integers(0, 599), st.integers(1, 20)), max_size=10),
+    st.integers(10, 120),
+)
+def test_matches_stand_where_they_are_said_to(text: str, places: list[tuple[int, int]], width: int) -> None:
+    spans = [Span(start, min(start + length, len(text))) for start, length in places if start < len(text)]
+    line, found = snippet(text, spans, width)
+    assert "\n" not in line
+    assert all(0 <= start < end for start, end in found)

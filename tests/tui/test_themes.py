@@ -1,0 +1,107 @@
+"""Theme files: those that ship can be read by everyone, those of the user are checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.color import Color
+
+from excerpt.errors import SettingsError
+from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.themes import load_theme, theme_files
+
+SHIPPED = theme_files(Path("no own themes"))
+READABLE = 4.5
+"""The contrast that WCAG 2 asks of text."""
+
+PAIRS = [
+    ("foreground", "background"),
+    ("foreground", "surface"),
+    ("foreground", "panel"),
+    ("foreground", "surface-active"),
+    ("text-soft", "background"),
+    ("text-soft", "surface"),
+    ("text-soft", "panel"),
+    ("text-soft", "surface-active"),
+    ("text-faint", "background"),
+    ("text-faint", "surface-active"),
+    ("primary", "background"),
+    ("secondary", "background"),
+    ("secondary", "panel"),
+    ("accent", "background"),
+    ("background", "accent"),
+    ("warning", "panel"),
+    ("error", "background"),
+    ("ink-code", "surface"),
+    ("match-foreground", "match-background"),
+    ("foreground", "highlight-background"),
+]
+
+
+def colours(name: str) -> dict[str, str]:
+    theme = load_theme(SHIPPED[name])
+    return {**theme.to_color_system().generate(), **theme.variables}
+
+
+def test_a_dark_and_a_light_one_ship() -> None:
+    assert {load_theme(file).dark for file in SHIPPED.values()} == {True, False}
+    assert {"excerpt-dark", "excerpt-light"} <= SHIPPED.keys()
+
+
+def luminance(colour: Color) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def contrast(one: Color, other: Color) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_the_contrast_is_that_of_the_definition() -> None:
+    assert contrast(Color.parse("white"), Color.parse("black")) == pytest.approx(21)
+    assert contrast(Color.parse("#777777"), Color.parse("white")) == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-on-".join)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_text_can_be_read_on_its_ground(name: str, pair: tuple[str, str]) -> None:
+    front, back = (Color.parse(colours(name)[part]) for part in pair)
+    assert contrast(front, back) >= READABLE
+
+
+@pytest.mark.parametrize(
+    "text", ["primary = 1", 'primry = "#fff"', 'primary = "nocolour"', "primary = ", 'primary = "#fff"\ndark = "yes"']
+)
+def test_a_broken_theme_is_refused_with_its_file_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=r"mine\.toml"):
+        load_theme(file)
+
+
+async def test_a_theme_of_the_users_own_is_used(vault: Path, places: Places) -> None:
+    own = places.config / "themes"
+    own.mkdir(parents=True)
+    (own / "mine.toml").write_text('primary = "#ff0000"\nbackground = "#000010"\n')
+    app = ExcerptApp(vault, replace(Settings(), screen=ScreenSettings(theme="mine")), places)
+    async with app.run_test():
+        assert app.theme == "mine"
+        assert app.screen.styles.background == Color.parse("#000010")
+
+
+async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vault: Path, places: Places) -> None:
+    own = places.config / "themes"
+    own.mkdir(parents=True)
+    (own / "broken.toml").write_text("primary = ")
+    app = ExcerptApp(vault, replace(Settings(), screen=ScreenSettings(theme="nowhere")), places)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert app.theme == "excerpt-dark"
+        (toast,) = [toast for toast in app._notifications if toast.title == "Settings"]
+        assert "no theme called nowhere" in toast.message
+        assert "broken.toml" in toast.message
