@@ -28,6 +28,8 @@ POOL = 200
 MAX_PER_NOTE = 3
 FIRST = 10
 """Among the first FIRST hits at most MAX_PER_NOTE are of one note, unless nothing else matched."""
+COMMON = float(np.log(2))
+"""The idf of a word that half of all fragments have: where it stands tells nothing, and there is much to read."""
 NAMED = 2.0
 """What the best fragment of a note gains whose title, file name or alias is the query: more than all signals can."""
 MAX_LANGUAGES = 4
@@ -184,6 +186,8 @@ class Engine:
 
     def _proximity(self, words: Sequence[Word], rarity: Floats, rows: Rows) -> Floats:
         plain = [(word, float(idf)) for word, idf in zip(words, rarity, strict=True) if not word.whole]
+        telling = [(word, idf) for word, idf in plain if idf > COMMON]
+        plain = telling if len(telling) > 1 else plain
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
         lines = [line_of(self._snapshot.lexical, PLACES, self._words.best_terms(word), rows) for word, _ in plain]

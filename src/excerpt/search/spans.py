@@ -17,11 +17,16 @@ from excerpt.text.words import analyze
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 # What stands between blanks and characters of scripts without spaces: no term reaches over either.
 _TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
+# In plain text, between most punctuation as well. It matters for speed only.
+_PLAIN = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
+_EDGES = "-./\\@&'"  # no term begins or ends with these
 # An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
 _KEEPS_BEGINNING = frozenset({"en", ""})
-_BONDS = str.maketrans("", "", "-_.'&+")  # left out of some compounds' terms
+_BONDS = "-_.'&+"  # left out of some compounds' terms
 _KEPT = 50_000
 _LONGEST_KEPT = 64
+
+_NOTHING = re.compile(r"(?!)")
 
 Piece = tuple[str, int, int]
 
@@ -32,37 +37,30 @@ class SpanFinder:
     def __init__(self) -> None:
         self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
         self._terms: frozenset[str] = frozenset()
-        self._beginnings: tuple[str, ...] = ()
+        self._likely = _NOTHING
         self._stretches: dict[str, dict[str, list[tuple[int, int]]]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
         """Where `terms` stand in `text`, which is in `language`; ascending, overlapping stretches as one."""
         if terms != self._terms:
             self._terms = terms
+            self._likely = _tokens_like(terms)
             self._stretches = {}
-            self._beginnings = tuple({_beginning(term) for term in terms})
         known = self._stretches.setdefault(language, {})
         found: list[tuple[int, int]] = []
-        for match in _TOKEN.finditer(text):
-            token = match.group()
+        quick = language in _KEEPS_BEGINNING and text.isascii()
+        for match in self._likely.finditer(text.lower()) if quick else _TOKEN.finditer(text):
+            at, end = match.span()
+            token = text[at:end].rstrip(_EDGES)
             stretches = known.get(token)
             if stretches is None:
-                pieces = self._take_apart(token, language) if self._may_hold(token, language) else ()
-                stretches = [(start, end) for term, start, end in pieces if term in terms]
+                stretches = [(a, b) for term, a, b in self._take_apart(token, language) if term in terms]
                 known[token] = stretches
-            if stretches:
-                at = match.start()
-                found += [(at + start, at + end) for start, end in stretches]
+            for start, stop in stretches:
+                found.append((at + start, at + stop))
         if not text.isascii():
             found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
         return merged(found)
-
-    def _may_hold(self, token: str, language: str) -> bool:
-        """Whether any term could be in `token`: a cheap look that spares most of the text the analyzer."""
-        if language not in _KEEPS_BEGINNING or not token.isascii():
-            return True
-        bare = token.lower().translate(_BONDS)
-        return any(beginning in bare for beginning in self._beginnings)
 
     def _take_apart(self, token: str, language: str) -> tuple[Piece, ...]:
         pieces = self._pieces.get((language, token))
@@ -76,8 +74,19 @@ class SpanFinder:
         return pieces
 
 
+@lru_cache(maxsize=64)
+def _tokens_like(terms: frozenset[str]) -> re.Pattern[str]:
+    """Finds the tokens of plain lower-case English that could hold a term: most of a text is not looked at further."""
+    beginnings = sorted({beginning for term in terms if (beginning := _beginning(term))})
+    if not beginnings:
+        return _NOTHING
+    bonds = f"[{re.escape(_BONDS)}]*"
+    spelled = "|".join(bonds.join(map(re.escape, beginning)) for beginning in beginnings)
+    return re.compile(f"(?<!{_PLAIN}){_PLAIN}*?(?:{spelled}){_PLAIN}*")
+
+
 def _beginning(term: str) -> str:
-    bare = term.translate(_BONDS)
+    bare = "".join(character for character in term if character not in _BONDS)
     if len(bare) > 3:
         return bare[:3]
     return bare[:1] if bare.endswith("ie") else bare[:2]
