@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from excerpt.model import Span
 from excerpt.search.spans import SpanFinder, merged
 from excerpt.text.words import analyze, query_terms
 
@@ -41,6 +42,10 @@ def test_half_width_characters_are_marked() -> None:
     assert marked("ﾉｰﾄを同期", "ノート", "ja") == ["ﾉｰﾄ"]
 
 
+def test_thai_is_marked() -> None:
+    assert marked("เครื่องทำน้ำอุ่น", "น้ำ", "th") == ["น้ำ"]
+
+
 def test_the_language_of_the_note_decides() -> None:
     assert marked("die Häuser", "Haus", "de") == ["Häuser"]
 
@@ -54,19 +59,29 @@ def test_overlapping_stretches_are_one_and_touching_ones_two() -> None:
     assert [(span.start, span.end) for span in spans] == [(0, 4), (4, 6)]
 
 
-TEXTS = st.text(
-    st.one_of(st.sampled_from("ab-_.+#/&' \nAéß日本ノﾉｶﾞ한글กาAB12"), st.characters(codec="utf-8")), max_size=40
-)
+LETTERS = "ab-_.+#/&' \nAéßAB12"
+CHARACTERS = ["日", "本", "ノ", "ﾉ", "ｶﾞ", "한", "글", "กา", "น้ำ", "人", "々", " ", "a"]
 
 
-@given(TEXTS, st.data())
-def test_the_marks_are_those_of_the_analysis(text: str, data: st.DataObject) -> None:
+def from_analysis(text: str, data: st.DataObject) -> tuple[frozenset[str], tuple[Span, ...]]:
+    """Some terms of the text, and the marks that its analysis has for them."""
     found = analyze(text, "en")
     terms = frozenset(data.draw(st.lists(st.sampled_from(found.terms), max_size=3)) if found.terms else ())
-    expected = [
-        (start, end) for term, start, end in zip(found.terms, found.starts, found.ends, strict=True) if term in terms
-    ]
-    assert SpanFinder().find(text, terms, "en") == merged(expected)
+    pieces = zip(found.terms, found.starts, found.ends, strict=True)
+    return terms, merged([(start, end) for term, start, end in pieces if term in terms])
+
+
+@given(st.text(st.one_of(st.sampled_from(LETTERS), st.characters(max_codepoint=0x6FF, codec="utf-8"))), st.data())
+def test_the_marks_are_those_of_the_analysis(text: str, data: st.DataObject) -> None:
+    terms, expected = from_analysis(text, data)
+    assert SpanFinder().find(text, terms, "en") == expected
+
+
+@given(st.lists(st.sampled_from(CHARACTERS), max_size=20).map("".join), st.data())
+def test_the_marks_of_scripts_without_spaces_leave_out_none_of_the_analysis(text: str, data: st.DataObject) -> None:
+    terms, expected = from_analysis(text, data)
+    spans = SpanFinder().find(text, terms, "en")
+    assert all(any(span.start <= mark.start and mark.end <= span.end for span in spans) for mark in expected)
 
 
 ODD_WORDS = """

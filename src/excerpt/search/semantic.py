@@ -25,4 +25,4 @@ def trust(text: str, languages: Sequence[str]) -> float:
     letters = [c for c in text if c.isalpha()]
     latin = sum(c < "\u0250" for c in letters)
     share = latin / len(letters) if letters else 1.0
-    return share if not languages or languages[0] == "en" else 0.3 * share
+    return share if not languages or languages[0] == "en" else 0.5 * share

@@ -23,6 +23,7 @@ _EDGES = "-./\\@&'"  # no term begins or ends with these
 # An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
 _KEEPS_BEGINNING = frozenset({"en", ""})
 _BONDS = "-_.'&+"  # left out of some compounds' terms
+_LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
 _KEPT = 50_000
 _LONGEST_KEPT = 64
 
@@ -93,20 +94,26 @@ def _beginning(term: str) -> str:
 
 
 def _characters(text: str, terms: frozenset[str], language: str) -> list[tuple[int, int]]:
-    """Where groups of characters stand in a text; each run of a script without spaces is indexed by all of its own."""
+    """Where groups of characters of a script without spaces stand in a text."""
     if not terms:
         return []
-    if unicodedata.is_normalized("NFKC", text):
-        return [match.span(1) for match in _any_of(terms).finditer(text)]
-    found = analyze(text, language)
-    pieces = zip(found.terms, found.starts, found.ends, strict=True)
+    whole = unicodedata.normalize("NFKC", text)
+    single = text if whole == text else list(map(_normal, text))
+    if single is text or "".join(single) == whole:
+        found: list[tuple[int, int]] = []
+        for size in range(1, _LONGEST_GROUP + 1):
+            groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
+            found += [(i, i + size) for i, group in enumerate(groups) if group in terms]
+        return found
+    # Half-width letters with their marks apart, and the like: rare, and left to the analyzer.
+    analysis = analyze(text, language)
+    pieces = zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
     return [(start, end) for term, start, end in pieces if term in terms]
 
 
-@lru_cache(maxsize=64)
-def _any_of(terms: frozenset[str]) -> re.Pattern[str]:
-    longest_first = sorted(terms, key=lambda term: (-len(term), term))
-    return re.compile(f"(?=({'|'.join(map(re.escape, longest_first))}))")
+@lru_cache(maxsize=4096)
+def _normal(character: str) -> str:
+    return unicodedata.normalize("NFKC", character)
 
 
 def merged(stretches: list[tuple[int, int]]) -> tuple[Span, ...]:
