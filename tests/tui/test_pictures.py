@@ -10,13 +10,17 @@ from pathlib import Path
 import pytest
 from textual.message import Message
 from textual.pilot import Pilot
+from textual.widgets import Input, TextArea
 
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.messages import IndexOpened, IndexProgressed
+from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.memory_list import MemoryList
+from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import until
 from tests.tui.still import BROKEN, BUSY, PROGRESS, STATUS, StillApp
 
@@ -24,6 +28,13 @@ SIZES = [(80, 24), (140, 45)]
 
 Compare = Callable[..., bool]
 Steps = Callable[[Pilot[None]], Awaitable[None]]
+
+
+@pytest.fixture(autouse=True)
+def steady_cursors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blinking cursor would be there in one picture and not in the next."""
+    monkeypatch.setattr(Input, "cursor_blink", False)
+    monkeypatch.setattr(TextArea, "cursor_blink", False)
 
 
 @pytest.fixture
@@ -64,9 +75,23 @@ def still(pilot: Pilot[None]) -> StillApp:
     return pilot.app
 
 
+async def settled(pilot: Pilot[None]) -> None:
+    """All that was asked is answered, and drawn."""
+    screen = still(pilot).still
+    pane, rows, preview = screen.query_one(SearchPane), screen.query_one(HitList), screen.query_one(Preview)
+
+    def shown() -> bool:
+        hit, window = rows.selected, preview.window
+        same = (hit and hit.fragment.id) == (window and window.fragment.id)
+        return same and pane.asked_all_answered
+
+    await until(pilot, shown, "the answers")
+    await pilot.pause()
+
+
 async def typed(pilot: Pilot[None], query: str) -> None:
     await pilot.press(*("space" if character == " " else character for character in query))
-    await pilot.pause()
+    await settled(pilot)
 
 
 async def said(pilot: Pilot[None], *messages: Message) -> None:
@@ -119,7 +144,7 @@ async def nothing_found(pilot: Pilot[None]) -> None:
 async def marked(pilot: Pilot[None]) -> None:
     await results(pilot)
     await pilot.press("tab", "tab", "ctrl+e", "ctrl+down")
-    await pilot.pause()
+    await settled(pilot)
 
 
 async def hostile(pilot: Pilot[None]) -> None:

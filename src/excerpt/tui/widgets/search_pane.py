@@ -253,6 +253,11 @@ class SearchPane(Vertical):
             count = len(message.gone)
             self.notify(f"{count} marked fragment{' is' if count == 1 else 's are'} no longer in the vault.")
 
+    @property
+    def asked_all_answered(self) -> bool:
+        """Whether list and pack are of what was asked last."""
+        return self._asked == self._shown and self._pack_asked == self._pack_shown
+
     def _show_marks(self) -> None:
         self._hits.marked = frozenset(self._marks)
         self.query_one(PackBar).marked = len(self._marks)
@@ -313,7 +318,7 @@ class SearchPane(Vertical):
 
     def action_copy_pack(self) -> None:
         """Copy the pack of what was asked last: where it is still being built, as soon as it is."""
-        self._copy_waits = self._asked != self._shown or self._pack_asked != self._pack_shown
+        self._copy_waits = not self.asked_all_answered
         if self._copy_waits:
             return
         pack = self.query_one(PackBar).pack
