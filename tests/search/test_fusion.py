@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from excerpt.model import Strategy
-from excerpt.search.fusion import LEAD, SIGNALS, WEIGHTS, answering, blend, lead
+from excerpt.search.fusion import SIGNALS, WEIGHTS, answering, lead, led_by
 
 
 @pytest.mark.parametrize(
@@ -21,11 +23,15 @@ def test_the_lead_goes_by_the_number_of_words(words: int, leader: Strategy) -> N
     assert lead(words) is leader
 
 
-@pytest.mark.parametrize("leader", [Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC])
-def test_under_auto_all_signals_are_heard_and_the_leaders_weigh_more(leader: Strategy) -> None:
-    hybrid, own, mixed = WEIGHTS[Strategy.HYBRID].array, WEIGHTS[leader].array, blend(leader).array
-    assert (mixed > 0).all()
-    assert mixed == pytest.approx(LEAD * own + (1 - LEAD) * hybrid)
+@pytest.mark.parametrize(
+    ("leader", "own"),
+    [(Strategy.ADAPTIVE, "words"), (Strategy.PROXIMITY, "proximity"), (Strategy.SEMANTIC, "meaning")],
+)
+def test_under_auto_the_leaders_own_signal_counts_more_and_all_others_as_in_hybrid(leader: Strategy, own: str) -> None:
+    hybrid, led = asdict(WEIGHTS[Strategy.HYBRID]), asdict(led_by(leader))
+    assert all(led.values())
+    assert {name for name in led if led[name] > hybrid[name]} == {own}
+    assert {name for name in led if led[name] == hybrid[name]} == set(SIGNALS) - {own}
 
 
 def test_a_strategy_that_finds_nothing_gives_way_to_the_next() -> None:

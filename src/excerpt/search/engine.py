@@ -200,7 +200,7 @@ class Engine:
         meaning_found = bool(found.signals[:, _MEANING].any())
         chosen = fusion.lead(found.word_count) if wanted is Strategy.AUTO else wanted
         leader = fusion.answering(chosen, words_found=words_found, meaning_found=meaning_found)
-        return leader, fusion.blend(leader) if wanted is Strategy.AUTO else fusion.WEIGHTS[leader]
+        return leader, fusion.led_by(leader) if wanted is Strategy.AUTO else fusion.WEIGHTS[leader]
 
     def _order(self, found: Candidates, scores: Floats) -> npt.NDArray[np.intp]:
         table = self._snapshot.table

@@ -8,7 +8,7 @@ candidates are scored by all signals, whichever list brought them up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,10 @@ WEIGHTS: Mapping[Strategy, Weights] = {
 }
 
 LEAD = 0.1
-"""Share of the leading strategy's own weights in auto's; the rest is hybrid's, so that all are heard."""
+"""How much more the leading strategy's own signal counts under auto than in hybrid. All signals are heard: more lead
+was worse on most sets, and hearing the leader alone ruinous (docs/design/quality.md)."""
+
+_OWN = {Strategy.ADAPTIVE: "words", Strategy.PROXIMITY: "proximity", Strategy.SEMANTIC: "meaning"}
 
 _NEXT = {
     Strategy.ADAPTIVE: (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC),
@@ -79,7 +82,8 @@ def answering(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> 
     return strategy
 
 
-def blend(leader: Strategy) -> Weights:
+def led_by(leader: Strategy) -> Weights:
     """Auto's weights when `leader` leads."""
-    own, all_heard = astuple(WEIGHTS[leader]), astuple(WEIGHTS[Strategy.HYBRID])
-    return Weights(*(LEAD * a + (1 - LEAD) * b for a, b in zip(own, all_heard, strict=True)))
+    hybrid = WEIGHTS[Strategy.HYBRID]
+    own = _OWN.get(leader)
+    return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) * (1 + LEAD)})
