@@ -36,7 +36,6 @@ class ExcerptApp(App[None]):
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
     DEFAULT_CSS = """
-    Screen { background: $background; color: $foreground; }
     Toast { max-width: 80; }
     VerticalScroll { scrollbar-size-vertical: 1; }
     Input>.input--placeholder { color: $text-faint; }

@@ -1,0 +1,147 @@
+"""Make every picture in screenshots/ from the running app on the demo vault: `make screenshots`.
+
+What differs from run to run (milliseconds, folders of this machine) is taken off the screen before the picture.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from textual.pilot import Pilot
+from textual.widgets import Input, TextArea
+
+from excerpt.cli.vaults import DEMO
+from excerpt.settings import ScreenSettings, Settings, places
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.widgets.index_pane import IndexFacts
+from excerpt.tui.widgets.memory_list import MemoryList
+from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.query_bar import QueryStatus
+from excerpt.tui.widgets.search_pane import SearchPane
+
+FOLDER = Path("screenshots")
+PATIENCE = 60.0
+
+Steps = Callable[[Pilot[None]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: its name, what is done before it, the size and the theme."""
+
+    name: str
+    steps: Steps
+    size: tuple[int, int] = (120, 32)
+    theme: str = "excerpt-dark"
+
+
+def screen_of(pilot: Pilot[None]) -> MainScreen:
+    screen = pilot.app.screen_stack[0]
+    assert isinstance(screen, MainScreen)
+    return screen
+
+
+async def until(pilot: Pilot[None], reached: Callable[[], bool]) -> None:
+    for _ in range(int(PATIENCE / 0.02)):
+        await pilot.pause(0.02)
+        if reached():
+            return
+    raise TimeoutError("the app did not come to what the picture is of")
+
+
+async def search(pilot: Pilot[None], query: str = "pack hits within a token budget") -> None:
+    screen = screen_of(pilot)
+    await until(pilot, lambda: screen.status is not None and not screen.indexing)
+    await pilot.press(*("space" if character == " " else character for character in query))
+    await settled(pilot)
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    pane = screen_of(pilot).query_one(SearchPane)
+    await until(pilot, lambda: pane.asked_all_answered and screen_of(pilot).query_one(Preview).window is not None)
+    await pilot.pause(0.3)
+    status = screen_of(pilot).query_one(QueryStatus)
+    if status.answer is not None:
+        status.answer = replace(status.answer, elapsed_ms=None)
+
+
+async def pack(pilot: Pilot[None]) -> None:
+    await search(pilot)
+    await pilot.press("tab", "tab", "down", "tab", "ctrl+e", "ctrl+down")
+    await settled(pilot)
+
+
+async def why(pilot: Pilot[None]) -> None:
+    await search(pilot)
+    await pilot.press("down", "ctrl+t")
+
+
+async def remember(pilot: Pilot[None]) -> None:
+    await search(pilot)
+    await pilot.press("ctrl+r", *"budget,howto", "tab", *"the rule for every prompt")
+
+
+async def memory(pilot: Pilot[None]) -> None:
+    await remember(pilot)
+    await pilot.press("enter", "f3")
+    rows = screen_of(pilot).query_one(MemoryList)
+    await until(pilot, lambda: bool(rows.memories))
+    pilot.app.clear_notifications()
+
+
+async def index(pilot: Pilot[None]) -> None:
+    await search(pilot)
+    await pilot.press("f4")
+    facts = screen_of(pilot).query_one(IndexFacts)
+    facts.vault, facts.folder = "~/notes", "~/.cache/excerpt/index/notes-5d9a1c0e7b"
+
+
+async def help_keys(pilot: Pilot[None]) -> None:
+    await search(pilot)
+    await pilot.press("f1")
+
+
+SHOTS = (
+    Shot("search", search),
+    Shot("pack", pack),
+    Shot("why", why),
+    Shot("remember", remember),
+    Shot("memory", memory),
+    Shot("index", index),
+    Shot("help", help_keys),
+    Shot("light", pack, theme="excerpt-light"),
+    Shot("narrow", pack, size=(80, 24)),
+)
+
+
+async def take(shot: Shot) -> None:
+    settings = Settings(screen=ScreenSettings(theme=shot.theme))
+    app = ExcerptApp(DEMO, settings, places(), {})
+    async with app.run_test(size=shot.size) as pilot:
+        await shot.steps(pilot)
+        await pilot.pause(0.3)
+        svg = app.export_screenshot(title="excerpt")
+    # Textual numbers each picture at random; without that a picture changes only with what is on it.
+    (FOLDER / f"{shot.name}.svg").write_text(re.sub(r"terminal-\d+-", "terminal-", svg), encoding="utf-8")
+    print(f"{FOLDER / shot.name}.svg")
+
+
+def main() -> None:
+    setattr(Input, "cursor_blink", False)  # noqa: B010 - a reactive of the class; a blink would come and go
+    setattr(TextArea, "cursor_blink", False)  # noqa: B010
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["EXCERPT_HOME"] = home
+        for shot in SHOTS:
+            asyncio.run(take(shot))
+
+
+if __name__ == "__main__":
+    main()
