@@ -92,6 +92,9 @@ def test_what_is_written_finds_itself(word: str) -> None:
         ("動く\u30c6\u3099\u30fc\u30bf", "データ"),
         ("\u1103\u1169\u11bc\u1100\u1175", "동기"),
         ("동기화를", "동기화"),
+        ("책을 읽다", "책"),
+        ("水果", "果"),
+        ("ไปมา", "มา"),
     ],
 )
 def test_a_part_or_another_spelling_finds_it(text: str, query: str) -> None:
@@ -118,9 +121,15 @@ def test_a_camel_case_word_takes_one_position_like_its_plain_spelling() -> None:
     assert {term: camel[term] for term in plain} == plain
 
 
-def test_cjk_is_pairs_of_characters_at_a_position_each() -> None:
-    terms, positions = terms_of("数据同步, 水 x", "zh")
-    assert list(zip(terms, positions, strict=True)) == [("数据", 0), ("据同", 1), ("同步", 2), ("水", 4), ("x", 5)]
+def test_cjk_is_pairs_and_single_characters_at_a_position_each() -> None:
+    terms, positions = terms_of("数据库, 水 x", "zh")
+    assert list(zip(terms, positions, strict=True)) == [
+        *(("数", 0), ("数据", 0), ("据", 1), ("据库", 1), ("库", 2), ("水", 3), ("x", 4)),
+    ]
+
+
+def test_a_query_asks_for_pairs_and_for_a_character_only_if_it_is_alone() -> None:
+    assert [word.terms for word in query_terms("数据库 水", ["zh"])] == [("数据",), ("据库",), ("水",)]
 
 
 def test_offsets_point_at_what_was_written() -> None:

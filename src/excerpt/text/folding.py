@@ -65,7 +65,8 @@ def stem(word: str, language: str) -> str:
         if script == "ar" and language != "fa":
             return _stem_arabic(_strip(lowered))
         own = language if language and _SCRIPT_OF.get(language, "latin") == script else _default(script)
-        algorithm = _ALGORITHMS.get(own)
+        # Bulgarian and Ukrainian have no stemmer of their own; the Russian one knows many of their endings.
+        algorithm = _ALGORITHMS.get("ru" if script == "ru" and own not in _ALGORITHMS else own)
         if algorithm:
             lowered = _stemmer(algorithm).stemWord(lowered) or lowered
     return lowered if lowered.isascii() else _strip(lowered)
