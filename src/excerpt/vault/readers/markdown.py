@@ -47,7 +47,7 @@ class MarkdownReader:
 
     def read(self, file: Path, path: str, max_bytes: int) -> tuple[Note, str]:
         """See Reader.read. An encoding that had to be guessed, or damage, is a warning of the note."""
-        data = _load(file, max_bytes)
+        data = load_bytes(file, max_bytes)
         text, warning = decode(data)
         note = parse_note(path, text)
         if warning:
@@ -107,7 +107,7 @@ def _as_cp1252(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_CP1252, _as_cp1252)
 
 
-def _load(file: Path, max_bytes: int) -> bytes:
+def load_bytes(file: Path, max_bytes: int) -> bytes:
     """The bytes of a regular file, at most `max_bytes` of them; a link put in its place meanwhile is not followed."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
