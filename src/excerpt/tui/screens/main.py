@@ -88,6 +88,7 @@ class MainScreen(Screen[None]):
         self._elsewhere = False
         self._indexed_once = False
         self._begun = False
+        self._once_more = False
         self._mended = -1
 
     def compose(self) -> ComposeResult:
@@ -184,13 +185,20 @@ class MainScreen(Screen[None]):
             self.update_index()
 
     def update_index(self, rebuild: bool = False) -> None:
-        """Bring the index up to date in a process of its own, unless one is at it."""
+        """Bring the index up to date in a process of its own; if one is at it, once more after it."""
         self._indexed_once = True
         if self._indexing.running:
-            self.notify("The vault is being indexed already.")
+            self._once_more = True
+            self.notify("The vault is being indexed; it is looked at once more after that.")
             return
         self._elsewhere, self._trouble = False, None
-        self.run_worker(self._indexing.run(rebuild), group="index")
+        self.run_worker(self._index(rebuild), group="index")
+
+    async def _index(self, rebuild: bool) -> None:
+        await self._indexing.run(rebuild)
+        while self._once_more:
+            self._once_more = False
+            await self._indexing.run()
 
     def _look_elsewhere(self) -> None:
         if self._elsewhere:
