@@ -262,8 +262,9 @@ def test_a_phrase_that_stands_nowhere_finds_nothing(engine: Engine) -> None:
     assert found.matched == 0
 
 
-def test_a_note_named_by_the_query_does_not_pass_a_phrase_it_lacks(engine: Engine) -> None:
-    assert "Cooking/Bread.md" not in paths(engine.search('bread "sync conflict"'))
+def test_every_phrase_is_required(engine: Engine) -> None:
+    assert paths(engine.search('"flour" "starter"')) == ["Cooking/Bread.md"]
+    assert engine.search('"flour" "broth"').hits == ()
 
 
 @given(st.integers(0, 11), st.integers(1, 4))
@@ -281,6 +282,17 @@ def test_quoting_a_phrase_that_occurs_finds_it(engine: Engine, first: int, lengt
 def test_matched_words_are_marked_in_all_their_forms(engine: Engine) -> None:
     hit = next(h for h in engine.search("syncing conflicts").hits if h.fragment.path == "Sync/Conflicts.md")
     assert set(marked(hit)) == {"sync", "conflict"}
+
+
+def test_in_a_question_filling_words_are_not_marked_beside_rarer_ones(engine: Engine) -> None:
+    hit = engine.search("how does the flour and the water ferment in a starter").hits[0]
+    assert "starter" in marked(hit)
+    assert not {"the", "and", "a", "A", "in"} & set(marked(hit))
+
+
+def test_filling_words_are_marked_where_there_is_nothing_rarer(engine: Engine) -> None:
+    hits = engine.search("the and of a in to").hits
+    assert any(marked(hit) for hit in hits)
 
 
 def test_compounds_are_marked_whole(engine: Engine) -> None:

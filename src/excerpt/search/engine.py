@@ -30,6 +30,9 @@ FIRST = 10
 """Among the first FIRST hits at most MAX_PER_NOTE are of one note, unless nothing else matched."""
 COMMON = float(np.log(2))
 """The idf of a word that half of all fragments have: where it stands tells nothing, and there is much to read."""
+FILLING = 0.1
+"""In a question, words that more than this share of the fragments have are not marked beside rarer ones: the marks
+would be of "the" and "do"."""
 NAMED = 2.0
 """What the best fragment of a note gains whose title, file name or alias is the query: more than all signals can."""
 MAX_LANGUAGES = 4
@@ -42,6 +45,7 @@ class Evidence:
 
     `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
     beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
+    `allowed` are the rows that have every required phrase.
     """
 
     words: tuple[Word, ...]
@@ -50,6 +54,7 @@ class Evidence:
     scores: Floats
     similarities: Floats
     mean: float
+    allowed: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,15 @@ class Candidates:
     """The fragments put forward, as rows, ascending, with their signals (rows x SIGNALS).
 
     `matched` counts all that have a word or stand out in meaning; `named` marks those of notes that the query names.
+    `terms` are what the words stand for, `telling` those of them to mark first.
     """
 
     rows: Rows
     signals: Floats
     named: Flags
     matched: int
-    words: tuple[Word, ...]
+    terms: frozenset[str]
+    telling: frozenset[str]
     word_count: int
 
 
@@ -74,6 +81,7 @@ class Engine:
         self._snapshot = snapshot
         self._settings = settings.search
         self._words = WordIndex(snapshot.lexical)
+        self._telling = SpanFinder()
         self._spans = SpanFinder()
 
     def warm(self) -> None:
@@ -107,9 +115,11 @@ class Engine:
         """The fragments that words or meaning put forward, `pool` by each, with every signal."""
         snapshot = self._snapshot
         asked = self._asked(query.words)
+        word_count = count_words(asked)
         evidence = self._evidence(query, asked)
         scores, similarities, mean = evidence.scores, evidence.similarities, evidence.mean
         named = self._named_rows(query.words) if asked else _NONE
+        named = named[evidence.allowed[named]]
         rows = np.union1d(_top(scores, pool, 0.0), _top(similarities, pool, mean))
         rows = np.union1d(rows, named).astype(np.int32)
         signals = self._signals(evidence, rows)
@@ -120,8 +130,9 @@ class Engine:
             signals=np.round(signals, 6),
             named=np.isin(rows, named),
             matched=int(np.count_nonzero(scores) + np.count_nonzero(scores[rows] == 0)),
-            words=evidence.words,
-            word_count=count_words(asked),
+            terms=_terms(evidence.words),
+            telling=_telling(evidence, word_count),
+            word_count=word_count,
         )
 
     def _asked(self, text: str) -> list[QueryWord]:
@@ -132,12 +143,15 @@ class Engine:
         matches = tuple(self._words.match(word) for word in words)
         scores = total(matches, self._snapshot.lexical.doc_count)
         similarities, mean = self._similarities(query.words if asked else "")
+        allowed = np.ones(len(scores), np.bool_)
         if query.phrases:
-            barred = np.ones(len(scores), np.bool_)
-            barred[phrases.rows_with_all(self._snapshot.lexical, [self._asked(p) for p in query.phrases])] = False
-            scores[barred] = 0.0
-            similarities[barred] = mean
-        return Evidence(words, self._unasked(query.words, words), matches, scores, similarities, mean)
+            having = phrases.rows_with_all(self._snapshot.lexical, [self._asked(p) for p in query.phrases])
+            allowed[:] = False
+            allowed[having] = True
+            scores[~allowed] = 0.0
+            similarities[~allowed] = mean
+        unasked = self._unasked(query.words, words)
+        return Evidence(words, unasked, matches, scores, similarities, mean, allowed)
 
     def _unasked(self, text: str, words: Sequence[Word]) -> tuple[Word, ...]:
         asked = {term for word in words for term in word.terms}
@@ -211,7 +225,6 @@ class Engine:
     def _hits(self, found: Candidates, parts: Floats, scores: Floats, order: npt.NDArray[np.intp]) -> tuple[Hit, ...]:
         table = self._snapshot.table
         fragments = self._snapshot.fragments(table.keys[found.rows[order]].tolist())
-        terms = frozenset(term for word in found.words for term in word.terms)
         hits: list[Hit] = []
         for at, fragment in zip(order.tolist(), fragments, strict=True):
             score = float(scores[at])
@@ -222,7 +235,10 @@ class Engine:
                 for name, value, part in zip(SIGNALS, found.signals[at], parts[at], strict=True)
             )
             language = table.languages[table.notes[found.rows[at]]]
-            hits.append(Hit(fragment, score, signals, self._spans.find(fragment.text, terms, language)))
+            spans = self._telling.find(fragment.text, found.telling, language)
+            if not spans and found.terms != found.telling:
+                spans = self._spans.find(fragment.text, found.terms, language)
+            hits.append(Hit(fragment, score, signals, spans))
         return tuple(hits)
 
 
@@ -242,6 +258,19 @@ def count_words(asked: Sequence[QueryWord]) -> int:
         if word.whole:
             whole_end = word.end
     return int(count + 0.5)
+
+
+def _terms(words: Sequence[Word]) -> frozenset[str]:
+    return frozenset(term for word in words for term in word.terms)
+
+
+def _telling(evidence: Evidence, word_count: int) -> frozenset[str]:
+    """The terms of the words that are marked first: of a question, those that are rare."""
+    if fusion.lead(word_count) is not Strategy.SEMANTIC:
+        return _terms(evidence.words)
+    most = FILLING * len(evidence.scores)
+    pairs = zip(evidence.words, evidence.matches, strict=True)
+    return _terms([word for word, match in pairs if len(match.rows) <= most])
 
 
 def _top(values: Floats, size: int, above: float) -> Rows:
