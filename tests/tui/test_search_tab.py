@@ -10,7 +10,7 @@ from textual.widgets import Input
 from excerpt.model import Scope, Strategy
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.messages import SearchDone
+from excerpt.tui.messages import SearchDone, Trouble
 from excerpt.tui.screens.why import Why
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.notice import Notice
@@ -211,3 +211,19 @@ async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size
         assert "Hostile [bold]x" in drawn
         assert "\x1b" not in drawn
         assert "\u202e" not in drawn
+
+
+async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one_toast(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        trouble = Trouble("search", "The model cannot be used", "A part of it is missing.", "Get it again.")
+        for _ in range(3):
+            pane_of(app).post_message(trouble)
+        notice = screen_of(app).query_one("#notice", Notice)
+        await until(pilot, lambda: notice.display and notice.said.serious, "the error")
+        assert notice.said.sentence == "A part of it is missing."
+        toasts = [toast.message for toast in app._notifications]
+        assert len([message for message in toasts if message.startswith("A part of it is missing.")]) == 1
+        await pilot.press("s")
+        await until(pilot, lambda: pane_of(app).result is not None, "the next answer")
+        assert not notice.display

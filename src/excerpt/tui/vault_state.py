@@ -1,8 +1,8 @@
-"""What the screen says of the index: one line in the tab bar, and what stands where the hits would."""
+"""What the screen says in words: of the index in the tab bar, and where the hits would stand."""
 
 from __future__ import annotations
 
-from excerpt.model import Progress, Status
+from excerpt.model import Progress, Result, Status, Strategy
 from excerpt.tui.widgets.index_pane import rate_line, share_done
 from excerpt.tui.widgets.notice import Said
 
@@ -48,3 +48,21 @@ def search_notice(status: Status | None, progress: Progress | None, trouble: Sai
         f"{status.vault} holds no Markdown file that excerpt may read.",
         "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. See F4.",
     )
+
+
+_TRIED = {
+    Strategy.AUTO: "Words, closeness and meaning were tried",
+    Strategy.HYBRID: "Words, closeness and meaning were tried",
+    Strategy.ADAPTIVE: "Only words were tried (adaptive)",
+    Strategy.PROXIMITY: "Only words standing close were tried (proximity)",
+    Strategy.SEMANTIC: "Only meaning was tried (semantic)",
+}
+
+
+def nothing_found(result: Result, strategy: Strategy, building: str) -> Said:
+    """What the list says when a search under `strategy` found nothing; `building` is how far a build is, or ""."""
+    hint = "Fewer or other words may find more."
+    if strategy not in (Strategy.AUTO, Strategy.HYBRID):
+        hint += " ^s tries the next strategy."
+    still = f" The index is still being built: {building}." if building else ""
+    return Said(f"Nothing found for {result.query}", f"{_TRIED[strategy]}.{still}", hint)

@@ -88,6 +88,7 @@ class MainScreen(Screen[None]):
         self._elsewhere = False
         self._indexed_once = False
         self._begun = False
+        self._told = ""
         self._once_more = False
         self._mended = -1
 
@@ -132,6 +133,7 @@ class MainScreen(Screen[None]):
     @on(IndexOpened)
     def _index_opened(self, message: IndexOpened) -> None:
         changed = self.status != message.status
+        self._told = "" if changed else self._told
         self.status = message.status
         self._show_state()
         if changed:
@@ -151,7 +153,10 @@ class MainScreen(Screen[None]):
             self._trouble = said
             self._engine.open()
         else:
-            self.notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
+            # Once, not at every key: what cannot be done for one query cannot be done for the next.
+            if message.message != self._told:
+                self._told = message.message
+                self.notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
             self._mend(message)
         self._show_state()
 

@@ -18,7 +18,16 @@ from excerpt.settings import Settings
 from excerpt.tui.budget import next_budget
 from excerpt.tui.engine_worker import EngineWorker, PackRequest
 from excerpt.tui.keys import SEARCH
-from excerpt.tui.messages import CopyRequested, EditRequested, PackBuilt, RememberRequested, SearchDone, WindowReady
+from excerpt.tui.messages import (
+    CopyRequested,
+    EditRequested,
+    PackBuilt,
+    RememberRequested,
+    SearchDone,
+    Trouble,
+    WindowReady,
+)
+from excerpt.tui.vault_state import nothing_found
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
@@ -63,6 +72,7 @@ class SearchPane(Vertical):
         self._pack_asked = 0
         self._pack_shown = 0
         self._copy_waits = False
+        self._failed: Said | None = None
         self._window_asked = 0
         self._marks: dict[str, Hit] = {}
         self._patience: Timer | None = None
@@ -111,6 +121,7 @@ class SearchPane(Vertical):
             self._engine.forget("search")
             self._shown = self._asked
             self._stop_waiting()
+            self._failed = None
             self.result = None
             self._ask_pack()
             return
@@ -136,7 +147,18 @@ class SearchPane(Vertical):
         self._shown = message.number
         if message.number == self._asked:
             self._stop_waiting()
+        self._failed = None
         self.result = message.result
+
+    @on(Trouble)
+    def _search_failed(self, message: Trouble) -> None:
+        """Say so where the hits would stand; the message goes on to the screen."""
+        if message.asked == "search":
+            self._stop_waiting()
+            self._shown = self._asked
+            self._failed = Said(message.title, message.message, message.hint, serious=True)
+            self.result = None
+            self._show_result()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         self._show_result()
@@ -166,33 +188,19 @@ class SearchPane(Vertical):
         if result is None:
             self._status.answer = None
             self._show_title("fragments")
-            notice.said = self.said
+            notice.said = self._failed or self.said
             return
         shown = min(len(result.hits), MOST_ROWS)
         self._show_title(f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments")
         self._status.answer = Answer(result.strategy, result.matched, result.elapsed_ms)
         if not result.hits:
-            notice.said = self._nothing_found(result)
+            notice.said = nothing_found(result, self.strategy, self.progress)
 
     def _show_title(self, title: str) -> None:
         """Only where it is another: the whole pane is drawn for it."""
         found = self.query_one("#found")
         if found.border_title != title:
             found.border_title = title
-
-    def _nothing_found(self, result: Result) -> Said:
-        tried = {
-            Strategy.AUTO: "Words, closeness and meaning were tried",
-            Strategy.HYBRID: "Words, closeness and meaning were tried",
-            Strategy.ADAPTIVE: "Only words were tried (adaptive)",
-            Strategy.PROXIMITY: "Only words standing close were tried (proximity)",
-            Strategy.SEMANTIC: "Only meaning was tried (semantic)",
-        }[self.strategy]
-        building = f" The index is still being built: {self.progress}." if self.progress else ""
-        hint = "Fewer or other words may find more."
-        if self.strategy not in (Strategy.AUTO, Strategy.HYBRID):
-            hint += " ^s tries the next strategy."
-        return Said(f"Nothing found for {result.query}", f"{tried}.{building}", hint)
 
     # --- the context --------------------------------------------------------------------------------------------------
 
