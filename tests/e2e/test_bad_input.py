@@ -51,7 +51,7 @@ def test_a_damaged_index_is_mended_while_the_app_is_open(shell: Mapping[str, str
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for(" notes")
         app.type("token budget")
-        app.wait_for("▌ 1   Token budget")
+        app.wait_for(" 1   Token budget")
         app.press("ctrl+q")
         assert app.wait_exit() == 0
 
