@@ -19,7 +19,7 @@ import math
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -397,17 +397,29 @@ class LexicalReader:
         name = (field, term, with_positions)
         with self._lock:
             if name not in self._cache:
-                self._cache[name] = found = self._read(field, term.encode("utf-8", "replace"), with_positions)
+                segments = zip(self._segments, self._numbers, strict=True) if self._may_hold(field, term) else ()
+                self._cache[name] = found = self._read(segments, field, term.encode("utf-8", "replace"), with_positions)
                 self._cached_bytes += _size(found)
                 while self._cached_bytes > _CACHE_BYTES and len(self._cache) > 1:
                     self._cached_bytes -= _size(self._cache.popitem(last=False)[1])
             self._cache.move_to_end(name)
             return self._cache[name]
 
-    def _read(self, field: str, term: bytes, with_positions: bool) -> tuple[Postings, Positions]:
+    def _may_hold(self, field: str, term: str) -> bool:
+        """Whether it is worth looking: once the lexicon is read, it tells sooner than every segment's dictionary."""
+        lexicon = self._lexicons.get(field)
+        if lexicon is None:
+            return True
+        at = bisect.bisect_left(lexicon, term)
+        return at < len(lexicon) and lexicon[at] == term
+
+    @staticmethod
+    def _read(
+        segments: Iterable[tuple[_OpenSegment, NDArray[np.int32]]], field: str, term: bytes, with_positions: bool
+    ) -> tuple[Postings, Positions]:
         parts = []
         try:
-            for segment, numbers in zip(self._segments, self._numbers, strict=True):
+            for segment, numbers in segments:
                 found = segment.term(field, term, with_positions=with_positions)
                 if found is not None:
                     parts.append(packed.only_docs(found, numbers))
