@@ -14,6 +14,7 @@ from excerpt.model import Note, Skipped
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import digest_of, reader_for
+from excerpt.vault.readers.markdown import load_bytes
 
 CUT = str(FRAGMENTS_VERSION)
 
@@ -68,7 +69,7 @@ def prepare(recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
 
 def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> NoteRows | None:
     file = recipe.vault / task.path
-    if task.digest and _digest(file) == task.digest:
+    if task.digest and digest_of(load_bytes(file, recipe.max_bytes)) == task.digest:
         return None
     reader = reader_for(task.path)
     if reader is None:
@@ -112,13 +113,6 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
         fragments=[(f.heading_path, f.text) for f in fragments],
     )
     return rows
-
-
-def _digest(file: Path) -> str:
-    try:
-        return digest_of(file.read_bytes())
-    except OSError:
-        return ""  # the reader will meet the same error, and says it in a sentence
 
 
 def _labels(note: Note) -> list[tuple[str, str, str]]:

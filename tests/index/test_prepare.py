@@ -1,0 +1,36 @@
+"""One file -> everything that is stored about it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from excerpt.index.prepare import Recipe, Task, prepare
+from excerpt.vault.readers import digest_of
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs O_NOFOLLOW")
+def test_a_known_note_replaced_by_a_link_is_skipped_and_not_taken_for_unchanged(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("the very words the note had", encoding="utf-8")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "note.md").symlink_to(outside)
+    known = digest_of(outside.read_bytes())
+
+    done = prepare(Recipe(vault, "o200k", 1_000_000), [Task("note.md", 1, 1, known)])
+
+    assert not done.same
+    assert [skipped.path for skipped in done.skipped] == ["note.md"]
+
+
+def test_a_known_note_over_the_size_limit_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("words " * 100, encoding="utf-8")
+    known = digest_of((tmp_path / "note.md").read_bytes())
+
+    done = prepare(Recipe(tmp_path, "o200k", 50), [Task("note.md", 600, 1, known)])
+
+    assert not done.same
+    assert "larger than" in done.skipped[0].reason
