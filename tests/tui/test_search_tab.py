@@ -16,6 +16,7 @@ from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.query_bar import Answer, QueryStatus
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
 
@@ -175,13 +176,25 @@ async def test_the_focused_list_takes_single_letters(app: ExcerptApp, places: Pl
 
 async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await pilot.press("ctrl+s")
-        await search(pilot, app, "xyzzyqwv")
+        await search(pilot, app, '"xyzzyqwv"')
         notice = screen_of(app).query_one("#notice", Notice)
         assert titles(app) == []
         assert notice.display
         assert "xyzzyqwv" in notice.said.title
-        assert "adaptive" in notice.said.sentence
+        assert "Words, closeness and meaning" in notice.said.sentence
+
+
+async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+s")
+        await search(pilot, app, "xyzzyqwv")
+        result = pane_of(app).result
+        assert result is not None
+        status = screen_of(app).query_one(QueryStatus)
+        led = "" if result.strategy is Strategy.ADAPTIVE else f" ▸ {result.strategy}"
+        assert str(status.render()).startswith(f"adaptive{led} · ")
+        status.answer = Answer(Strategy.SEMANTIC, 4, None)
+        assert str(status.render()) == "adaptive ▸ semantic · 4 hits"
 
 
 async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excerpt.model import Progress, Result, Status, Strategy
+from excerpt.model import Progress, Result, Status
 from excerpt.tui.widgets.index_pane import rate_line, share_done
 from excerpt.tui.widgets.notice import Said
 
@@ -50,19 +50,10 @@ def search_notice(status: Status | None, progress: Progress | None, trouble: Sai
     )
 
 
-_TRIED = {
-    Strategy.AUTO: "Words, closeness and meaning were tried",
-    Strategy.HYBRID: "Words, closeness and meaning were tried",
-    Strategy.ADAPTIVE: "Only words were tried (adaptive)",
-    Strategy.PROXIMITY: "Only words standing close were tried (proximity)",
-    Strategy.SEMANTIC: "Only meaning was tried (semantic)",
-}
-
-
-def nothing_found(result: Result, strategy: Strategy, building: str) -> Said:
-    """What the list says when a search under `strategy` found nothing; `building` is how far a build is, or ""."""
-    hint = "Fewer or other words may find more."
-    if strategy not in (Strategy.AUTO, Strategy.HYBRID):
-        hint += " ^s tries the next strategy."
+def nothing_found(result: Result, building: str) -> Said:
+    """What the list says when a search found nothing; `building` is how far a build is, or ""."""
+    # Whatever strategy is asked for, the engine goes on to the others before it gives up.
+    tried = "Words, closeness and meaning were tried."
     still = f" The index is still being built: {building}." if building else ""
-    return Said(f"Nothing found for {result.query}", f"{_TRIED[strategy]}.{still}", hint)
+    hint = "Fewer or other words may find more; a phrase in quotation marks must stand as it is."
+    return Said(f"Nothing found for {result.query}", tried + still, hint)

@@ -39,7 +39,7 @@ class QueryStatus(Widget):
     def render(self) -> Text:
         parts = [str(self.strategy)]
         answer = self.answer
-        if answer is not None and self.strategy is Strategy.AUTO:
+        if answer is not None and answer.led is not self.strategy:
             parts[0] += f" ▸ {answer.led}"
         if self.busy:
             parts.append(self.busy)

@@ -194,7 +194,7 @@ class SearchPane(Vertical):
         self._show_title(f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments")
         self._status.answer = Answer(result.strategy, result.matched, result.elapsed_ms)
         if not result.hits:
-            notice.said = nothing_found(result, self.strategy, self.progress)
+            notice.said = nothing_found(result, self.progress)
 
     def _show_title(self, title: str) -> None:
         """Only where it is another: the whole pane is drawn for it."""
