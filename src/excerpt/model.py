@@ -139,10 +139,11 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One number that a score is made of; `part` is what it adds to the score (value times weight)."""
+    """One number that a score is made of; `part` is what it adds to the score, `value` times `weight`."""
 
     name: str
     value: float
+    weight: float
     part: float
 
 

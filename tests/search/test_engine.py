@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result, Strategy
-from excerpt.search.engine import FIRST, MAX_PER_NOTE, Engine, count_words
+from excerpt.search.engine import FIRST, MAX_PER_NOTE, Engine
+from excerpt.search.evidence import count_words
 from excerpt.settings import SearchSettings, Settings
 from excerpt.text.words import analyze
 from tests.search.tiny import asked
@@ -107,7 +108,7 @@ def test_a_score_is_the_sum_of_its_signals_parts(engine: Engine, query: str) -> 
     for hit in engine.search(query).hits:
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-5)
         assert [signal.name for signal in hit.signals] == [
-            "words", "coverage", "title", "heading", "proximity", "meaning",
+            "words", "coverage", "title", "heading", "proximity", "meaning", "name",
         ]  # fmt: skip
         assert all(0 <= signal.value <= 1 + 1e-6 for signal in hit.signals)
 

@@ -147,7 +147,7 @@ def _spans(text: str, words: list[str]) -> tuple[Span, ...]:
 
 def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int) -> Hit:
     parts = _PARTS[min(rank, len(_PARTS) - 1)]
-    signals = tuple(Signal(name, part * 2, part) for name, part in zip(_NAMES, parts, strict=True))
+    signals = tuple(Signal(name, part * 2, 0.5, part) for name, part in zip(_NAMES, parts, strict=True))
     return Hit(fragment, sum(parts), signals, spans)
 
 

@@ -31,7 +31,9 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "line_start": fragment.line_start,
         "line_end": fragment.line_end,
         "score": hit.score,
-        "signals": {signal.name: {"value": signal.value, "part": signal.part} for signal in hit.signals},
+        "signals": {
+            signal.name: {"value": signal.value, "weight": signal.weight, "part": signal.part} for signal in hit.signals
+        },
         "tokens": fragment.tokens,
         "fragment_id": fragment.id,
         "text": fragment.text,

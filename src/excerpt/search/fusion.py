@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.model import Strategy
+from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]
 
@@ -48,6 +49,14 @@ WEIGHTS: Mapping[Strategy, Weights] = {
     Strategy.SEMANTIC: Weights(words=0.0, coverage=0.0, title=0.2, heading=0.1, proximity=0.0, meaning=0.7),
     Strategy.HYBRID: Weights(words=0.5, coverage=0.1, title=0.6, heading=0.2, proximity=0.08, meaning=0.22),
 }
+
+NAMED = 2.0
+"""What the best fragment of a note gains whose title, file name or alias is the query: more than all signals can."""
+
+RRF_K = 60
+"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009)."""
+RANKED = ("words", "meaning")
+"""The signals that RRF ranks by."""
 
 LEAD = 0.1
 """How much more the leading strategy's own signal counts under auto than in hybrid. All signals are heard: more lead
@@ -87,3 +96,65 @@ def led_by(leader: Strategy) -> Weights:
     hybrid = WEIGHTS[Strategy.HYBRID]
     own = _OWN.get(leader)
     return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) * (1 + LEAD)})
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Fragments with their scores. `values` and `parts` are rows x `names`; a part is its value times the name's
+    weight, and a row's parts add up to its score."""
+
+    rows: Rows
+    names: tuple[str, ...]
+    values: Floats
+    weights: Floats
+
+    @property
+    def parts(self) -> Floats:
+        return self.values * self.weights
+
+    @property
+    def scores(self) -> Floats:
+        scores: Floats = self.parts.sum(axis=1)
+        return scores
+
+    def with_signal(self, name: str, values: Floats, weight: float) -> Scored:
+        """The same fragments with one signal more."""
+        return Scored(
+            self.rows,
+            (*self.names, name),
+            np.column_stack([self.values, values]).astype(np.float32),
+            np.append(self.weights, np.float32(weight)),
+        )
+
+
+def weighted(rows: Rows, signals: Floats, weights: Weights) -> Scored:
+    """The sum of all signals (rows x SIGNALS) by their weights."""
+    return Scored(rows, SIGNALS, signals, weights.array)
+
+
+def reciprocal(rows: Rows, signals: Floats) -> Scored:
+    """Reciprocal rank fusion of the lists by words and by meaning, as shares of a first place: the plain hybrid that
+    the weighted sum is compared with."""
+    values = np.stack([_reciprocal_ranks(signals[:, SIGNALS.index(name)]) for name in RANKED], axis=1)
+    return Scored(rows, RANKED, values, np.full(len(RANKED), 1 / (RRF_K + 1), np.float32))
+
+
+def _reciprocal_ranks(values: Floats) -> Floats:
+    """(k + 1) / (k + rank) for each, ranks from 1, ties in the order of rows; 0 where there is nothing to rank."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return np.where(values > 0, (RRF_K + 1) / (RRF_K + ranks), 0.0).astype(np.float32)
+
+
+def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Scored:
+    """`scored` with the signal `name`: 1 for the best fragment of each note that the query names (`named` rows of the
+    notes `notes`), 0 for all others."""
+    values = np.zeros(len(scored.rows), np.float32)
+    best: dict[int, int] = {}
+    scores = scored.scores
+    for at in np.flatnonzero(named).tolist():
+        note = int(notes[at])
+        if note not in best or scores[at] > scores[best[note]]:
+            best[note] = at
+    values[list(best.values())] = 1.0
+    return scored.with_signal("name", values, NAMED)

@@ -1,0 +1,119 @@
+"""What speaks for each row of the index: the words it has, and how near it is in meaning.
+
+Whole arrays, a number a row, before anything is chosen. Rows that the query's filters exclude have no evidence at all,
+so that what is put forward next is the best of what is allowed, not what is allowed of the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.search import phrases, semantic
+from excerpt.search.lexical import Match, Rows, Tier, Word, WordIndex, total
+from excerpt.search.query import Query
+from excerpt.text.words import QueryWord, query_terms, terms_of
+
+Floats = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
+
+MAX_LANGUAGES = 4
+"""Languages whose stems a query is asked in: those that most of the vault's notes are in."""
+
+_NONE = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for each row.
+
+    `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines, each of shape (rows,);
+    `mean` is the cosine that the query has with the vault as a whole, `trust` how far the model reads its language.
+    `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
+    beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
+    `named` are the rows of notes that the query names; `word_count` is what a reader would count.
+    """
+
+    words: tuple[Word, ...]
+    unasked: tuple[Word, ...]
+    matches: tuple[Match, ...]
+    scores: Floats
+    similarities: Floats
+    mean: float
+    trust: float
+    named: Rows
+    word_count: int
+
+
+def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshold: float) -> Evidence:
+    """The evidence for a query that has words."""
+    asked = asked_words(query.words, snapshot)
+    words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=fuzzy_threshold)
+    matches = tuple(index.match(word) for word in words)
+    scores = total(matches, snapshot.lexical.doc_count)
+    similarities, mean = _similarities(query.words if asked else "", snapshot)
+    named = _named_rows(query.words, snapshot) if asked else _NONE
+    if query.phrases:
+        allowed = np.zeros(len(scores), np.bool_)
+        allowed[phrases.rows_with_all(snapshot.lexical, [asked_words(p, snapshot) for p in query.phrases])] = True
+        scores[~allowed] = 0.0
+        similarities[~allowed] = mean
+        named = named[allowed[named]]
+    return Evidence(
+        words=words,
+        unasked=_unasked(query.words, words, snapshot),
+        matches=matches,
+        scores=scores,
+        similarities=similarities,
+        mean=mean,
+        trust=semantic.trust(query.words, snapshot.languages),
+        named=named,
+        word_count=count_words(asked),
+    )
+
+
+def asked_words(text: str, snapshot: Snapshot) -> list[QueryWord]:
+    """What `text` asks for, in the stems of the vault's commonest languages."""
+    return query_terms(text, snapshot.languages[:MAX_LANGUAGES])
+
+
+def count_words(asked: Sequence[QueryWord]) -> int:
+    """How many words a reader would count: a compound is one, and of overlapping characters two make one."""
+    count, end, whole_end = 0.0, 0, 0
+    for word in asked:
+        if word.start < whole_end:
+            continue
+        count += 0.5 if word.start < end else 1.0
+        end = word.end
+        if word.whole:
+            whole_end = word.end
+    return int(count + 0.5)
+
+
+def _unasked(text: str, words: Sequence[Word], snapshot: Snapshot) -> tuple[Word, ...]:
+    asked = {term for word in words for term in word.terms}
+    found = {
+        term
+        for language in (*snapshot.languages[:MAX_LANGUAGES], "")
+        for term in terms_of(text, language)[0]
+        if term not in asked
+    }
+    return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(found))
+
+
+def _similarities(text: str, snapshot: Snapshot) -> tuple[Floats, float]:
+    """Each row's cosine to `text`, and their mean; all alike for a text without meaning to the model."""
+    if not text.strip():
+        return np.zeros(snapshot.lexical.doc_count, np.float32), 0.0
+    vectors = snapshot.vectors
+    vector = snapshot.embedder.embed([text])[0]
+    return vectors.similarities(vector), float(vectors.mean @ vector)
+
+
+def _named_rows(text: str, snapshot: Snapshot) -> Rows:
+    notes = snapshot.notes_named(text)
+    return np.flatnonzero(np.isin(snapshot.table.notes, notes)).astype(np.int32) if notes else _NONE

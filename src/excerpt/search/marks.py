@@ -1,0 +1,51 @@
+"""Which of a query's words are marked in the fragments shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from excerpt.model import Fragment, Span, Strategy
+from excerpt.search.evidence import Evidence
+from excerpt.search.fusion import lead
+from excerpt.search.lexical import Word
+from excerpt.search.spans import SpanFinder
+
+FILLING = 0.1
+"""In a question, words that more than this share of the fragments have are not marked beside rarer ones: the marks
+would be of "the" and "do"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The terms of a query's words, and those of them to mark first: all, or of a question those that are rare."""
+
+    terms: frozenset[str]
+    telling: frozenset[str]
+
+
+def marks_of(evidence: Evidence) -> Marks:
+    terms = _terms(evidence.words)
+    if lead(evidence.word_count) is not Strategy.SEMANTIC:
+        return Marks(terms, terms)
+    most = FILLING * len(evidence.scores)
+    pairs = zip(evidence.words, evidence.matches, strict=True)
+    return Marks(terms, _terms(word for word, match in pairs if len(match.rows) <= most))
+
+
+def _terms(words: Iterable[Word]) -> frozenset[str]:
+    return frozenset(term for word in words for term in word.terms)
+
+
+class Marker:
+    """Finds the spans to mark. Keeps what it learned about the words of the texts."""
+
+    def __init__(self) -> None:
+        self._telling = SpanFinder()
+        self._all = SpanFinder()
+
+    def spans(self, fragment: Fragment, marks: Marks, language: str) -> tuple[Span, ...]:
+        spans = self._telling.find(fragment.text, marks.telling, language)
+        if not spans and marks.terms != marks.telling:
+            spans = self._all.find(fragment.text, marks.terms, language)
+        return spans
