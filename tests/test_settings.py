@@ -11,7 +11,8 @@ import pytest
 
 from excerpt.errors import SettingsError, VaultError
 from excerpt.model import Scope, Strategy
-from excerpt.settings import Settings, load_settings, open_vault, places, vault_slug
+from excerpt.settings import LANGUAGES, BoostSettings, Fusion, Settings, load_settings, open_vault, places, vault_slug
+from excerpt.text import folding, languages
 
 _NOBODY = 65534
 
@@ -32,7 +33,8 @@ def test_what_is_not_said_has_its_default(file: Path) -> None:
 
 def test_every_kind_of_value_is_read(file: Path) -> None:
     file.write_text(
-        '[vault]\nexclude = ["Archive/"]\n[search]\nstrategy = "semantic"\nfuzzy_threshold = 0.5\n'
+        '[vault]\nexclude = ["Archive/"]\nlanguage = "de"\n[search]\nstrategy = "semantic"\nfuzzy_threshold = 0.5\n'
+        'fusion = "rrf"\nper_note = 0\nboosts.links = false\n'
         '[pack]\nscope = "section"\n[screen.keys]\nquit = "ctrl+x"\n',
         encoding="utf-8",
     )
@@ -40,6 +42,10 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
     assert settings.vault.exclude == ("Archive/",)
     assert settings.search.strategy is Strategy.SEMANTIC
     assert settings.search.fuzzy_threshold == 0.5
+    assert settings.vault.language == "de"
+    assert settings.search.fusion is Fusion.RRF
+    assert settings.search.per_note == 0
+    assert settings.search.boosts == BoostSettings(links=False)
     assert settings.pack.scope is Scope.SECTION
     assert settings.screen.keys == {"quit": "ctrl+x"}
 
@@ -54,6 +60,16 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
         ("[pack]\nlimit = 0\n", "pack.limit is not valid"),
         ("[search]\nfuzzy_threshold = 1.5\n", "search.fuzzy_threshold is not valid"),
         ('[pack]\nscope = "chapter"\n', "pack.scope is not valid"),
+        ('[pack]\nscope = "neighbours"\n', 'Did you mean "neighbors"?'),
+        ('[search]\nfusion = "rff"\n', "search.fusion is not valid: invalid enum value 'rff'. Did you mean \"rrf\"?"),
+        ("[search]\nper_note = -1\n", "search.per_note is not valid"),
+        ("[search.boosts]\nlink = true\n", "unknown key search.boosts.link. Did you mean search.boosts.links?"),
+        ('[search.boosts]\nuse = "yes"\n', "search.boosts.use is not valid"),
+        ('[vault]\nlanguage = "german"\n', "vault.language is not valid: 'german' is no language known here. Did"),
+        ('[vault]\nlanguage = "Germn"\n', 'Did you mean "de"?'),
+        ('[vault]\nlanguage = "en-GB"\n', 'Did you mean "en"?'),
+        ('[vault]\nlanguage = "klingon"\n', "Known here: ar, bg, ca,"),
+        ("[vault]\nlanguage = 3\n", "vault.language is not valid"),
         ("pack = 3\n", "pack is not valid"),
         ("[pack", "is not valid TOML"),
     ],
@@ -64,6 +80,11 @@ def test_a_mistake_names_file_key_and_the_nearest_valid_one(file: Path, text: st
         load_settings(file)
     assert said in str(error.value)
     assert str(file) in str(error.value)
+
+
+def test_a_language_is_one_that_the_analyzer_tells_from_others() -> None:
+    by_script = {*languages._NARROW_RUNS, *languages._WIDE} - {"kana", "han"} | {"ja", "zh"}
+    assert set(LANGUAGES) == {*folding._ALGORITHMS, *folding._SCRIPT_OF, *languages._STOP_WORDS, *by_script}
 
 
 def test_a_file_that_is_no_text_is_told(file: Path) -> None:

@@ -11,7 +11,9 @@ import hashlib
 import os
 import stat
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -26,13 +28,37 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
+LANGUAGES: Mapping[str, str] = {
+    "ar": "arabic", "bg": "bulgarian", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
+    "en": "english", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish",
+    "fr": "french", "ga": "irish", "he": "hebrew", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
+    "id": "indonesian", "it": "italian", "ja": "japanese", "km": "khmer", "ko": "korean", "lo": "lao",
+    "lt": "lithuanian", "my": "burmese", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
+    "th": "thai", "tr": "turkish", "uk": "ukrainian", "vi": "vietnamese", "zh": "chinese",
+}  # fmt: skip
+"""ISO 639-1 codes and English names of the languages that the analyzer tells from others."""
+
+
+class Fusion(StrEnum):
+    """How signals become one score: a weighted sum of them, or reciprocal ranks."""
+
+    WEIGHTED = "weighted"
+    RRF = "rrf"
+
+
 @dataclass(frozen=True, slots=True)
 class VaultSettings:
-    """Which files are notes. `max_bytes` is the size above which a file is skipped, and named as skipped."""
+    """Which files are notes, and in what language.
+
+    `max_bytes` is the size above which a file is skipped, and named as skipped. `language` is a key of LANGUAGES that
+    all notes are taken to be in; empty means that it is found for each note.
+    """
 
     extensions: tuple[str, ...] = (".md", ".markdown")
     exclude: tuple[str, ...] = ()
     max_bytes: Positive = 16 * 1024 * 1024
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +69,28 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BoostSettings:
+    """Which signals beside the query count: links between notes, when they were modified, the user's opens and packs.
+
+    Without `use` nothing is recorded either.
+    """
+
+    links: bool = True
+    recency: bool = False
+    use: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class SearchSettings:
+    """`fuzzy_threshold` is the similarity from which a word counts as a misspelling of another; `per_note` the most
+    fragments of one note among the first ten hits, 0 for no limit."""
+
     strategy: Strategy = Strategy.AUTO
     limit: Positive = 50
     fuzzy_threshold: Share = 0.8
+    fusion: Fusion = Fusion.WEIGHTED
+    per_note: Count = 3
+    boosts: BoostSettings = field(default_factory=BoostSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +142,10 @@ class Places:
     def memory_folder(self, vault: Path) -> Path:
         """The data folder of one vault's memories; the user's, never deleted by excerpt."""
         return self.data / "memories" / vault_slug(vault)
+
+    def use_file(self, vault: Path) -> Path:
+        """The log of what the user opened and packed in one vault; may be deleted at any time."""
+        return self.state / "use" / f"{vault_slug(vault)}.jsonl"
 
     def copies_folder(self) -> Path:
         """Where every copied text is kept as a file too, in case the clipboard route fails."""
@@ -153,11 +201,43 @@ def load_settings(file: Path) -> Settings:
         ) from error
     _reject_unknown(raw, Settings, file, ())
     try:
-        return msgspec.convert(raw, Settings)
+        settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$.")
         key = place.rstrip("`") or "the file"
-        raise SettingsError(f"{file}: {key} is not valid: {reason[:1].lower()}{reason[1:]}.") from error
+        hint = _nearest(_value_at(raw, key), _choices(key))
+        raise SettingsError(f"{file}: {key} is not valid: {reason[:1].lower()}{reason[1:]}.", hint) from error
+    language = settings.vault.language
+    if language and language not in LANGUAGES:
+        hint = _nearest(language, LANGUAGES) or f"Known here: {', '.join(LANGUAGES)}."
+        raise SettingsError(f"{file}: vault.language is not valid: {language!r} is no language known here.", hint)
+    return settings
+
+
+def _choices(key: str) -> Mapping[str, str]:
+    """The values that a setting may have, each with another name of it; none where they cannot be counted."""
+    shape: Any = Settings
+    for part in key.split("."):
+        shape = get_type_hints(shape).get(part) if is_dataclass(shape) else None
+    return {value: value for value in shape} if isinstance(shape, type) and issubclass(shape, StrEnum) else {}
+
+
+def _value_at(raw: dict[str, Any], key: str) -> object:
+    value: Any = raw
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _nearest(value: object, choices: Mapping[str, str]) -> str:
+    """What was meant, as a hint: the choice whose value or name is the most like `value`; "" if none is."""
+    if not isinstance(value, str):
+        return ""
+    wanted = value.strip().lower()
+    by_name = {name: choice for choice, name in choices.items()} | {choice: choice for choice in choices}
+    # "en-GB" and "pt_BR" are meant by their language.
+    near = [wanted[:2]] if wanted[2:3] in ("-", "_") else difflib.get_close_matches(wanted, by_name, n=1, cutoff=0.6)
+    return f'Did you mean "{by_name[near[0]]}"?' if near and near[0] in by_name else ""
 
 
 def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tuple[str, ...]) -> None:
