@@ -1,0 +1,189 @@
+"""What the user did with notes: opened them, copied them in a pack. Kept to rank what is used a little higher.
+
+One file a vault in the state folder, a JSON object a line, the newest last:
+
+    {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
+
+It holds paths, no text and no query. Deleting it is forgetting. A note that is renamed loses its use, as it is known
+by its path alone: whoever comes to know of renames should have `record` say the new path, or rewrite the old one
+here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock
+
+Floats = npt.NDArray[np.float32]
+
+HALF_LIFE_DAYS = 30.0
+"""Days after which a use counts half: the exponential decay that Mozilla chose for the address bar's frecency."""
+HALF_AT = 1.0
+"""Uses of today that make half of the highest score; each further one adds less."""
+MOST_EVENTS = 5_000
+MOST_DAYS = 365.0
+"""What a compaction keeps: events of twelve half-lives, and no more than fit."""
+COMPACT_BYTES = 2_000_000
+"""The size at which the log is compacted: some 12,000 events. Of a log larger still, only the end is read."""
+
+_LOCK_SECONDS = 2.0
+_DAY_SECONDS = 86_400.0
+
+
+class Kind(StrEnum):
+    """What was done with a note."""
+
+    OPEN = "open"
+    PACK = "pack"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One use of one note, at `time` (seconds since 1970, UTC).
+
+    `share` is the part of an act that fell to this note: a pack of four notes is one act, a quarter for each.
+    `fragment` is the id of the fragment it was about, "" if that is not known.
+    """
+
+    time: float
+    kind: Kind
+    path: str
+    fragment: str = ""
+    share: float = 1.0
+
+
+class UseLog:
+    """The log of one vault, in `file`, which is made at the first event.
+
+    Several processes may append to it. Writing raises OSError where the file cannot be written; reading never does:
+    lines that are no events are passed over.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._read: tuple[tuple[int, int, int], tuple[Event, ...]] | None = None
+
+    def events(self) -> tuple[Event, ...]:
+        """Every event, in the order they were written. The file is read again only when it has changed."""
+        try:
+            with self.file.open("rb") as opened:
+                stamp = _stamp(opened)
+                if self._read is None or self._read[0] != stamp:
+                    self._read = (stamp, tuple(_parsed(_end_of(opened, stamp[0]))))
+        except OSError:
+            return ()
+        return self._read[1]
+
+    def record(self, kind: Kind, notes: Iterable[tuple[str, str]], now: float) -> None:
+        """Append one act: what was done, with which notes (path, fragment id or ""). Each note counts once."""
+        fragments = dict(reversed(list(notes)))  # of several fragments of a note, the first
+        paths = list(reversed(fragments))
+        events = [Event(now, kind, path, fragments[path], round(1 / len(paths), 4)) for path in paths]
+        if not events:
+            return
+        with self._alone():
+            with self.file.open("ab+") as opened:
+                if opened.tell() and not _ends_line(opened):
+                    opened.write(b"\n")  # a process died while it wrote
+                opened.write(b"".join(map(_line, events)))
+                size = opened.tell()
+            if size > COMPACT_BYTES:
+                self._compact(now)
+
+    def clear(self) -> int:
+        """Forget everything; returns how many events that were."""
+        with self._alone():
+            count = len(self.events())
+            self.file.unlink(missing_ok=True)
+        return count
+
+    def _compact(self, now: float) -> None:
+        oldest = now - MOST_DAYS * _DAY_SECONDS
+        lines = [_line(event) for event in self.events() if event.time >= oldest][-MOST_EVENTS:]
+        sizes = np.cumsum([len(line) for line in reversed(lines)])
+        kept = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
+        part = self.file.with_suffix(".new")
+        part.write_bytes(b"".join(kept))
+        part.replace(self.file)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the log's lock, so that no event is lost between a compaction's read and its write."""
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with FileLock(self.file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
+            yield
+
+
+def scores(events: Sequence[Event], paths: Sequence[str], now: float) -> Floats:
+    """How much each note is used, from 0 to 1, in the order of `paths`.
+
+    An event counts its share, half of it a half-life ago (J. Ruderman's frecency by exponential decay, proposed for
+    Firefox); the sum s becomes s / (s + HALF_AT). Events after `now` count as now.
+    """
+    number = {path: place for place, path in enumerate(paths)}
+    known = [event for event in events if event.path in number]
+    if not known:
+        return np.zeros(len(paths), np.float32)
+    age = np.maximum(now - np.array([event.time for event in known]), 0) / (HALF_LIFE_DAYS * _DAY_SECONDS)
+    share = np.array([event.share for event in known])
+    used = np.bincount([number[event.path] for event in known], share * np.exp2(-age), len(paths))
+    return (used / (used + HALF_AT)).astype(np.float32)
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _line(event: Event) -> bytes:
+    written = datetime.fromtimestamp(event.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    values = {"time": written, "kind": event.kind.value, "path": event.path, "fragment": event.fragment}
+    text = json.dumps(values | {"share": event.share}, ensure_ascii=False)
+    # A name that is not UTF-8 becomes escapes that JSON reads back.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _parsed(data: bytes) -> Iterator[Event]:
+    for line in data.split(b"\n"):
+        with suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+            yield _event(json.loads(line))
+
+
+def _event(read: dict[str, object]) -> Event:
+    """Raises one of the errors above if `read` is none."""
+    path, fragment, share = read["path"], read.get("fragment", ""), read.get("share", 1.0)
+    if not isinstance(path, str) or not isinstance(fragment, str) or not isinstance(share, float | int):
+        raise TypeError
+    if not 0 <= share <= 1:
+        raise ValueError
+    time = datetime.fromisoformat(str(read["time"]))
+    if time.tzinfo is None:
+        raise ValueError
+    return Event(time.timestamp(), Kind(str(read["kind"])), path, fragment, float(share))
+
+
+def _ends_line(opened: BinaryIO) -> bool:
+    opened.seek(-1, os.SEEK_END)
+    return opened.read(1) == b"\n"
+
+
+def _end_of(opened: BinaryIO, size: int) -> bytes:
+    """The file's bytes; of a file larger than a log ever is, whole lines of its end."""
+    if size <= 2 * COMPACT_BYTES:
+        return opened.read()
+    opened.seek(size - 2 * COMPACT_BYTES)
+    return opened.read().partition(b"\n")[2]
+
+
+def _stamp(opened: BinaryIO) -> tuple[int, int, int]:
+    status = os.fstat(opened.fileno())
+    return status.st_size, status.st_mtime_ns, status.st_ino
