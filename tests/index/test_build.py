@@ -21,7 +21,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
 from excerpt.model import Fragment, Note, Progress
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
-from excerpt.text.fragments import fragments_of
+from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
 from tests.index.conftest import WriteNote
@@ -346,12 +346,26 @@ def test_another_cut_reads_all_notes_again(
 ) -> None:
     write("Roses.md", ROSES)
     build(vault, index, settings)
-    for module in (build_module, prepare):
-        monkeypatch.setattr(module, "CUT", "another")
+    monkeypatch.setattr(prepare, "FRAGMENTS_VERSION", FRAGMENTS_VERSION + 1)
     report = build(vault, index, settings)
-    assert "cut into fragments differently" in report.rebuilt
+    assert "cut or stemmed differently" in report.rebuilt
     assert (report.changed, report.embedded) == (1, 0)
     assert build(vault, index, settings).rebuilt == ""
+
+
+def test_another_language_in_the_settings_reads_all_notes_again(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Roses.md", "Häuser")
+    build(vault, index, settings)
+    assert found(index, settings, "haus") == []
+    german = replace(settings, vault=VaultSettings(language="de"))
+    report = build(vault, index, german)
+    assert "cut or stemmed differently" in report.rebuilt
+    assert found(index, german, "haus") == ["Roses.md"]
+    assert build(vault, index, german).rebuilt == ""
+    build(vault, index, settings)
+    assert found(index, settings, "haus") == []
 
 
 def test_another_text_to_embed_makes_the_vectors_anew(

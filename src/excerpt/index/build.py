@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError
 from excerpt.index.catalog import KnownNote, is_damage
-from excerpt.index.prepare import CUT, Prepared, Recipe, Task
+from excerpt.index.prepare import Prepared, Recipe, Task
 from excerpt.index.workers import prepare_all
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport, Progress, Skipped
@@ -104,6 +104,8 @@ class _Build:
 
     def __init__(self, vault: Path, folder: Path, settings: Settings, progress: OnProgress | None, after: int) -> None:
         self._vault, self._settings, self._on_progress = vault, settings, progress
+        notes = settings.vault
+        self._recipe = Recipe(vault, settings.pack.tokenizer, notes.max_bytes, notes.language)
         self._started = time.monotonic()
         self._told = 0.0
         self._phase = "opening"
@@ -126,9 +128,9 @@ class _Build:
             self.writer.close()
 
     def _bring_up_to_date(self, found: Scan, known: dict[str, KnownNote]) -> BuildReport:
-        tasks = _tasks(found, known)
-        if any(note.cut != CUT for note in known.values()):
-            self.writer.rebuilt.append("all notes, from the vault: they are cut into fragments differently now")
+        tasks = _tasks(found, known, self._recipe.cut)
+        if any(note.cut != self._recipe.cut for note in known.values()):
+            self.writer.rebuilt.append("all notes, from the vault: they are cut or stemmed differently now")
         there = {file.path for file in found.files}
         gone = [path for path in known if path not in there]
         self._done.skipped += found.skipped
@@ -149,12 +151,11 @@ class _Build:
         return self._report(removed=len(known.keys() - there) + len(unreadable))
 
     def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
-        recipe = Recipe(self._vault, self._settings.pack.tokenizer, self._settings.vault.max_bytes)
         sizes = {task.path: task.size for task in tasks}
         batch: list[Prepared] = []
         limit, first, began = _FIRST_BYTES, True, time.monotonic()
         size = notes = 0
-        for prepared in prepare_all(recipe, tasks, self._tick):
+        for prepared in prepare_all(self._recipe, tasks, self._tick):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
             paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]
@@ -219,12 +220,12 @@ class _Build:
         )
 
 
-def _tasks(found: Scan, known: dict[str, KnownNote]) -> list[Task]:
-    """Files that are new, or may have changed, the most recently modified first."""
+def _tasks(found: Scan, known: dict[str, KnownNote], cut: str) -> list[Task]:
+    """Files that are new, may have changed or are known otherwise than `cut`, the most recently modified first."""
     tasks = []
     for file in found.files:
         note = known.get(file.path)
-        if note is None or note.cut != CUT:
+        if note is None or note.cut != cut:
             tasks.append(Task(file.path, file.size, file.mtime_ns))
         elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
             tasks.append(Task(file.path, file.size, file.mtime_ns, note.digest))

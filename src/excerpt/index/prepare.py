@@ -16,16 +16,23 @@ from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import digest_of, reader_for
 from excerpt.vault.readers.markdown import load_bytes
 
-CUT = str(FRAGMENTS_VERSION)
-
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What preparing a file depends on besides the file; small, as it goes to every worker."""
+    """What preparing a file depends on besides the file; small, as it goes to every worker.
+
+    `language` is that of all notes, "" if it is to be found for each.
+    """
 
     vault: Path
     tokenizer: str
     max_bytes: int
+    language: str = ""
+
+    @property
+    def cut(self) -> str:
+        """What a note is stored with, and prepared again without: the code that cuts it, the language it is set to."""
+        return f"{FRAGMENTS_VERSION}/{self.language}" if self.language else str(FRAGMENTS_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
     reader = reader_for(task.path)
     if reader is None:
         raise ExcerptError("No reader knows this kind of file.")
-    note, digest = reader.read(file, task.path, recipe.max_bytes)
+    note, digest = reader.read(file, task.path, recipe.max_bytes, recipe.language)
     tokenizer = open_tokenizer(recipe.tokenizer)
     fragments = fragments_of(note, tokenizer.count)
     rows = NoteRows(
@@ -82,7 +89,7 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
         size=task.size,
         mtime_ns=task.mtime_ns,
         digest=digest,
-        cut=CUT,
+        cut=recipe.cut,
         title=note.title,
         language=note.language,
         tokens=tokenizer.count(note.text),

@@ -52,8 +52,9 @@ def split_lines(text: str) -> list[str]:
     return normalise_newlines(text).split("\n")
 
 
-def parse_note(path: str, text: str) -> Note:
-    """The note at `path` (its name is the title if the frontmatter gives none). Never raises, whatever `text` holds."""
+def parse_note(path: str, text: str, language: str = "") -> Note:
+    """The note at `path` (its name is the title if the frontmatter gives none), in `language` or the one it seems to be
+    in. Never raises, whatever `text` holds."""
     text = normalise_newlines(text.removeprefix("\ufeff"))
     lines = text.split("\n")
     front = read_frontmatter(text)
@@ -67,7 +68,7 @@ def parse_note(path: str, text: str) -> Note:
         aliases=front.aliases,
         tags=tuple(dict.fromkeys((*front.tags, *body.tags))),
         properties=front.properties,
-        language=detect_language("\n".join(lines[front.lines : front.lines + _LANGUAGE_LINES])),
+        language=language or detect_language("\n".join(lines[front.lines : front.lines + _LANGUAGE_LINES])),
         sections=_sections(body, lines, front),
         links=(*links, *body.links),
         warnings=tuple(warnings),

@@ -15,8 +15,10 @@ class Reader(Protocol):
     @property
     def extensions(self) -> tuple[str, ...]: ...
 
-    def read(self, file: Path, path: str, max_bytes: int) -> tuple[Note, str]:
+    def read(self, file: Path, path: str, max_bytes: int, language: str = "") -> tuple[Note, str]:
         """The note in `file`, which is `path` in its vault, and the digest of its content.
+
+        Its language is `language` (ISO 639-1), or where that is "" the one it seems to be in.
 
         Raises ReadError, which says why in one sentence, if there is no note in it.
         """

@@ -45,11 +45,11 @@ _SAMPLE_BYTES = 64 * 1024
 class MarkdownReader:
     extensions: tuple[str, ...] = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
 
-    def read(self, file: Path, path: str, max_bytes: int) -> tuple[Note, str]:
+    def read(self, file: Path, path: str, max_bytes: int, language: str = "") -> tuple[Note, str]:
         """See Reader.read. An encoding that had to be guessed, or damage, is a warning of the note."""
         data = load_bytes(file, max_bytes)
         text, warning = decode(data)
-        note = parse_note(path, text)
+        note = parse_note(path, text, language)
         if warning:
             note = replace(note, warnings=(warning, *note.warnings))
         return note, digest_of(data)
