@@ -137,6 +137,15 @@ class Strategy(StrEnum):
     HYBRID = "hybrid"
 
 
+class Confidence(StrEnum):
+    """How sure it is that a fragment answers the query, calibrated on queries with and without an answer."""
+
+    STRONG = "strong"
+    LIKELY = "likely"
+    WEAK = "weak"
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class Signal:
     """One number that a score is made of; `part` is what it adds to the score, `value` times `weight`."""
@@ -157,25 +166,39 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fragment with its score, the signals that make it up and the spans that matched."""
+    """A fragment with its score, the signals that make it up and the spans that matched.
+
+    `confidence` is None where nothing was asked that could be answered: by a query of filters alone.
+    """
 
     fragment: Fragment
     score: float
     signals: tuple[Signal, ...] = ()
     spans: tuple[Span, ...] = ()
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a search found, best first. `strategy` is the one that led; `matched` counts the fragments that matched
-    before the limit; `elapsed_ms` is the search alone; `generation` is the index's."""
+    """What a search found, best first. `asked` is the strategy wanted, `strategy` the one that answered; `matched`
+    counts the fragments that matched before the limit; `elapsed_ms` is the search alone; `generation` is the index's.
+    """
 
     query: str
+    asked: Strategy
     strategy: Strategy
     hits: tuple[Hit, ...]
     matched: int
     elapsed_ms: float
     generation: int
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """That of the surest of the first ten hits; None for a query of filters alone."""
+        if not self.hits:
+            return Confidence.NOTHING
+        sure = [hit.confidence for hit in self.hits[:10] if hit.confidence is not None]
+        return min(sure, key=list(Confidence).index, default=None)
 
 
 # --- pack -------------------------------------------------------------------------------------------------------------

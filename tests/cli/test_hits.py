@@ -17,7 +17,7 @@ def fragment(text: str, title: str = "Note", heading_path: tuple[str, ...] = (),
 
 
 def result(hit: Fragment, *spans: Span) -> Result:
-    return Result("query", Strategy.ADAPTIVE, (Hit(hit, 1.0, (), spans),), 1, 0.5, 1)
+    return Result("query", Strategy.AUTO, Strategy.ADAPTIVE, (Hit(hit, 1.0, (), spans),), 1, 0.5, 1)
 
 
 def test_a_place_is_title_and_headings_the_title_not_said_twice() -> None:

@@ -121,7 +121,7 @@ class ScriptedEngine(EngineWorker):
         held = sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))
         hits = [_hit(fragment, spans, rank) for rank, (fragment, spans) in enumerate(held)]
         led = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
-        self._post(SearchDone(number, Result(query, led, tuple(hits), len(hits), 6.2, STATUS.generation)))
+        self._post(SearchDone(number, Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)))
 
     def window(self, number: int, hit: Hit) -> None:
         text = self.notes.note_text(hit.fragment.path)

@@ -203,7 +203,7 @@ async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) ->
         pane = pane_of(app)
         shown = pane.result
         assert shown is not None
-        pane.post_message(SearchDone(0, shown.__class__("old", Strategy.AUTO, (), 0, 0.0, 1)))
+        pane.post_message(SearchDone(0, shown.__class__("old", Strategy.AUTO, Strategy.ADAPTIVE, (), 0, 0.0, 1)))
         await pilot.pause()
         assert pane.result is shown
 

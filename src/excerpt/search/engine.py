@@ -64,7 +64,7 @@ class Engine:
         order = self._order(answer.scored)[:limit]
         hits = self._hits(answer, order)
         elapsed = (time.perf_counter() - begun) * 1e3
-        return Result(query, answer.strategy, hits, answer.matched, elapsed, self._snapshot.generation)
+        return Result(query, wanted, answer.strategy, hits, answer.matched, elapsed, self._snapshot.generation)
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
