@@ -9,9 +9,13 @@ from pathlib import PurePosixPath
 from excerpt.index.postings import Inverted, invert
 from excerpt.text.words import terms_of
 
-FIELDS = ("alias", "heading", "properties", "tags", "text", "title")
-"""`alias` takes in the file's name where the title differs from it; `properties` are the other frontmatter values and
-the names of the folders, on the first fragment of a note only."""
+FIELDS = ("above", "alias", "heading", "properties", "tags", "text", "title")
+"""`heading` is that of the fragment's section, `above` those over it; `alias` takes in the file's name where the title
+differs from it; `properties` are the other frontmatter values and the names of the folders, on the first fragment of
+a note only."""
+
+FIELDS_VERSION = 2
+"""Raised whenever a field is made of something else: an index made under another version is rebuilt."""
 
 # Between two aliases, headings or values: farther apart than any phrase or cluster reaches.
 _GAP = 50
@@ -61,13 +65,15 @@ class FieldCollector:
             "tags": _spaced(tags, language),
             "properties": _spaced([*values, *place.parts[:-1]], language),
         }
-        headings: dict[tuple[str, ...], tuple[list[str], list[int]]] = {}
+        headings: dict[tuple[str, ...], tuple[list[str], list[int]]] = {(): _NOTHING}
         for heading_path, text in fragments:
-            under = tuple(heading_path)
-            if under not in headings:
-                headings[under] = _spaced(under, language)
+            above, own = tuple(heading_path[:-1]), tuple(heading_path[-1:])
+            for part in (above, own):
+                if part not in headings:
+                    headings[part] = _spaced(part, language)
             self._documents["text"].append(terms_of(text, language))
-            self._documents["heading"].append(headings[under])
+            self._documents["above"].append(headings[above])
+            self._documents["heading"].append(headings[own])
             for field, found in of_note.items():
                 self._documents[field].append(found)
             of_note["properties"] = _NOTHING

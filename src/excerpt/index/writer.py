@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from excerpt.index.catalog import FILE, Catalog, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
-from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FieldCollector, embedded_text
+from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation
 from excerpt.index.postings import join
@@ -123,7 +123,7 @@ class IndexWriter:
             for file in files:
                 check(self._index, file)
             self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
-            if generation and self.catalog.meta("analyzer") != str(ANALYZER_VERSION):
+            if generation and self.catalog.meta("analyzer") != f"{ANALYZER_VERSION}/{FIELDS_VERSION}":
                 reason = "words are told apart differently now"
             elif not np.array_equal(self._words.keys(), self.catalog.fragment_keys()):
                 reason = "it does not hold the catalog's fragments"
@@ -244,7 +244,7 @@ class IndexWriter:
         for name, value in (
             ("generation", str(generation)),
             ("updated", datetime.now(UTC).isoformat(timespec="seconds")),
-            ("analyzer", str(ANALYZER_VERSION)),
+            ("analyzer", f"{ANALYZER_VERSION}/{FIELDS_VERSION}"),
         ):
             self.catalog.set_meta(name, value)
         self._files_before = before

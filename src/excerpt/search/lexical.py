@@ -57,6 +57,7 @@ FIELDS: Mapping[str, Field] = {
     "title": Field(2.0, 0.3),
     "alias": Field(2.0, 0.3),
     "heading": Field(2.0, 0.3),
+    "above": Field(2.0, 0.3),
     "tags": Field(0.5, 0.3),
     "properties": Field(0.5, 0.6),
 }

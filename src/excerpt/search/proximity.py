@@ -26,7 +26,7 @@ FAR = 1 << 20
 
 _NOWHERE = np.zeros(0, np.int64)
 
-PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "heading": 1 << 13, "text": 1 << 14}
+PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "heading": 3 << 12, "text": 4 << 12}
 """Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
 
 
