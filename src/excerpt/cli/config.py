@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ import msgspec
 
 from excerpt.cli.printing import put
 from excerpt.settings import load_settings, places
+
+_BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 
 
 @click.command()
@@ -41,6 +44,7 @@ def _lines_of(values: dict[str, Any]) -> Iterator[str]:
     for key, value in values.items():
         if isinstance(value, dict):
             for name, inner in value.items():
-                yield f"{key}.{json.dumps(name)} = {json.dumps(inner, ensure_ascii=False)}"
+                part = name if _BARE.fullmatch(name) else json.dumps(name)
+                yield f"{key}.{part} = {json.dumps(inner, ensure_ascii=False)}"
         else:
             yield f"{key} = {json.dumps(value, ensure_ascii=False)}"

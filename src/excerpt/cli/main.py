@@ -31,6 +31,7 @@ COMMANDS = {
     "remember": "remember",
     "recall": "recall",
     "forget": "forget",
+    "learned": "learned",
     "index": "index",
     "status": "status",
     "config": "config",

@@ -141,12 +141,51 @@ def scores(events: Sequence[Event], paths: Sequence[str], now: float) -> Floats:
     return (used / (used + HALF_AT)).astype(np.float32)
 
 
+@dataclass(frozen=True, slots=True)
+class NoteUse:
+    """What was learned of one note: how often it was opened and packed, when last (as `Event.time`), its score."""
+
+    path: str
+    opens: int
+    packs: int
+    last: float
+    score: float
+
+
+def by_note(events: Sequence[Event], now: float) -> list[NoteUse]:
+    """What was learned of each note, the most used first, ties by path."""
+    of: dict[str, list[Event]] = {}
+    for event in events:
+        of.setdefault(event.path, []).append(event)
+    paths = sorted(of)
+    notes = [
+        NoteUse(
+            path=path,
+            opens=sum(event.kind is Kind.OPEN for event in of[path]),
+            packs=sum(event.kind is Kind.PACK for event in of[path]),
+            last=max(event.time for event in of[path]),
+            score=round(float(score), 4),
+        )
+        for path, score in zip(paths, scores(events, paths, now), strict=True)
+    ]
+    return sorted(notes, key=lambda note: (-note.score, note.path))
+
+
+def written_time(time: float) -> str:
+    """Seconds since 1970 as ISO 8601, in UTC."""
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
 def _line(event: Event) -> bytes:
-    written = datetime.fromtimestamp(event.time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    values = {"time": written, "kind": event.kind.value, "path": event.path, "fragment": event.fragment}
+    values = {
+        "time": written_time(event.time),
+        "kind": event.kind.value,
+        "path": event.path,
+        "fragment": event.fragment,
+    }
     text = json.dumps(values | {"share": event.share}, ensure_ascii=False)
     # A name that is not UTF-8 becomes escapes that JSON reads back.
     return text.encode("utf-8", "backslashreplace") + b"\n"
