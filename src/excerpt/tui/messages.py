@@ -68,19 +68,24 @@ class IndexBuilt(Message):
 
 @dataclass
 class EditRequested(Message):
-    """Open a note of the vault in the user's editor."""
+    """Open a note of the vault in the user's editor. `fragment` is the id of the hit it was opened at; `telling` says
+    whether that tells something of what the user looks for (a file opened to be mended does not)."""
 
     path: str
     line: int
+    fragment: str = ""
+    telling: bool = True
 
 
 @dataclass
 class CopyRequested(Message):
-    """Copy `text`; `what` names it in the toast, `tokens` are those of the text, None where nobody counted them."""
+    """Copy `text`; `what` names it in the toast, `tokens` are those of the text, None where nobody counted them;
+    `notes` are the notes of the vault that it holds a part of (path, fragment id)."""
 
     text: str
     what: str
     tokens: int | None
+    notes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass

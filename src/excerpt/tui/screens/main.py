@@ -36,6 +36,7 @@ from excerpt.tui.messages import (
     RememberRequested,
     Trouble,
 )
+from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.vault_state import bar_state, search_notice
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.key_bar import KeyBar
@@ -82,6 +83,7 @@ class MainScreen(Screen[None]):
         self._folder = places.index_folder(vault)
         self._engine = EngineWorker(self._folder, settings, self._from_behind)
         self._indexing = Indexing(vault, self._from_behind)
+        self._use = UseRecorder(places.use_file(vault), self._use_not_kept, on=settings.search.boosts.use)
         self.status: Status | None = None
         self._progress: Progress | None = None
         self._trouble: Said | None = None
@@ -278,6 +280,10 @@ class MainScreen(Screen[None]):
             self._send_escape(clipboard.osc_sequence(message.text, plan.osc))
         told = clipboard.told(copied, message.what, message.tokens)
         self.notify(told, severity="information" if copied.routes else "warning", markup=False)
+        await self._use.record("pack", message.notes)
+
+    def _use_not_kept(self, reason: str) -> None:
+        self.notify(f"What you open and copy is not kept: {reason}.", markup=False)
 
     def _send_escape(self, sequence: str) -> None:
         """To the terminal, between two frames: Textual has no public way but one bare, unwrapped OSC 52."""
@@ -297,6 +303,8 @@ class MainScreen(Screen[None]):
             command = editor_command(self.settings.screen.editor, self._environment, which, file, message.line)
             run = self._start if command.windowed else self._run_here
             run(command.argv)
+            if message.telling:
+                self.run_worker(self._use.record("open", ((message.path, message.fragment),)), group="use")
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False)
         except OSError as error:

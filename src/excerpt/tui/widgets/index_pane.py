@@ -213,7 +213,7 @@ class IndexPane(Vertical):
     def action_edit(self) -> None:
         files = self.query_one(FileList)
         if files.files:
-            self.post_message(EditRequested(files.files[files.cursor][1].path, 1))
+            self.post_message(EditRequested(files.files[files.cursor][1].path, 1, telling=False))
 
     def action_back(self) -> None:
         self.post_message(self.Left())

@@ -333,19 +333,22 @@ class SearchPane(Vertical):
         if pack is None or not pack.packs:
             self.notify("There is nothing to copy yet: the pack is empty.", severity="warning")
             return
-        self.post_message(CopyRequested(pack.text, f"Pack of {len(pack.packs)}", pack.tokens))
+        notes = tuple((one.path, one.entry.fragment_id) for one in pack.packs)
+        self.post_message(CopyRequested(pack.text, f"Pack of {len(pack.packs)}", pack.tokens, notes))
 
     def action_copy_fragment(self) -> None:
         hit = self._hits.selected
         if hit is None:
             self.notify("There is no fragment to copy.", severity="warning")
             return
-        self.post_message(CopyRequested(hit.fragment.text, "Fragment", hit.fragment.tokens))
+        fragment = hit.fragment
+        notes = ((fragment.path, fragment.id),)
+        self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
 
     def action_edit(self) -> None:
         hit = self._hits.selected
         if hit is not None:
-            self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start))
+            self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
 
     def action_remember(self) -> None:
         self.post_message(RememberRequested(self._hits.selected, self.query_text.strip()))

@@ -1,0 +1,115 @@
+"""What is opened and copied in the app is kept for ranking, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.search.use import Event, UseLog
+from excerpt.settings import BoostSettings, Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.messages import CopyRequested, EditRequested
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.pack_bar import PackBar
+from tests.tui.conftest import AppPilot, screen_of, search, until
+
+
+@pytest.fixture
+def log(vault: Path, places: Places) -> UseLog:
+    return UseLog(places.use_file(vault))
+
+
+def acts(events: tuple[Event, ...]) -> list[tuple[str, str]]:
+    return [(event.kind.value, event.path) for event in events]
+
+
+async def copied(pilot: AppPilot, places: Places, count: int) -> None:
+    await until(pilot, lambda: len(list(places.copies_folder().glob("*.md"))) == count, "the copy")
+
+
+async def test_opening_a_note_is_kept_with_the_fragment_it_was_opened_at(
+    opened: Path, app: ExcerptApp, log: UseLog
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        hit = screen_of(app).query_one(HitList).selected
+        assert hit is not None
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(log.events()), "the event")
+    assert acts(log.events()) == [("open", hit.fragment.path)]
+    assert log.events()[0].fragment == hit.fragment.id
+
+
+async def test_copying_a_pack_is_one_act_shared_by_its_notes(
+    app: ExcerptApp, log: UseLog, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        bar = screen_of(app).query_one(PackBar)
+        await until(pilot, lambda: bar.pack is not None, "a pack")
+        assert bar.pack is not None
+        notes = {one.path for one in bar.pack.packs}
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: bool(log.events()), "the events")
+    assert {path for _, path in acts(log.events())} == notes
+    assert sum(event.share for event in log.events()) == pytest.approx(1, abs=0.001)
+
+
+async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_clipboard: None) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: bool(log.events()), "the event")
+    assert acts(log.events()) == [("pack", "Cooking/Lentil soup.md")]
+
+
+async def test_copying_a_memory_teaches_nothing(
+    app: ExcerptApp, places: Places, log: UseLog, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        screen_of(app).post_message(CopyRequested("a thought", "Memory", None))
+        await copied(pilot, places, 1)
+    assert log.events() == ()
+
+
+async def test_opening_a_file_to_mend_it_teaches_nothing(opened: Path, app: ExcerptApp, log: UseLog) -> None:
+    async with app.run_test() as pilot:
+        screen_of(app).post_message(EditRequested("Sync.md", 1, telling=False))
+        await until(pilot, opened.exists, "the editor")
+    assert log.events() == ()
+
+
+async def test_a_note_that_cannot_be_opened_is_not_kept(app: ExcerptApp, log: UseLog) -> None:
+    async with app.run_test() as pilot:
+        screen_of(app).post_message(EditRequested("Gone.md", 1))
+        await until(pilot, lambda: bool(app._notifications), "the toast")
+    assert log.events() == ()
+
+
+async def test_switched_off_nothing_is_kept(vault: Path, places: Places, log: UseLog, quiet_clipboard: None) -> None:
+    settings = Settings()
+    settings = replace(settings, search=replace(settings.search, boosts=BoostSettings(use=False)))
+    app = ExcerptApp(vault, settings, places)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        await pilot.press("ctrl+f")
+        await copied(pilot, places, 1)
+    assert not log.file.parent.exists()
+
+
+async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
+    app: ExcerptApp, places: Places, log: UseLog, quiet_clipboard: None
+) -> None:
+    log.file.mkdir(parents=True)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        for count in (1, 2):
+            await pilot.press("ctrl+f")
+            await copied(pilot, places, count)
+        await until(pilot, lambda: any("is not kept" in toast.message for toast in app._notifications), "the toast")
+        await pilot.pause()
+        told = [toast for toast in app._notifications if "is not kept" in toast.message]
+    assert len(told) == 1
+    assert told[0].severity == "information"
