@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ def command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     if clear:
         return _clear(log, as_json)
     events = log.events()
-    notes = by_note(events, time.time())
+    notes = by_note(events)
     if as_json:
         rows = [{**asdict(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": str(chosen), "file": str(log.file), "events": len(events), "notes": rows})

@@ -152,7 +152,13 @@ class NoteUse:
     score: float
 
 
-def by_note(events: Sequence[Event], now: float) -> list[NoteUse]:
+def latest(events: Sequence[Event]) -> float:
+    """The time of the newest event, from which a search counts ages: by the clock, the same index, query and use
+    would give another list tomorrow."""
+    return max((event.time for event in events), default=0.0)
+
+
+def by_note(events: Sequence[Event]) -> list[NoteUse]:
     """What was learned of each note, the most used first, ties by path."""
     of: dict[str, list[Event]] = {}
     for event in events:
@@ -166,7 +172,7 @@ def by_note(events: Sequence[Event], now: float) -> list[NoteUse]:
             last=max(event.time for event in of[path]),
             score=round(float(score), 4),
         )
-        for path, score in zip(paths, scores(events, paths, now), strict=True)
+        for path, score in zip(paths, scores(events, paths, latest(events)), strict=True)
     ]
     return sorted(notes, key=lambda note: (-note.score, note.path))
 
@@ -205,7 +211,7 @@ def _event(read: dict[str, object]) -> Event:
     if not 0 <= share <= 1:
         raise ValueError
     time = datetime.fromisoformat(str(read["time"]))
-    if time.tzinfo is None:
+    if time.tzinfo is None or not 1970 <= time.year < 9999:
         raise ValueError
     return Event(time.timestamp(), Kind(str(read["kind"])), path, fragment, float(share))
 
