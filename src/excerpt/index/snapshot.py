@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index.catalog import FILE, Catalog, fold_name, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, open_embedder
+from excerpt.index.facets import Facets
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION
 from excerpt.index.files import DamagedFileError
 from excerpt.index.lexical import LexicalReader
@@ -173,6 +174,11 @@ class Snapshot:
             paths=tuple(row[0] for row in notes),
             languages=tuple(row[1] for row in notes),
         )
+
+    @cached_property
+    def facets(self) -> Facets:
+        """What notes are filtered by; each part is read when first asked for."""
+        return Facets(self._rows, self.table.paths)
 
     # --- fragments and notes ------------------------------------------------------------------------------------------
 

@@ -1,26 +1,72 @@
-"""What was typed -> Query. Every string is some query; syntax that is not known is words."""
+"""What was typed -> queries, one for each alternative. Every string is some query; syntax that is not known is words.
+
+A query is typed letter by letter, and each state on the way is a query too. So what is not complete yet, or names
+nothing, stays a word: an operator never turns a list into nothing by being half there.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
+from excerpt.index.facets import property_name
 from excerpt.model import Strategy
+from excerpt.text.dates import is_period
+from excerpt.text.folding import fold
+from excerpt.text.languages import WIDE_CHARACTERS
 
 _FORCED = {"!a": Strategy.ADAPTIVE, "!p": Strategy.PROXIMITY, "!s": Strategy.SEMANTIC, "!h": Strategy.HYBRID}
-_PHRASE = re.compile(r'"([^"]*)"')
 
-
-_PROSE = 5
-"""Words outside the quotation marks above which a query is prose, and they are its writer's, not an operator's: nobody
+PROSE = 5
+"""Words beside operators above which a query is prose, and its quotation marks and dashes are its writer's: nobody
 filters by a phrase in a whole question, and many a question or commit message quotes something."""
+MAX_ALTERNATIVES = 8
+"""Queries that one text can be; bars after that many are passed over."""
+
+
+class FilterKind(StrEnum):
+    """What of a fragment or its note a filter looks at."""
+
+    TAG = "tag"
+    PATH = "path"
+    FILE = "file"
+    TITLE = "title"
+    HEADING = "heading"
+    PROPERTY = "property"
+    MODIFIED = "modified"
+    CREATED = "created"
+    LINK = "link"
+    FROM = "from"
+
+
+_KINDS: Mapping[str, FilterKind] = {str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY} | {
+    # What the frontmatter calls them.
+    "tags": FilterKind.TAG,
+    "alias": FilterKind.TITLE,
+    "aliases": FilterKind.TITLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One condition. `name` is the property's, as `property_name` gives it. An `open` filter was typed last and may
+    go on, so that its value is also the beginning of one."""
+
+    kind: FilterKind
+    value: str
+    name: str = ""
+    negated: bool = False
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query taken apart.
 
-    `words` is the text to analyze, quoted or not, without the quotation marks. Each of `phrases` is required. An
+    `words` is the text to analyze, quoted or not, without quotation marks, filters and exclusions. Each of `phrases`
+    is required; `excluded` words and `excluded_phrases` must not be there; every one of `filters` must hold. An
     `open_word` is a last word that may still be in the typing, so that its continuations are meant too; a space or a
     closing quotation mark ends it. `strategy` is the one forced by a leading `!a`, `!p`, `!s` or `!h`.
     """
@@ -29,19 +75,248 @@ class Query:
     phrases: tuple[str, ...] = ()
     strategy: Strategy | None = None
     open_word: bool = False
+    excluded: tuple[str, ...] = ()
+    excluded_phrases: tuple[str, ...] = ()
+    filters: tuple[Filter, ...] = ()
+
+    @property
+    def is_filter_only(self) -> bool:
+        """Whether it asks for nothing but says what it is to be chosen from."""
+        return not self.words.strip() and bool(self.excluded or self.excluded_phrases or self.filters)
 
 
 def parse(text: str) -> Query:
-    """Take `text` apart. Never fails. A quotation mark without its partner is passed over: it is still being typed."""
+    """The first of `alternatives`."""
+    return alternatives(text)[0]
+
+
+def alternatives(
+    text: str, properties: Container[str] = frozenset(), tags: Collection[str] | None = None
+) -> tuple[Query, ...]:
+    """Take `text` apart, at ` | ` into several queries. Never fails, never gives none.
+
+    `properties` are those of the vault by `property_name`: only they make a filter of `key:value`. `tags` are its
+    tags, folded: only they, or what may become one, make a filter of `#x` (None: every `#x` is one); `#include` is
+    a word where nothing is so tagged. Both are only asked where the text might name one.
+    """
     strategy, text = _forced(text)
-    phrases = tuple(phrase for match in _PHRASE.finditer(text) if (phrase := match[1].strip()))
-    if len(_PHRASE.sub(" ", text).split()) > _PROSE:
-        phrases = ()
-    words = text.replace('"', " ")
-    return Query(words, phrases, strategy, open_word=bool(words) and words[-1].isalnum())
+    known = _Names(properties, tags)
+    queries: list[Query] = []
+    for pieces in _groups(list(_pieces(text, known))):
+        query = _query(text, pieces, strategy)
+        if query.words.strip() or query.is_filter_only:
+            queries.append(query)
+    return tuple(queries) or (Query(text.replace('"', " "), (), strategy),)
 
 
 def _forced(text: str) -> tuple[Strategy | None, str]:
     first, _, rest = text.lstrip().partition(" ")
     strategy = _FORCED.get(first.lower())
     return (strategy, rest) if strategy else (None, text)
+
+
+# --- a text's pieces --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names that a vault gives a meaning to."""
+
+    properties: Container[str]
+    tags: Collection[str] | None
+
+    def is_tag(self, name: str, *, is_open: bool) -> bool:
+        if self.tags is None or name in self.tags:
+            return True
+        return is_open and any(tag.startswith(name) for tag in self.tags)
+
+
+class _Kind(StrEnum):
+    WORD = "word"
+    PHRASE = "phrase"
+    FILTER = "filter"
+    BAR = "bar"
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A stretch of the text. `value` is a phrase without its marks, or a word without its dash; `minus` says that a
+    dash stood before it which may negate it."""
+
+    kind: _Kind
+    start: int
+    end: int
+    value: str = ""
+    minus: bool = False
+    filter: Filter | None = None
+
+
+_SPACE = re.compile(r"\s*")
+_NARROW = rf"[^\W{WIDE_CHARACTERS}]"
+# A quotation mark right after a letter or digit is an inch or a word's own, and begins no phrase. In a script without
+# spaces it does.
+_WORD = re.compile(rf'(?:[^\s"]+|(?<={_NARROW})")+')
+_PREFIXED = re.compile(r'(-?)([^\s":]{1,100}):(?![\s:]|//|\\)')
+_HASH = re.compile(r"(-?)#([^\s\"#]+)")
+_DASHED = re.compile(r"-(?=\w)")
+_NUMBER = re.compile(r"[\d.,:]+%?")
+_VALUE = re.compile(r"\S+")
+_SIGNS_OF_VALUE = "<>="
+
+
+def _pieces(text: str, known: _Names) -> Iterator[_Piece]:
+    """The pieces of a text, in order; quotation marks without a partner are in none."""
+    at = 0
+    while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it always matches
+        piece = _filter(text, at, known) or _phrase(text, at) or _word(text, at)
+        if piece:
+            yield piece
+        at = piece.end if piece else at + 1
+
+
+def _phrase(text: str, at: int) -> _Piece | None:
+    begin = at + 1 if text[at] == "-" else at
+    if not text.startswith('"', begin):
+        return None
+    end = text.find('"', begin + 1)
+    if end < 0:
+        return None
+    return _Piece(_Kind.PHRASE, at, end + 1, text[begin + 1 : end].strip(), minus=begin > at)
+
+
+def _word(text: str, at: int) -> _Piece | None:
+    match = _WORD.match(text, at)
+    if match is None:
+        return None
+    word, end = match[0], match.end()
+    if word == "|" and (end == len(text) or text[end].isspace()) and (at == 0 or text[at - 1].isspace()):
+        return _Piece(_Kind.BAR, at, end)
+    bare = word[1:]
+    # One letter after a dash is an option of some command, and a number is one below zero.
+    minus = bool(_DASHED.match(word)) and not (len(bare) == 1 and bare.isascii()) and not _NUMBER.fullmatch(bare)
+    return _Piece(_Kind.WORD, at, end, bare if minus else word, minus)
+
+
+def _filter(text: str, at: int, known: _Names) -> _Piece | None:
+    if match := _HASH.match(text, at):
+        tag = match[2]
+        is_open = match.end() == len(text)
+        if not any(c.isalpha() for c in tag) or not known.is_tag(fold(tag).strip("/"), is_open=is_open):
+            return None
+        found = Filter(FilterKind.TAG, tag, negated=bool(match[1]), open=is_open)
+        return _Piece(_Kind.FILTER, at, match.end(), filter=found)
+    match = _PREFIXED.match(text, at)
+    if match is None:
+        return None
+    kind = _KINDS.get(fold(match[2]))
+    name = property_name(match[2]) if kind is None else ""
+    if kind is None and name not in known.properties:
+        return None
+    kind = kind or FilterKind.PROPERTY
+    value, end, is_open = _value(text, match.end())
+    if not _is_complete(kind, value):
+        return None
+    found = Filter(kind, value, name, negated=bool(match[1]), open=is_open)
+    return _Piece(_Kind.FILTER, at, end, filter=found)
+
+
+def _value(text: str, at: int) -> tuple[str, int, bool]:
+    """A filter's value, where it ends, and whether it may go on. In quotation marks it may hold spaces."""
+    if text.startswith('"', at):
+        end = text.find('"', at + 1)
+        if end < 0:
+            return text[at + 1 :].strip(), len(text), True
+        return text[at + 1 : end].strip(), end + 1, False
+    match = _VALUE.match(text, at)
+    end = match.end() if match else at
+    return text[at:end], end, end == len(text)
+
+
+def _is_complete(kind: FilterKind, value: str) -> bool:
+    if kind in (FilterKind.MODIFIED, FilterKind.CREATED):
+        return is_period(value)
+    if kind in (FilterKind.PATH, FilterKind.FILE):
+        return bool(value.strip("*"))
+    if kind is FilterKind.PROPERTY:
+        return bool(value.lstrip(_SIGNS_OF_VALUE).strip())
+    return any(c.isalnum() for c in value)
+
+
+# --- pieces -> queries ------------------------------------------------------------------------------------------------
+
+
+def _groups(pieces: Sequence[_Piece]) -> list[list[_Piece]]:
+    """The pieces between bars."""
+    groups: list[list[_Piece]] = [[]]
+    for piece in pieces:
+        if piece.kind is not _Kind.BAR:
+            groups[-1].append(piece)
+        elif groups[-1] and len(groups) < MAX_ALTERNATIVES:
+            groups.append([])
+    return groups
+
+
+def _query(text: str, pieces: Sequence[_Piece], strategy: Strategy | None) -> Query:
+    pieces = _as_meant(text, pieces)
+    taken = [piece for piece in pieces if piece.kind is _Kind.FILTER or piece.minus]
+    phrases = [piece for piece in pieces if piece.kind is _Kind.PHRASE and piece.value]
+    is_prose = _plain_words(pieces) > PROSE
+    words = _without(text, pieces, taken)
+    last = pieces[-1] if pieces else None
+    return Query(
+        words=words,
+        phrases=() if is_prose else _unique(p.value for p in phrases if not p.minus),
+        strategy=strategy,
+        open_word=bool(last and last not in taken and last.end == len(text) and words[-1:].isalnum()),
+        excluded=_unique(p.value for p in pieces if p.minus and p.kind is _Kind.WORD),
+        excluded_phrases=_unique(p.value for p in phrases if p.minus),
+        filters=tuple(dict.fromkeys(piece.filter for piece in pieces if piece.filter)),
+    )
+
+
+def _as_meant(text: str, pieces: Sequence[_Piece]) -> list[_Piece]:
+    """The pieces with dashes that negate nothing given back to their words.
+
+    In prose none does. Elsewhere an excluded word stands behind all words that are asked for: `-split operator` and
+    `the -match and -replace operators` are about options, which many notes are. A dash before a phrase always negates.
+    """
+    is_prose = _plain_words(pieces) > PROSE
+    plain = [number for number, piece in enumerate(pieces) if _is_plain(piece)]
+    last = plain[-1] if plain else -1
+    return [
+        replace(piece, minus=False, value=text[piece.start : piece.end] if piece.kind is _Kind.WORD else piece.value)
+        if piece.minus and (is_prose or (piece.kind is _Kind.WORD and number < last))
+        else piece
+        for number, piece in enumerate(pieces)
+    ]
+
+
+def _is_plain(piece: _Piece) -> bool:
+    return piece.kind is _Kind.WORD and not piece.minus
+
+
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+
+
+def _plain_words(pieces: Sequence[_Piece]) -> float:
+    """How many words are asked for outside of quotation marks; of characters without spaces two make one."""
+    return sum(max(1.0, len(_WIDE.findall(piece.value)) / 2) for piece in pieces if _is_plain(piece))
+
+
+def _without(text: str, pieces: Sequence[_Piece], taken: Sequence[_Piece]) -> str:
+    """The text from the first to the last of `pieces`, and the space behind it, without those `taken`."""
+    if not pieces:
+        return ""
+    at, end = pieces[0].start, pieces[-1].end
+    kept: list[str] = []
+    for piece in taken:
+        kept += (text[at : piece.start], " ")
+        at = piece.end
+    kept.append(text[at:end])
+    if end < len(text):
+        kept.append(" ")
+    return "".join(kept).replace('"', " ")
+
+
+def _unique(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,200 @@
+"""What notes are filtered by: tags, properties, times, names and links, as arrays of note numbers.
+
+A note's number is its place in the paths of the fragment table. Every part is read from the catalog when it is first
+asked for, and kept; for 10,000 notes each takes well under 0.2 s, once.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.links import LinkTargets
+from excerpt.text.dates import day_of
+from excerpt.text.folding import fold
+
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+ReadRows = Callable[..., list[tuple[Any, ...]]]
+
+UNKNOWN_DAY = np.iinfo(np.int64).min
+"""In `Facets.created`, that nothing says when the note was created."""
+
+_EPOCH = 719_163  # the ordinal of 1970-01-01
+# Properties that say when a note was created, best first, without what sets their words apart.
+_CREATED = (
+    *("created", "createdat", "createdon", "datecreated", "createddate", "creationdate", "createtime", "creationtime"),
+    *("ctime", "birthtime", "date", "datum", "fecha", "日期", "创建时间", "创建日期", "作成日"),
+)
+
+
+def property_name(name: str) -> str:
+    """The name under which a property is asked for: folded, without spaces."""
+    return "-".join(fold(name).split())
+
+
+class Facets:
+    """The facets of one snapshot. Folded names are as `fold` leaves them: without case, accents and width."""
+
+    def __init__(self, rows: ReadRows, paths: Sequence[str]) -> None:
+        """`rows` reads from the catalog (SQL, values); `paths` are the notes' in the order of their numbers."""
+        self._rows = rows
+        self._paths = paths
+
+    @cached_property
+    def modified(self) -> Times:
+        """When each note's file was last changed, in nanoseconds since 1970."""
+        times = np.zeros(len(self._paths), np.int64)
+        for note, changed in self._rows("SELECT id, mtime_ns FROM notes"):
+            times[self._numbers[note]] = changed
+        return times
+
+    @cached_property
+    def created(self) -> Times:
+        """The day each note was created, in days since 1970; UNKNOWN_DAY where neither a property (`created`, `date`
+        and the like) nor a date in the file's name tells."""
+        days = np.array([_days(posixpath.basename(path)) for path in self._paths], np.int64)
+        spoken = {name.replace("-", "").replace("_", ""): name for name in self.properties}
+        for name in reversed(_CREATED):
+            for value, notes in self.properties[spoken[name]].items() if name in spoken else ():
+                day = _days(value)
+                if day != UNKNOWN_DAY:
+                    days[notes] = day
+        return days
+
+    @cached_property
+    def tags(self) -> Mapping[str, Ints]:
+        """The notes of each tag, folded; those of `a/b` are also those of `a`."""
+        found: list[tuple[str, int]] = []
+        for value, note in self._rows("SELECT value, note FROM labels WHERE kind = 'tag'"):
+            tag, number = fold(value).strip("/"), self._numbers[note]
+            found += [(tag[:end], number) for end, sign in enumerate(tag) if sign == "/"]
+            found.append((tag, number))
+        return _grouped(found)
+
+    @cached_property
+    def properties(self) -> Mapping[str, Mapping[str, Ints]]:
+        """By `property_name`, the notes of each value, folded; a property's values are read when it is asked for."""
+        return Properties(self._rows, self._numbers)
+
+    @cached_property
+    def names(self) -> Mapping[str, Ints]:
+        """The notes of each title, file name and alias, folded."""
+        found = self._rows("SELECT name, note FROM names")
+        return _grouped([(fold(name), self._numbers[note]) for name, note in found])
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """Every note's path, folded, with a slash before it."""
+        return tuple(fold(f"/{path}") for path in self._paths)
+
+    @cached_property
+    def targets(self) -> LinkTargets:
+        """The notes as links name them."""
+        return LinkTargets(self._paths)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """Each note's number by its path."""
+        return {path: number for number, path in enumerate(self._paths)}
+
+    @cached_property
+    def links(self) -> tuple[Ints, Ints]:
+        """Which note (sources) links to which (targets): each pair once, ascending, no note to itself."""
+        rows = self._rows("SELECT note, target FROM links WHERE target <> ''")
+        sources = np.array([self._numbers[note] for note, _ in rows], np.int32)
+        targets = np.array(self._resolved(rows, sources.tolist()), np.int32)
+        sources, targets = sources[targets >= 0], targets[targets >= 0]
+        apart = sources != targets
+        pairs = np.unique(sources[apart].astype(np.int64) * len(self._paths) + targets[apart])
+        return (pairs // len(self._paths)).astype(np.int32), (pairs % len(self._paths)).astype(np.int32)
+
+    def _resolved(self, rows: Sequence[tuple[Any, ...]], sources: Sequence[int]) -> list[int]:
+        """The number of the note that each link (of `rows`: anything, target) means, -1 for none."""
+        folders = [posixpath.dirname(path) for path in self._paths]
+        known: dict[tuple[str, str], int] = {}
+        found: list[int] = []
+        for (_, target), source in zip(rows, sources, strict=True):
+            # Which note is meant depends on the folder it is written in alone: most links are written many times.
+            written = (folders[source], target)
+            if written not in known:
+                beside = posixpath.normpath(posixpath.join(*written))
+                # Most links are relative paths, spelled as the file is: nothing nearer can be meant.
+                at = self.numbers.get(beside)
+                if at is None:
+                    path = self.targets.resolve(target, self._paths[source])
+                    at = -1 if path is None else self.numbers[path]
+                known[written] = at
+            found.append(known[written])
+        return found
+
+    def texts_like(self, parts: Sequence[str]) -> list[tuple[int, str]]:
+        """Key and text of every fragment that has all of `parts`: ASCII letters and digits, whatever the case."""
+        terms = " AND ".join(["text LIKE ?"] * len(parts)) or "1"
+        found = self._rows(f"SELECT key, text FROM fragments WHERE {terms}", *(f"%{part}%" for part in parts))
+        return [(key, text) for key, text in found]
+
+    @cached_property
+    def _numbers(self) -> Mapping[int, int]:
+        """Each note's number by its row in the catalog."""
+        return {note: self.numbers[path] for note, path in self._rows("SELECT id, path FROM notes")}
+
+
+class Properties(Mapping[str, Mapping[str, Ints]]):
+    """The vault's properties by name; the names are read at the first question, values with the property."""
+
+    def __init__(self, rows: ReadRows, numbers: Mapping[int, int]) -> None:
+        self._rows = rows
+        self._numbers = numbers
+        self._values: dict[str, Mapping[str, Ints]] = {}
+
+    def __getitem__(self, name: str) -> Mapping[str, Ints]:
+        if name not in self._values:
+            sql = "SELECT value, note FROM labels WHERE kind = 'property' AND name = ?"
+            found = [row for spelled in self._spelled[name] for row in self._rows(sql, spelled)]
+            self._values[name] = _grouped([(_folded(value), self._numbers[note]) for value, note in found])
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spelled)
+
+    def __len__(self) -> int:
+        return len(self._spelled)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._spelled
+
+    @cached_property
+    def _spelled(self) -> Mapping[str, list[str]]:
+        spelled: dict[str, list[str]] = {}
+        for (name,) in sorted(self._rows("SELECT DISTINCT name FROM labels WHERE kind = 'property'")):
+            spelled.setdefault(property_name(name), []).append(name)
+        return spelled
+
+
+def _grouped(pairs: Iterable[tuple[str, int]]) -> Mapping[str, Ints]:
+    """Numbers by name, each once, ascending."""
+    found: dict[str, list[int]] = {}
+    for name, number in pairs:
+        found.setdefault(name, []).append(number)
+    for name, numbers in found.items():
+        if len(numbers) > 1:
+            found[name] = sorted(set(numbers))
+    # One array and views of it: half of the names of a large vault have one note.
+    every = np.array([number for numbers in found.values() for number in numbers], np.int32)
+    ends = np.cumsum([len(numbers) for numbers in found.values()]).tolist()
+    return {name: every[end - len(numbers) : end] for (name, numbers), end in zip(found.items(), ends, strict=True)}
+
+
+def _folded(value: str) -> str:
+    return " ".join(fold(value).split())
+
+
+def _days(text: str) -> int:
+    day = day_of(text)
+    return int(UNKNOWN_DAY) if day is None else day.toordinal() - _EPOCH

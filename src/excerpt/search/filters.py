@@ -1,0 +1,286 @@
+"""A query's filters -> the rows that it is answered from. They are applied before anything is ranked, so that what is
+found among them is all there is.
+
+Names and values are compared folded: without case, accents and width. The filter typed last may still go on: where
+nothing is called what stands there, what begins so is meant. Negated, it means what stands there and nothing more.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.lexical import Rows
+from excerpt.search.phrases import Asked, rows_of, rows_with
+from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.text.dates import Period, day_of, period_of
+from excerpt.text.folding import fold
+from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import QueryWord
+
+Flags = npt.NDArray[np.bool_]
+
+_NONE = np.zeros(0, np.int32)
+_EPOCH = date(1970, 1, 1)
+
+
+def allowed(query: Query, snapshot: Snapshot, asked: Asked, today: date) -> Flags | None:
+    """Which rows satisfy every filter, hold every phrase and nothing that is excluded; None where all do.
+
+    `asked` reads a text in the languages of the vault; dates are the reader's own, as is `today`.
+    """
+    notes = np.ones(len(snapshot.table.paths), np.bool_)
+    rows = np.ones(snapshot.lexical.doc_count, np.bool_)
+    for one in query.filters:
+        if one.kind in _FIELDS:
+            rows &= _flags(_rows_named(one, snapshot, asked), len(rows)) ^ one.negated
+        else:
+            notes &= _flags(_notes_of(one, snapshot.facets, today), len(notes)) ^ one.negated
+    for phrase in query.phrases:
+        # Found nowhere, it decides; what else is asked for need not be looked up.
+        if not rows.any():
+            return rows
+        rows &= _flags(rows_of(snapshot, phrase, asked), len(rows))
+    for word in query.excluded:
+        words = asked(word)
+        rows[rows_with(snapshot.lexical, words) if words else _NONE] = False
+    for phrase in query.excluded_phrases:
+        rows[rows_of(snapshot, phrase, asked)] = False
+    if query.filters:
+        rows &= notes[snapshot.table.notes]
+    return rows if query.filters or query.phrases or query.excluded or query.excluded_phrases else None
+
+
+def newest_first(flags: Flags, snapshot: Snapshot) -> Rows:
+    """The rows that are set, as a query of filters alone lists them: the first of each note, the note changed last
+    before the others (ties by path), then the second ones, and so on."""
+    rows = np.flatnonzero(flags).astype(np.int32)
+    notes = snapshot.table.notes[rows]
+    order = np.lexsort((snapshot.table.lines[rows], notes))
+    rows, notes = rows[order], notes[order]
+    begins = np.flatnonzero(np.diff(notes, prepend=-1))
+    which = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
+    return rows[np.lexsort((notes, -snapshot.facets.modified[notes], which))]
+
+
+def _flags(numbers: Ints | Flags, count: int) -> Flags:
+    flags = np.zeros(count, np.bool_)
+    flags[numbers] = True
+    return flags
+
+
+# --- words of names ---------------------------------------------------------------------------------------------------
+
+_FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", "above")}
+
+
+def _rows_named(wanted: Filter, snapshot: Snapshot, asked: Asked) -> Rows:
+    """Rows that have every word of a filter in its fields, in any order."""
+    words = asked(wanted.value)
+    words = [word for word in words if not word.whole] or words
+    fields = _FIELDS[wanted.kind]
+    goes_on = wanted.open and not wanted.negated
+    found = [
+        _rows_with_word(word, snapshot, fields, goes_on=goes_on and number == len(words) - 1)
+        for number, word in enumerate(words)
+    ]
+    return reduce(np.intersect1d, found) if found else _NONE
+
+
+def _rows_with_word(word: QueryWord, snapshot: Snapshot, fields: Sequence[str], *, goes_on: bool) -> Rows:
+    reader = snapshot.lexical
+    found = [reader.postings(field, term).rows for field in fields for term in word.terms]
+    if goes_on and not any(map(len, found)):
+        begun = fold(word.surface)
+        found = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, begun)]
+    return np.unique(np.concatenate([_NONE, *found]))
+
+
+# --- notes ------------------------------------------------------------------------------------------------------------
+
+
+def _notes_of(wanted: Filter, facets: Facets, today: date) -> Ints | Flags:
+    """The notes that a filter means, as numbers or as flags, whether it is negated or not."""
+    value, goes_on = wanted.value, wanted.open and not wanted.negated
+    meant: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
+        FilterKind.TAG: lambda: _called(facets.tags, fold(value.lstrip("#")).strip("/"), goes_on=goes_on),
+        FilterKind.PATH: lambda: _having(facets.paths, value),
+        FilterKind.FILE: lambda: _having((path[path.rfind("/") + 1 :] for path in facets.paths), value),
+        FilterKind.MODIFIED: lambda: _in_time(facets.modified, period_of(value, today)),
+        FilterKind.CREATED: lambda: _in_days(facets.created, period_of(value, today)),
+        FilterKind.PROPERTY: lambda: _with_value(facets.properties.get(wanted.name, {}), value, today, goes_on=goes_on),
+        FilterKind.LINK: lambda: _linking(facets, _named(facets, value, goes_on=goes_on)),
+        FilterKind.FROM: lambda: _linked(facets, _named(facets, value, goes_on=goes_on)),
+    }
+    return meant[wanted.kind]()
+
+
+def _linking(facets: Facets, notes: Ints) -> Ints:
+    sources, targets = facets.links
+    return sources[np.isin(targets, notes)]
+
+
+def _linked(facets: Facets, notes: Ints) -> Ints:
+    sources, targets = facets.links
+    return targets[np.isin(sources, notes)]
+
+
+def _called(names: Mapping[str, Ints], name: str, *, goes_on: bool) -> Ints:
+    found = names.get(name)
+    if found is not None or not goes_on:
+        return _NONE if found is None else found
+    return _all(notes for known, notes in names.items() if known.startswith(name))
+
+
+def _all(found: Iterable[Ints]) -> Ints:
+    return np.concatenate([_NONE, *found])
+
+
+def _having(names: Iterable[str], wanted: str) -> Flags:
+    """Which of the folded names hold the parts of `wanted`, set apart by asterisks, in their order."""
+    parts = [part for part in fold(wanted).split("*") if part]
+    if len(parts) == 1:
+        return np.array([parts[0] in name for name in names], np.bool_)
+    return np.array([_in_order(name, parts) for name in names], np.bool_)
+
+
+def _in_order(name: str, parts: Sequence[str]) -> bool:
+    at = 0
+    for part in parts:
+        at = name.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return True
+
+
+def _named(facets: Facets, value: str, *, goes_on: bool) -> Ints:
+    """The notes that a link with this target would mean from the vault's root, or else those of this title or alias."""
+    target = value.strip()
+    if target.startswith("[["):
+        target = re.split(r"[|#\]]", target[2:], maxsplit=1)[0].strip()
+    path = facets.targets.resolve(target, "") if target else None
+    if path:
+        return np.array([facets.numbers[path]], np.int32)
+    return _called(facets.names, " ".join(fold(target).split()), goes_on=goes_on)
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+# What every system's clock can be asked about; no file is older or younger.
+_FIRST, _LAST = date(1970, 1, 3), date(2200, 1, 1)
+
+
+def _in_time(times: npt.NDArray[np.int64], period: Period | None) -> Flags:
+    """Which times are in a period of the reader's own days."""
+    inside = np.full(len(times), period is not None)
+    if period and period[0] >= _FIRST:
+        inside &= times >= _midnight(min(period[0], _LAST))
+    if period and period[1] < _LAST:
+        inside &= times < _midnight(max(period[1], _FIRST) + timedelta(1))
+    return inside
+
+
+def _midnight(day: date) -> int:
+    return int(datetime.combine(day, time.min).timestamp()) * 1_000_000_000
+
+
+def _in_days(days: npt.NDArray[np.int64], period: Period | None) -> Flags:
+    if period is None:
+        return np.zeros(len(days), np.bool_)
+    first, last = ((day - _EPOCH).days for day in period)
+    inside: Flags = (days >= first) & (days <= last) & (days != UNKNOWN_DAY)
+    return inside
+
+
+# --- values of properties ---------------------------------------------------------------------------------------------
+
+_COMPARED = re.compile(r"(>=|<=|>|<|=)(.+)", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+_YEAR = re.compile(r"\d{4}", re.ASCII)
+_LETTER = rf"[^\W_{WIDE_CHARACTERS}]"
+
+Holds = Callable[[str], bool]
+
+
+def _with_value(values: Mapping[str, Ints], wanted: str, today: date, *, goes_on: bool) -> Ints:
+    """The notes of the values that have `wanted` in them as whole words, or that are dates in the period it means.
+
+    Behind `>`, `>=`, `<` and `<=`, or on either side of `..`, it is a number or date to compare with; behind `=` it is
+    the whole value.
+    """
+    looked_for = " ".join(fold(wanted).split())
+    if compared := _COMPARED.fullmatch(looked_for):
+        sign, bound = compared[1], compared[2].strip()
+        return _where(values, _equals(bound) if sign == "=" else _compares(sign, bound, today))
+    if ".." in looked_for and (within := _within(looked_for, today)):
+        return _where(values, within)
+    exact = _where(values, _reads(looked_for, whole=True))
+    if period := period_of(looked_for, today):
+        return np.union1d(exact, _where(values, lambda value: _is_in(value, period)))
+    return exact if len(exact) or not goes_on else _where(values, _reads(looked_for, whole=False))
+
+
+def _where(values: Mapping[str, Ints], holds: Holds) -> Ints:
+    return _all(notes for value, notes in values.items() if holds(value))
+
+
+def _equals(wanted: str) -> Holds:
+    return lambda value: value == wanted
+
+
+def _reads(wanted: str, *, whole: bool) -> Holds:
+    """Whether a value has `wanted` in it, from the beginning of a word, and to the end of one if it is to be whole."""
+    before, after = f"(?<!{_LETTER})" if re.match(_LETTER, wanted) else "", f"(?!{_LETTER})"
+    ends = whole and re.match(_LETTER, wanted[-1:])
+    pattern = re.compile(f"{before}{re.escape(wanted)}{after if ends else ''}")
+    return lambda value: wanted in value and pattern.search(value) is not None
+
+
+def _compares(sign: str, bound: str, today: date) -> Holds:
+    """Whether a value compares so with a bound: as a number where both are one, else as a date."""
+    period = period_of(sign + bound, today)
+    limit = float(bound) if _NUMBER.fullmatch(bound) else None
+    is_year = bool(_YEAR.fullmatch(bound))
+
+    def holds(value: str) -> bool:
+        if limit is not None and _is_number(value, is_year=is_year):
+            return _SIGNS[sign](float(value), limit)
+        return period is not None and _is_in(value, period)
+
+    return holds
+
+
+_SIGNS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+
+
+def _within(wanted: str, today: date) -> Holds | None:
+    """Whether a value lies between two numbers or dates; None if `wanted` names neither."""
+    bounds = [bound.strip() for bound in wanted.split("..", 1)]
+    if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
+        period = period_of(wanted, today)
+        return None if period is None else lambda value: _is_in(value, period)
+    checks = [_compares(sign, bound, today) for sign, bound in zip((">=", "<="), bounds, strict=True) if bound]
+    return lambda value: all(holds(value) for holds in checks)
+
+
+def _is_number(value: str, *, is_year: bool) -> bool:
+    """Whether a value is a number to compare; beside a year, a long one is a point in time."""
+    return bool(_NUMBER.fullmatch(value)) and not (is_year and len(value) >= 8)
+
+
+def _is_in(value: str, period: Period) -> bool:
+    day = day_of(value)
+    return day is not None and period[0] <= day <= period[1]

@@ -1,0 +1,189 @@
+"""Dates as people write them: in notes' properties and file names, and in queries, where a word can mean a period."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+
+Period = tuple[date, date]
+"""First and last day, both inclusive. `date.min` and `date.max` stand for no bound."""
+
+_DAY = timedelta(days=1)
+
+# --- a date in a note -------------------------------------------------------------------------------------------------
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january januar janvier enero gennaio janeiro januari",
+            "feb february februar février fevrier febrero febbraio fevereiro februari",
+            "mar march märz marz mrz mars marzo março marco maart",
+            "apr april avril abril aprile",
+            "may mai mayo maggio maio mei maj",
+            "jun june juni juin junio giugno junho",
+            "jul july juli juillet julio luglio julho",
+            "aug august août aout agosto augustus augusti",
+            "sep sept september septembre septiembre settembre setembro",
+            "oct october okt oktober octobre octubre ottobre outubro",
+            "nov november novembre noviembre novembro",
+            "dec december dez dezember décembre decembre diciembre dicembre dezembro",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_NUMERIC = (
+    re.compile(r"(?<!\d)(?P<y>\d{4})([-/._])(?P<m>\d{1,2})\2(?P<d>\d{1,2})(?!\d)"),
+    re.compile(r"(?<!\d)(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월](?:\s?(?P<d>\d{1,2})[日일])?"),
+    re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})(?![\d.])"),
+    re.compile(r"(?<!\d)(?P<m>\d{1,2})([-/])(?P<d>\d{1,2})\2(?P<y>\d{4})(?!\d)"),
+    # With the time behind it, as in the names of many a Zettelkasten.
+    re.compile(r"(?<!\d)(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)(?:\d{4}|\d{6})?(?!\d)"),
+)
+_SPELLED = (
+    re.compile(r"(?<!\w)(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?\s(?:de\s)?(?P<name>[^\W\d]{3,9})\.?,?\s(?:de\s)?(?P<y>\d{4})(?!\d)"),
+    re.compile(r"(?<!\w)(?P<name>[^\W\d]{3,9})\.?\s(?:(?P<d>\d{1,2})(?:st|nd|rd|th)?,?\s)?(?P<y>\d{4})(?!\d)"),
+)  # fmt: skip
+_MONTH = re.compile(r"(?<!\d)(?P<y>\d{4})-(?P<m>\d\d)(?![\d-])")
+_SECONDS, _MILLISECONDS = 10, 13  # digits of a point in time since 1970, from 2001 until 2286
+
+
+@lru_cache(maxsize=50_000)
+def day_of(text: str) -> date | None:
+    """The first date in a property's value or a file's name; None without one.
+
+    Of a month or a year it is the first day, of a point in time the day as written, and of seconds or milliseconds
+    since 1970 that in UTC. `03/04/2025` is read as in America, unless there is no such month.
+    """
+    bare = text.strip()
+    if bare.isdecimal() and bare.isascii():
+        if len(bare) in (_SECONDS, _MILLISECONDS):
+            seconds = int(bare) / (1000 if len(bare) == _MILLISECONDS else 1)
+            return datetime.fromtimestamp(seconds, UTC).date()
+        if len(bare) == 4:
+            return _date(int(bare), 1, 1)
+    for pattern in (*_NUMERIC, *_SPELLED, _MONTH) if any(map(str.isdecimal, bare)) else ():
+        for match in pattern.finditer(bare):
+            found = _matched(match.groupdict())
+            if found:
+                return found
+    return None
+
+
+def _matched(parts: dict[str, str | None]) -> date | None:
+    year, day = int(parts["y"] or 0), int(parts.get("d") or 1)
+    name = parts.get("name")
+    month = int(parts["m"] or 0) if name is None else _MONTHS.get(name.lower(), 0)
+    return _date(year, month, day) or (_date(year, day, month) if name is None else None)
+
+
+def _date(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+# --- a period in a query ----------------------------------------------------------------------------------------------
+
+_ISO = re.compile(r"(\d{4})(?:([-/.])(\d{0,2})(?:\2(\d{0,2}))?)?", re.ASCII)
+_AGO = re.compile(r"(\d{1,5})([dwmy])", re.ASCII)
+_COMPARED = re.compile(r"(>=|<=|>|<|=)(.+)", re.DOTALL)
+_NAMED = re.compile(r"(this|last)[-_ ]?(week|month|year)")
+
+
+def period_of(text: str, today: date) -> Period | None:
+    """The period that a filter's value means: `2025`, `2025-03`, `2025-03-01`, `7d`, `2w`, `3m`, `1y`, `today`,
+    `yesterday`, `this-week`, `last-month` and the like; one of them after `>`, `>=`, `<` or `<=`; or two around `..`,
+    either of which may be missing. None for anything else."""
+    value = text.strip().lower()
+    if compared := _COMPARED.fullmatch(value):
+        return _compared(compared[1], compared[2].strip(), today)
+    if ".." in value:
+        begin, _, end = value.partition("..")
+        return _between(begin.strip(), end.strip(), today)
+    return _one(value, today)
+
+
+def is_period(text: str) -> bool:
+    """Whether `text` means a period, on whatever day it is read."""
+    return period_of(text, date(2000, 1, 1)) is not None
+
+
+def _compared(sign: str, value: str, today: date) -> Period | None:
+    found = _bound(value, today)
+    if found is None:
+        return None
+    first, last = found
+    if sign == ">":
+        return (last + _DAY, date.max) if last < date.max else None
+    if sign == "<":
+        return (date.min, first - _DAY) if first > date.min else None
+    return {">=": (first, date.max), "<=": (date.min, last)}.get(sign, found)
+
+
+def _between(begin: str, end: str, today: date) -> Period | None:
+    first = _bound(begin, today) if begin else (date.min, date.min)
+    last = _bound(end, today) if end else (date.max, date.max)
+    if first is None or last is None or not (begin or end):
+        return None
+    return min(first[0], last[0]), max(first[1], last[1])
+
+
+def _bound(value: str, today: date) -> Period | None:
+    """As `_one`, but so many days ago is one day."""
+    found = _one(value, today)
+    return (found[0], found[0]) if found and _AGO.fullmatch(value) else found
+
+
+def _one(value: str, today: date) -> Period | None:
+    if match := _ISO.fullmatch(value):
+        # While it is being typed, "2025-0" is still the year.
+        return _calendar(int(match[1]), int(match[3] or 0), int(match[4] or 0))
+    if match := _AGO.fullmatch(value):
+        return _ago(int(match[1]), match[2], today), today
+    if match := _NAMED.fullmatch(value):
+        return _named(match[1] == "last", match[2], today)
+    if value in ("today", "yesterday"):
+        day = today if value == "today" else today - _DAY
+        return day, day
+    return None
+
+
+def _calendar(year: int, month: int, day: int) -> Period | None:
+    if not month and not day:
+        first = _date(year, 1, 1)
+        return (first, date(year, 12, 31)) if first else None
+    first = _date(year, month, day or 1)
+    if first is None:
+        return None
+    return first, first if day else _month_end(first)
+
+
+def _month_end(day: date) -> date:
+    return date(day.year, 12, 31) if day.month == 12 else date(day.year, day.month + 1, 1) - _DAY
+
+
+def _ago(count: int, unit: str, today: date) -> date:
+    if unit in "dw":
+        days = count * (7 if unit == "w" else 1)
+        return today - timedelta(days) if days < today.toordinal() else date.min
+    months = today.year * 12 + today.month - 1 - count * (12 if unit == "y" else 1)
+    if months < 12:
+        return date.min
+    first = date(months // 12, months % 12 + 1, 1)
+    return first.replace(day=min(today.day, _month_end(first).day))
+
+
+def _named(last: bool, unit: str, today: date) -> Period:
+    if unit == "week":
+        monday = today - timedelta(today.weekday() + (7 if last else 0))
+        return monday, monday + timedelta(6)
+    if unit == "month":
+        first = today.replace(day=1)
+        first = (first - _DAY).replace(day=1) if last else first
+        return first, _month_end(first)
+    year = today.year - (1 if last else 0)
+    return date(year, 1, 1), date(year, 12, 31)
