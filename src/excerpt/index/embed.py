@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from excerpt.errors import ModelError
 if TYPE_CHECKING:
     from model2vec import StaticModel
 
+_SAMPLE = 1000  # words that stand for all of a model's
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
@@ -34,6 +36,30 @@ class Embedder:
         content.update(model.tokenizer.to_str().encode())
         self.id = content.hexdigest()
         self.dimensions = int(model.dim)
+
+    def telling(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """How much each word says by itself, 0 to 1: about .15 for "the", .35 for "how", 1 for "publish".
+
+        It is the length of its vector as a share of the median word's. Static models are weighted by how rare a word
+        is in general language (smooth inverse frequency; Arora, Liang and Ma, 2017), which a small vault cannot tell:
+        in a manual, "my" is as rare as any noun. 1 for a word that the model does not know.
+        """
+        lengths = self._lengths(words)
+        return np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
+
+    @cached_property
+    def _median_length(self) -> float:
+        known = sorted(word for word in self._model.tokenizer.get_vocab() if word.isalpha())
+        lengths = self._lengths(known[:: max(1, len(known) // _SAMPLE)])
+        return float(np.median(lengths)) if len(lengths) else 1.0
+
+    def _lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
+        if not words:
+            return np.zeros(0, np.float32)
+        clean = [word.encode("utf-8", "replace").decode() for word in words]
+        vectors = self._model.encode(clean, max_length=None, normalize=False, use_multiprocessing=False)
+        lengths: NDArray[np.float32] = np.linalg.norm(np.asarray(vectors, np.float32), axis=1)
+        return lengths
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, one a text, shape (n, dimensions); all zeros for a text without a known word."""

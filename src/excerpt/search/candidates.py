@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from excerpt.index.lexical import LexicalReader
+from excerpt.index.snapshot import Snapshot
 from excerpt.search import semantic
 from excerpt.search.evidence import Evidence, Flags, Floats
 from excerpt.search.fusion import SIGNALS
-from excerpt.search.lexical import Rows, Word, WordIndex
+from excerpt.search.lexical import Rows, WordIndex
+from excerpt.search.names import Names
 from excerpt.search.proximity import PLACES, closeness, line_of
 
 POOL = 200
 """Fragments that each of the two lists, words and meaning, puts forward; all are scored by all signals."""
+BEST_OF_NOTE = (1.0, 0.5, 0.25)
+"""What the best, second and third fragment of a note count for the note."""
 COMMON = float(np.log(2))
 """The idf of a word that half of all fragments have: where it stands tells nothing, and there is much to read."""
 
@@ -36,19 +37,76 @@ class Candidates:
     matched: int
 
 
-def put_forward(evidence: Evidence, index: WordIndex, lexical: LexicalReader, pool: int = POOL) -> Candidates:
-    """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
-    scores, similarities = evidence.scores, evidence.similarities
-    rows = np.union1d(_top(scores, pool, 0.0), _top(similarities, pool, evidence.mean))
-    rows = np.union1d(rows, evidence.named).astype(np.int32)
-    return Candidates(
-        rows=rows,
-        # Rounded, so that fragments of the same words are of one score and their order is that of path and line.
-        signals=np.round(_signals(evidence, index, lexical, rows), 6),
-        cosines=similarities[rows],
-        named=np.isin(rows, evidence.named),
-        matched=int(np.count_nonzero(scores) + np.count_nonzero(scores[rows] == 0)),
-    )
+class Proposer:
+    """Puts fragments of one snapshot forward. Keeps what it learned of the notes' names."""
+
+    def __init__(self, snapshot: Snapshot, index: WordIndex) -> None:
+        self._snapshot = snapshot
+        self._index = index
+        self._names = Names(snapshot)
+
+    def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
+        """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
+        scores, similarities = evidence.scores, evidence.similarities
+        rows = np.union1d(_top(scores, pool, 0.0), _top(similarities, pool, evidence.mean))
+        rows = np.union1d(rows, evidence.named).astype(np.int32)
+        return Candidates(
+            rows=rows,
+            # Rounded, so that fragments of the same words are of one score and their order is that of path and line.
+            signals=np.round(self._signals(evidence, rows), 6),
+            cosines=similarities[rows],
+            named=np.isin(rows, evidence.named),
+            matched=int(np.count_nonzero(scores) + np.count_nonzero(scores[rows] == 0)),
+        )
+
+    def _signals(self, evidence: Evidence, rows: Rows) -> Floats:
+        similarities, mean = evidence.similarities, evidence.mean
+        rarity = np.array([match.idf for match in evidence.matches], np.float32)
+        weight = rarity / max(float(rarity.sum()), 1e-9)
+        notes = self._snapshot.table.notes[rows]
+        words = evidence.scores[rows] / max(float(evidence.scores.max(initial=0.0)), 1e-9)
+        signals = {
+            "words": words,
+            "coverage": weight @ self._index.presence(evidence.words, rows, None),
+            "title": np.maximum(
+                self._fit(evidence, weight, rows, ("title",)), self._other_names(evidence, weight, rows, notes)
+            ),
+            "heading": self._fit(evidence, weight, rows, ("heading",)),
+            "outline": self._fit(evidence, weight, rows, ("above", "heading")),
+            "note": _of_notes(words, notes),
+            "proximity": self._proximity(evidence, rarity, rows),
+            "meaning": semantic.above_mean(similarities, rows, mean, float(similarities.max(initial=mean)))
+            * np.float32(evidence.trust),
+        }
+        return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
+
+    def _fit(self, evidence: Evidence, weight: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
+        """The share of the query that short fields cover, times the share of them that the query covers."""
+        index, lexical = self._index, self._snapshot.lexical
+        present = np.maximum.reduce([index.presence(evidence.words, rows, field) for field in fields])
+        unasked = np.maximum.reduce([index.presence(evidence.unasked, rows, field) for field in fields])
+        lengths = np.maximum(sum(lexical.lengths(field)[rows] for field in fields), 1)
+        precision = np.minimum((present.sum(axis=0) + unasked.sum(axis=0)) / lengths, 1)
+        covered: Floats = (weight @ present) * precision
+        return covered
+
+    def _other_names(self, evidence: Evidence, weight: Floats, rows: Rows, notes: Rows) -> Floats:
+        """As `_fit`, of each row's note's aliases and file name the best."""
+        touched = self._index.presence(evidence.words, rows, "alias").any(axis=0)
+        found = np.zeros(len(rows), np.float32)
+        unique, places = np.unique(notes[touched], return_inverse=True)
+        found[touched] = self._names.shares(unique.tolist(), evidence.words, evidence.unasked, weight)[places]
+        return found
+
+    def _proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
+        plain = [(word, float(idf)) for word, idf in zip(evidence.words, rarity, strict=True) if not word.whole]
+        telling = [(word, idf) for word, idf in plain if idf > COMMON]
+        plain = telling if len(telling) > 1 else plain
+        if len(plain) < 2:
+            return np.zeros(len(rows), np.float32)
+        lexical = self._snapshot.lexical
+        lines = [line_of(lexical, PLACES, self._index.best_terms(word), rows) for word, _ in plain]
+        return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
 
 def _top(values: Floats, size: int, above: float) -> Rows:
@@ -59,40 +117,11 @@ def _top(values: Floats, size: int, above: float) -> Rows:
     return rows
 
 
-def _signals(evidence: Evidence, index: WordIndex, lexical: LexicalReader, rows: Rows) -> Floats:
-    scores, similarities, mean = evidence.scores, evidence.similarities, evidence.mean
-    rarity = np.array([match.idf for match in evidence.matches], np.float32)
-    weight = rarity / max(float(rarity.sum()), 1e-9)
-    signals = {
-        "words": scores[rows] / max(float(scores.max(initial=0.0)), 1e-9),
-        "coverage": weight @ index.presence(evidence.words, rows, None),
-        "title": _named_share(evidence, index, lexical, weight=weight, rows=rows, field="title"),
-        "heading": _named_share(evidence, index, lexical, weight=weight, rows=rows, field="heading"),
-        "proximity": _proximity(evidence.words, rarity, index, lexical, rows),
-        "meaning": semantic.above_mean(similarities, rows, mean, float(similarities.max(initial=mean)))
-        * np.float32(evidence.trust),
-    }
-    return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
-
-
-def _named_share(
-    evidence: Evidence, index: WordIndex, lexical: LexicalReader, *, weight: Floats, rows: Rows, field: str
-) -> Floats:
-    """The share of the query that a short field covers, times the share of the field that the query covers."""
-    present = index.presence(evidence.words, rows, field)
-    terms = present.sum(axis=0) + index.presence(evidence.unasked, rows, field).sum(axis=0)
-    precision = np.minimum(terms / np.maximum(lexical.lengths(field)[rows], 1), 1)
-    covered: Floats = (weight @ present) * precision
-    return covered
-
-
-def _proximity(
-    words: Sequence[Word], rarity: npt.NDArray[np.float32], index: WordIndex, lexical: LexicalReader, rows: Rows
-) -> Floats:
-    plain = [(word, float(idf)) for word, idf in zip(words, rarity, strict=True) if not word.whole]
-    telling = [(word, idf) for word, idf in plain if idf > COMMON]
-    plain = telling if len(telling) > 1 else plain
-    if len(plain) < 2:
-        return np.zeros(len(rows), np.float32)
-    lines = [line_of(lexical, PLACES, index.best_terms(word), rows) for word, _ in plain]
-    return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
+def _of_notes(words: Floats, notes: Rows) -> Floats:
+    """For each row, how well its note's best fragments match by words, as a share of the best note's."""
+    order = np.lexsort((-words, notes))
+    first = np.flatnonzero(np.diff(notes[order], prepend=-1))
+    places = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+    counts = np.array([*BEST_OF_NOTE, 0.0], np.float32)[np.minimum(places, len(BEST_OF_NOTE))]
+    sums = np.bincount(notes[order], counts * words[order]) if len(order) else np.zeros(0)
+    return (sums[notes] / max(float(sums.max(initial=0.0)), 1e-9)).astype(np.float32)

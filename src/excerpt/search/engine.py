@@ -11,7 +11,7 @@ import numpy.typing as npt
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result, Signal, Strategy
 from excerpt.search import fusion
-from excerpt.search.candidates import POOL, Candidates, put_forward
+from excerpt.search.candidates import POOL, Candidates, Proposer
 from excerpt.search.evidence import Evidence, gather
 from excerpt.search.fusion import SIGNALS, Scored
 from excerpt.search.lexical import Rows, WordIndex
@@ -43,6 +43,7 @@ class Engine:
         self._snapshot = snapshot
         self._settings = settings.search
         self._index = WordIndex(snapshot.lexical)
+        self._proposer = Proposer(snapshot, self._index)
         self._marker = Marker()
 
     def warm(self) -> None:
@@ -71,7 +72,7 @@ class Engine:
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
         """What speaks for each row, and the rows put forward with every signal."""
         evidence = gather(query, self._snapshot, self._index, fuzzy_threshold=self._settings.fuzzy_threshold)
-        return evidence, put_forward(evidence, self._index, self._snapshot.lexical, pool)
+        return evidence, self._proposer.put_forward(evidence, pool)
 
     def _answer(self, query: Query, wanted: Strategy, pool: int) -> Answer:
         evidence, found = self.candidates(query, pool)

@@ -16,13 +16,17 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.search import phrases, semantic
 from excerpt.search.lexical import Match, Rows, Tier, Word, WordIndex, total
 from excerpt.search.query import Query
-from excerpt.text.words import QueryWord, query_terms, terms_of
+from excerpt.text.languages import is_function_word
+from excerpt.text.words import QueryWord, fold, query_terms, terms_of
 
 Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 
 MAX_LANGUAGES = 4
 """Languages whose stems a query is asked in: those that most of the vault's notes are in."""
+
+FUNCTION_WORD = 0.3
+"""What a word like "the" counts in a language that the model does not weigh."""
 
 _NONE = np.zeros(0, np.int32)
 
@@ -53,7 +57,8 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshol
     """The evidence for a query that has words."""
     asked = asked_words(query.words, snapshot)
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=fuzzy_threshold)
-    matches = tuple(index.match(word) for word in words)
+    telling = _telling(words, snapshot)
+    matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
     scores = total(matches, snapshot.lexical.doc_count)
     similarities, mean = _similarities(query.words if asked else "", snapshot)
     named = _named_rows(query.words, snapshot) if asked else _NONE
@@ -92,6 +97,17 @@ def count_words(asked: Sequence[QueryWord]) -> int:
         if word.whole:
             whole_end = word.end
     return int(count + 0.5)
+
+
+def _telling(words: Sequence[Word], snapshot: Snapshot) -> list[float]:
+    """How much each word says by itself, 0 to 1: in a small vault, the filling words of a question are as rare as its
+    nouns. The model knows it of English words; of other languages the commonest are known."""
+    languages = snapshot.languages[:MAX_LANGUAGES]
+    if not languages or languages[0] == "en":
+        plain = [word.surface for word in words if word.surface.isascii() and word.surface.isalpha()]
+        known = dict(zip(plain, snapshot.embedder.telling(plain).tolist(), strict=True))
+        return [known.get(word.surface, 1.0) for word in words]
+    return [FUNCTION_WORD if is_function_word(fold(word.surface), languages) else 1.0 for word in words]
 
 
 def _unasked(text: str, words: Sequence[Word], snapshot: Snapshot) -> tuple[Word, ...]:

@@ -18,7 +18,7 @@ from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]
 
-SIGNALS = ("words", "coverage", "title", "heading", "proximity", "meaning")
+SIGNALS = ("words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning")
 """The signals by name, in the order of their columns."""
 
 
@@ -27,14 +27,18 @@ class Weights:
     """What each signal counts.
 
     `words` is BM25 as a share of the best fragment's; `coverage` the share of the query's words that the fragment,
-    its headings, title and tags have; `title` and `heading` the share of the query they cover times the share of them
-    that the query covers; `proximity` how close the words stand; `meaning` the cosine above the vault's mean.
+    its headings, title and tags have; `title` (or any other name of the note), `heading` and `outline` (the heading
+    with those above it) the share of the query they cover times the share of them that the query covers; `note` how
+    well the note's best fragments match by words; `proximity` how close the words stand; `meaning` the cosine above
+    the vault's mean.
     """
 
     words: float
     coverage: float
     title: float
     heading: float
+    outline: float
+    note: float
     proximity: float
     meaning: float
 
@@ -44,10 +48,18 @@ class Weights:
 
 
 WEIGHTS: Mapping[Strategy, Weights] = {
-    Strategy.ADAPTIVE: Weights(words=0.5, coverage=0.1, title=0.6, heading=0.2, proximity=0.0, meaning=0.0),
-    Strategy.PROXIMITY: Weights(words=0.4, coverage=0.1, title=0.6, heading=0.2, proximity=0.3, meaning=0.0),
-    Strategy.SEMANTIC: Weights(words=0.0, coverage=0.0, title=0.2, heading=0.1, proximity=0.0, meaning=0.7),
-    Strategy.HYBRID: Weights(words=0.5, coverage=0.1, title=0.6, heading=0.2, proximity=0.08, meaning=0.22),
+    Strategy.ADAPTIVE: Weights(
+        words=0.5, coverage=0.05, title=0.7, heading=0.2, outline=0.1, note=0.3, proximity=0.0, meaning=0.0
+    ),
+    Strategy.PROXIMITY: Weights(
+        words=0.4, coverage=0.05, title=0.7, heading=0.2, outline=0.1, note=0.3, proximity=0.3, meaning=0.0
+    ),
+    Strategy.SEMANTIC: Weights(
+        words=0.0, coverage=0.0, title=0.2, heading=0.1, outline=0.05, note=0.0, proximity=0.0, meaning=0.7
+    ),
+    Strategy.HYBRID: Weights(
+        words=0.5, coverage=0.05, title=0.7, heading=0.2, outline=0.1, note=0.3, proximity=0.2, meaning=0.2
+    ),
 }
 
 NAMED = 2.0

@@ -108,6 +108,10 @@ class Match:
     gain: Floats
     idf: float
 
+    def damped(self, share: float) -> Match:
+        """The same fragments, for a word that counts only `share` of what its rarity says."""
+        return self if share == 1 else Match(self.rows, np.float32(share) * self.gain, share * self.idf)
+
 
 class WordIndex:
     """Words of one snapshot, matched and weighed. Keeps the last words, since a query grows letter by letter."""

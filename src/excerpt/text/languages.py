@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 SAMPLE_CHARACTERS = 4000
 """How much of a text is looked at: more changed no answer on seven translations of one vault."""
@@ -49,6 +50,12 @@ for _language, _words in _STOP_WORDS.items():
         # Words of one Latin letter are names of variables as often as words.
         if len(_word) > 1 or not _word.isascii():
             _BY_WORD[_word] = (*_BY_WORD.get(_word, ()), _language)
+
+
+def is_function_word(word: str, languages: Iterable[str]) -> bool:
+    """Whether the folded `word` is one of the commonest, such as articles and prepositions, in one of `languages`."""
+    return not set(_BY_WORD.get(word, ())).isdisjoint(languages)
+
 
 _WORD = re.compile(r"[^\W\d_]+")
 # Scripts written without spaces, or (Korean) with endings that hide the word.
