@@ -47,6 +47,12 @@ def test_the_language_is_that_of_the_text_below_the_frontmatter() -> None:
     assert parse_note("a.md", text).language == "de"
 
 
+def test_a_language_that_is_given_is_not_guessed_at() -> None:
+    text = "The notes are in English, and that is what it says on the tin."
+    assert parse_note("a.md", text).language == "en"
+    assert parse_note("a.md", text, "sv").language == "sv"
+
+
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
