@@ -28,9 +28,11 @@ Order = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one query, without alternatives, found: the strategy that answered, fragments with scores, what to mark."""
+    """What one query, without alternatives, found: the strategy that answered, what spoke for each row, fragments
+    with scores, what to mark."""
 
     strategy: Strategy
+    evidence: Evidence
     scored: Scored
     marks: Marks
     matched: int
@@ -40,15 +42,15 @@ class Engine:
     """Searches one snapshot. Usable from one thread at a time."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._settings = settings.search
-        self._index = WordIndex(snapshot.lexical)
-        self._proposer = Proposer(snapshot, self._index)
+        self.index = WordIndex(snapshot.lexical)
+        self._proposer = Proposer(snapshot, self.index)
         self._marker = Marker()
 
     def warm(self) -> None:
         """Load what the first queries would have to wait for; may run in the background, before any of them."""
-        self._index.warm()
+        self.index.warm()
         self.search("a")
 
     def search(self, query: str, strategy: Strategy | None = None, limit: int | None = None) -> Result:
@@ -61,20 +63,21 @@ class Engine:
         parsed = parse(query)
         wanted = parsed.strategy or strategy or self._settings.strategy
         limit = self._settings.limit if limit is None else limit
-        answer = self._answer(parsed, wanted, max(POOL, limit))
-        order = self._order(answer.scored)[:limit]
-        hits = self._hits(answer, order)
+        answer = self.answer(parsed, wanted, max(POOL, limit))
+        order = self.order(answer.scored)[:limit]
+        hits = self.hits(answer, order)
         elapsed = (time.perf_counter() - begun) * 1e3
-        return Result(query, wanted, answer.strategy, hits, answer.matched, elapsed, self._snapshot.generation)
+        return Result(query, wanted, answer.strategy, hits, answer.matched, elapsed, self.snapshot.generation)
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
         """What speaks for each row, and the rows put forward with every signal."""
-        evidence = gather(query, self._snapshot, self._index, fuzzy_threshold=self._settings.fuzzy_threshold)
+        evidence = gather(query, self.snapshot, self.index, fuzzy_threshold=self._settings.fuzzy_threshold)
         return evidence, self._proposer.put_forward(evidence, pool)
 
-    def _answer(self, query: Query, wanted: Strategy, pool: int) -> Answer:
+    def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
+        """All fragments put forward for one query, scored; `wanted` goes before the strategy forced in it."""
         evidence, found = self.candidates(query, pool)
         chosen = fusion.lead(evidence.word_count) if wanted is Strategy.AUTO else wanted
         leader = fusion.answering(
@@ -84,21 +87,23 @@ class Engine:
         )
         weights = fusion.led_by(leader) if wanted is Strategy.AUTO else fusion.WEIGHTS[leader]
         scored = fusion.weighted(found.rows, found.signals, weights)
-        scored = fusion.add_name(scored, found.named, self._snapshot.table.notes[found.rows])
-        return Answer(leader, scored, marks_of(evidence), found.matched)
+        scored = fusion.add_name(scored, found.named, self.snapshot.table.notes[found.rows])
+        return Answer(leader, evidence, scored, marks_of(evidence), found.matched)
 
     # --- from scores to hits ------------------------------------------------------------------------------------------
 
-    def _order(self, scored: Scored) -> Order:
-        table, scores = self._snapshot.table, scored.scores
+    def order(self, scored: Scored) -> Order:
+        """Places in `scored` of those that have a score, best first."""
+        table, scores = self.snapshot.table, scored.scores
         order = np.lexsort((table.lines[scored.rows], table.notes[scored.rows], -scores))
         order = order[scores[order] > 0]
         return _spread(order, table.notes[scored.rows])
 
-    def _hits(self, answer: Answer, order: Order) -> tuple[Hit, ...]:
-        table, scored = self._snapshot.table, answer.scored
+    def hits(self, answer: Answer, order: Order) -> tuple[Hit, ...]:
+        """The fragments at these places, with their texts and marks."""
+        table, scored = self.snapshot.table, answer.scored
         rows = scored.rows[order]
-        fragments = self._snapshot.fragments(table.keys[rows].tolist())
+        fragments = self.snapshot.fragments(table.keys[rows].tolist())
         values, parts, scores = scored.values[order], scored.parts[order], scored.scores[order]
         hits: list[Hit] = []
         for at, fragment in enumerate(fragments):
