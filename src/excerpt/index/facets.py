@@ -25,6 +25,7 @@ ReadRows = Callable[..., list[tuple[Any, ...]]]
 UNKNOWN_DAY = np.iinfo(np.int64).min
 """In `Facets.created`, that nothing says when the note was created."""
 
+_APART = "\x1f"
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 # Properties that say when a note was created, best first, without what sets their words apart.
 _CREATED = (
@@ -106,38 +107,46 @@ class Facets:
     @cached_property
     def links(self) -> tuple[Ints, Ints]:
         """Which note (sources) links to which (targets): each pair once, ascending, no note to itself."""
-        rows = self._rows("SELECT note, target FROM links WHERE target <> ''")
-        sources = np.array([self._numbers[note] for note, _ in rows], np.int32)
-        targets = np.array(self._resolved(rows, sources.tolist()), np.int32)
-        sources, targets = sources[targets >= 0], targets[targets >= 0]
-        apart = sources != targets
-        pairs = np.unique(sources[apart].astype(np.int64) * len(self._paths) + targets[apart])
-        return (pairs // len(self._paths)).astype(np.int32), (pairs % len(self._paths)).astype(np.int32)
-
-    def _resolved(self, rows: Sequence[tuple[Any, ...]], sources: Sequence[int]) -> list[int]:
-        """The number of the note that each link (of `rows`: anything, target) means, -1 for none."""
-        folders = [posixpath.dirname(path) for path in self._paths]
+        # A note's targets as one string: a tenth of the rows to carry over.
+        rows = self._rows(f"SELECT note, group_concat(target, '{_APART}') FROM links WHERE target <> '' GROUP BY note")
         known: dict[tuple[str, str], int] = {}
-        found: list[int] = []
-        for (_, target), source in zip(rows, sources, strict=True):
-            # Which note is meant depends on the folder it is written in alone: most links are written many times.
-            written = (folders[source], target)
-            if written not in known:
-                beside = posixpath.normpath(posixpath.join(*written))
+        pairs: set[int] = set()
+        for note, targets in rows:
+            source = self._numbers[note]
+            base = source * len(self._paths)
+            pairs.update(
+                base + to for to in self._resolved(source, targets.split(_APART), known) if to not in (-1, source)
+            )
+        found = np.array(sorted(pairs), np.int64)
+        return (found // max(len(self._paths), 1)).astype(np.int32), (found % max(len(self._paths), 1)).astype(np.int32)
+
+    def _resolved(self, source: int, targets: Iterable[str], known: dict[tuple[str, str], int]) -> set[int]:
+        """The numbers of the notes that the links of a note mean, -1 for none. Which note is meant depends on the
+        folder it is written in alone, and most links are written many times: `known` keeps them."""
+        path = self._paths[source]
+        folder = posixpath.dirname(path)
+        found: set[int] = set()
+        for target in set(targets):
+            number = known.get((folder, target))
+            if number is None:
                 # Most links are relative paths, spelled as the file is: nothing nearer can be meant.
-                at = self.numbers.get(beside)
-                if at is None:
-                    path = self.targets.resolve(target, self._paths[source])
-                    at = -1 if path is None else self.numbers[path]
-                known[written] = at
-            found.append(known[written])
+                number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
+                if number is None or target.startswith("/"):
+                    to = self.targets.resolve(target, path)
+                    number = -1 if to is None else self.numbers[to]
+                known[folder, target] = number
+            found.add(number)
         return found
 
     def texts_like(self, parts: Sequence[str]) -> list[tuple[int, str]]:
-        """Key and text of every fragment that has all of `parts`: ASCII letters and digits, whatever the case."""
+        """Key and text of every fragment that has all of `parts`, ASCII letters whatever the case."""
         terms = " AND ".join(["text LIKE ?"] * len(parts)) or "1"
         found = self._rows(f"SELECT key, text FROM fragments WHERE {terms}", *(f"%{part}%" for part in parts))
         return [(key, text) for key, text in found]
+
+    def texts_with(self, part: str) -> list[tuple[int, str]]:
+        """Key and text of every fragment that has `part` exactly so."""
+        return [(key, text) for key, text in self._rows("SELECT key, text FROM fragments WHERE instr(text, ?)", part)]
 
     @cached_property
     def _numbers(self) -> Mapping[int, int]:

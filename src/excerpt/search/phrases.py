@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import reduce
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,11 +29,26 @@ words, literal or not makes no difference that a reader could see."""
 
 _NONE = np.zeros(0, np.int32)
 _FOUND_LITERALLY = ("text", "heading", "above", "title")
-_MARKUP = re.compile(r"[*_`~#|>\[\]\\]")
+# Marks of Markdown, and what joins the parts of a word: "new-line" is also "newline", as it is indexed.
+_MARKUP = re.compile(r"[*_`~#|>\[\]\\\-‐‑]")
+
+
+_KEPT_PHRASES = 64
+_kept: WeakKeyDictionary[Snapshot, dict[str, Rows]] = WeakKeyDictionary()
 
 
 def rows_of(snapshot: Snapshot, phrase: str, asked: Asked) -> Rows:
-    """Rows, ascending, of the fragments that have `phrase`."""
+    """Rows, ascending, of the fragments that have `phrase`. `asked` reads it in the languages of the vault. Those of
+    the last phrases are kept with the snapshot, as a query goes on letter by letter behind one."""
+    known = _kept.setdefault(snapshot, {})
+    if phrase not in known:
+        if len(known) >= _KEPT_PHRASES:
+            known.clear()
+        known[phrase] = _rows_of(snapshot, phrase, asked)
+    return known[phrase]
+
+
+def _rows_of(snapshot: Snapshot, phrase: str, asked: Asked) -> Rows:
     words = asked(phrase)
     rows = rows_with(snapshot.lexical, words) if words else _NONE
     if not len(rows):
@@ -90,22 +106,18 @@ def _literal_of(snapshot: Snapshot, phrase: str, words: Sequence[QueryWord], row
     return rows[literal | np.isin(rows, named)]
 
 
-_LIKE = re.compile(r"[A-Za-z0-9]+")
-_MOST_LIKE = 3
+_SURE = re.compile(r"[A-Za-z0-9]+")
+_MOST_SURE = 3
 
 
 def _literal_rows(snapshot: Snapshot, phrase: str) -> Rows:
     """Rows, ascending, whose text has the phrase as it stands, be it half words or signs."""
     wanted = plain(phrase)
-    found = [
-        key
-        for key, text in snapshot.facets.texts_like(_sure(phrase))
-        if phrase in text or (wanted and wanted in plain(text))
-    ]
+    # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
+    sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MOST_SURE]
+    if sure:
+        texts = snapshot.facets.texts_like(sure)
+        found = [key for key, text in texts if phrase in text or (wanted and wanted in plain(text))]
+    else:
+        found = [key for key, text in snapshot.facets.texts_with(phrase) if phrase in text]
     return np.searchsorted(snapshot.table.keys, np.sort(np.array(found, np.int64))).astype(np.int32)
-
-
-def _sure(phrase: str) -> tuple[str, ...]:
-    """Parts of `phrase` that every text with it has too, whatever is folded; the longest say the most."""
-    runs = sorted(set(_LIKE.findall(phrase)), key=lambda run: (-len(run), run))
-    return tuple(runs[:_MOST_LIKE])

@@ -275,18 +275,18 @@ def _query(text: str, pieces: Sequence[_Piece], strategy: Strategy | None) -> Qu
 
 
 def _as_meant(text: str, pieces: Sequence[_Piece]) -> list[_Piece]:
-    """The pieces with dashes that negate nothing given back to their words.
+    """The pieces, with dashes that negate nothing and tags that are none given back to the words.
 
-    In prose none does. Elsewhere an excluded word stands behind all words that are asked for: `-split operator` and
-    `the -match and -replace operators` are about options, which many notes are. A dash before a phrase always negates.
+    In prose all are. Elsewhere an excluded word stands behind all words that are asked for: `-split operator` and
+    `the -match and -replace operators` are about options, as many notes are. An excluded phrase may stand anywhere.
     """
     is_prose = _plain_words(pieces) > PROSE
-    plain = [number for number, piece in enumerate(pieces) if _is_plain(piece)]
-    last = plain[-1] if plain else -1
+    last = max((number for number, piece in enumerate(pieces) if _is_plain(piece)), default=-1)
     return [
-        replace(piece, minus=False, value=text[piece.start : piece.end] if piece.kind is _Kind.WORD else piece.value)
-        if piece.minus and (is_prose or (piece.kind is _Kind.WORD and number < last))
-        else piece
+        _Piece(_Kind.WORD, piece.start, piece.end, text[piece.start : piece.end])
+        if (piece.kind is _Kind.WORD and piece.minus and (is_prose or number < last))
+        or (piece.kind is _Kind.FILTER and is_prose and text[piece.start : piece.end].lstrip("-").startswith("#"))
+        else replace(piece, minus=piece.minus and not is_prose)
         for number, piece in enumerate(pieces)
     ]
 
