@@ -58,7 +58,9 @@ class Embedder:
             return np.zeros(0, np.float32)
         clean = [word.encode("utf-8", "replace").decode() for word in words]
         vectors = self._model.encode(clean, max_length=None, normalize=False, use_multiprocessing=False)
-        lengths: NDArray[np.float32] = np.linalg.norm(np.asarray(vectors, np.float32), axis=1)
+        # The model gives the mean of a word's pieces; a rare word is in many, and says what all of them say together.
+        pieces = np.array([len(ids) for ids in self._model.tokenize(clean)], np.float32)
+        lengths: NDArray[np.float32] = pieces * np.linalg.norm(np.asarray(vectors, np.float32), axis=1)
         return lengths
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
