@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from whoosh.index import open_dir
 
 from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import LexicalReader, LexicalWriter
+from excerpt.index.lexical import LexicalReader, LexicalWriter, placed
 from excerpt.index.postings import Inverted, invert
 
 
@@ -22,7 +23,8 @@ def inverted(texts: Sequence[str]) -> dict[str, Inverted]:
 
 
 def add(writer: LexicalWriter, first_key: int, *texts: str) -> None:
-    writer.add(np.arange(first_key, first_key + len(texts)), inverted(texts))
+    """Fragments of note 7, one a line."""
+    writer.add(placed([(first_key + at, 7, 1 + at) for at in range(len(texts))]), inverted(texts))
 
 
 def read(folder: Path, files: list[DerivedFile], generation: int) -> LexicalReader:
@@ -112,16 +114,59 @@ def test_a_segment_that_is_mostly_deleted_is_written_anew(tmp_path: Path) -> Non
     assert sum(file.size for file in writer.commit(2)) < before
 
 
-def test_terms_by_prefix_are_sorted_with_and_without_the_lexicon(tmp_path: Path) -> None:
+def test_a_row_knows_its_note_and_line(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
-    add(writer, 1, "sync syncing z")
-    add(writer, 2, "synchrony sea 東京")
+    add(writer, 1, "a", "b", "c")
+    writer.delete(np.array([2]))
     reader = read(tmp_path, writer.commit(1), 1)
-    expected = ["sync", "synchrony", "syncing"]
-    assert reader.terms("text", "sync") == expected
-    assert reader.lexicon("text") == ["sea", *expected, "z", "東京"]
-    assert reader.terms("text", "sync") == expected
-    assert reader.terms("text", "東") == ["東京"]
+    assert (reader.notes.tolist(), reader.lines.tolist()) == ([7, 7], [1, 3])
+
+
+def test_entries_say_in_which_fields_a_term_stands(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    words = inverted(["a a", "b"])
+    words["title"] = invert([(["b"], [0]), (["a"], [0])])
+    writer.add(placed([(1, 7, 1), (2, 7, 2)]), words)
+    entries = read(tmp_path, writer.commit(1), 1).entries("a")
+    others = [number for number, field in enumerate(FIELDS) if field != "title"]
+    assert entries.rows.tolist() == [*[0] * len(others), 1]
+    assert entries.fields.tolist() == [*others, FIELDS.index("title")]
+    assert entries.tf.tolist() == [*[2] * len(others), 1]
+
+
+def test_places_are_those_of_the_rows_asked_for(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a b a", "b")
+    add(writer, 3, "gone a", "c", "b b a")
+    writer.delete(np.array([3]))
+    places = read(tmp_path, writer.commit(1), 1).places("a", np.array([1, 2, 3], np.int32))
+    in_text = places.fields == FIELDS.index("text")
+    assert places.at[in_text].tolist() == [2]
+    assert places.positions[in_text].tolist() == [2]
+
+
+def test_terms_are_found_wherever_they_stand_among_many(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    terms = sorted({f"w{number}" for number in range(0, 200, 2)} | {"東京", "é"})
+    add(writer, 1, " ".join(terms))
+    reader = read(tmp_path, writer.commit(1), 1)
+    assert all(keys_with(reader, term) == [1] for term in terms)
+    assert not any(keys_with(reader, f"w{number}") for number in range(1, 200, 2))
+    assert not any(keys_with(reader, term) for term in ("", "a", "w", "w198 ", "zz", "\U0001f600"))
+
+
+@pytest.mark.parametrize("read_all", [False, True])
+def test_continuations_are_the_shortest_first_with_and_without_the_lexicon(tmp_path: Path, read_all: bool) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "synching sync z")
+    add(writer, 2, "synchrony syncing sea 東京")
+    reader = read(tmp_path, writer.commit(1), 1)
+    if read_all:
+        assert reader.lexicon("text") == ["sea", "sync", "synching", "synchrony", "syncing", "z", "東京"]
+    assert reader.continuations("sync", 3) == ["sync", "syncing", "synching"]
+    assert reader.continuations("東", 3) == ["東京"]
+    assert reader.terms("text", "sync") == ["sync", "synching", "synchrony", "syncing"]
+    assert reader.continuations("x", 3) == []
 
 
 def test_whoosh_itself_reads_the_same_postings(tmp_path: Path) -> None:
@@ -145,7 +190,7 @@ def damaged(folder: Path, files: list[DerivedFile], suffix: str, how: str) -> No
 
 
 @pytest.mark.parametrize("how", ["cut", "garbage"])
-@pytest.mark.parametrize("suffix", [".toc", ".trm", ".pst", ".npy"])
+@pytest.mark.parametrize("suffix", [".toc", ".lex", ".pst", ".npy"])
 def test_a_damaged_file_is_noticed_before_it_is_believed(tmp_path: Path, suffix: str, how: str) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a b a", "b", "c a")
@@ -153,6 +198,27 @@ def test_a_damaged_file_is_noticed_before_it_is_believed(tmp_path: Path, suffix:
     damaged(tmp_path, files, suffix, how)
     with pytest.raises(DamagedFileError):
         read(tmp_path, files, 1).postings("text", "a")
+
+
+def test_positions_are_checked_too(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, " ".join(["a"] * 40_000))
+    files = writer.commit(1)
+    path = tmp_path / next(file.name for file in files if file.name.endswith(".pst"))
+    data = path.read_bytes()
+    path.write_bytes(data[:-1000] + bytes(byte ^ 1 for byte in data[-1000:]))
+    reader = read(tmp_path, files, 1)
+    assert len(reader.entries("a").rows)
+    with pytest.raises(DamagedFileError):
+        reader.places("a", np.array([0], np.int32))
+
+
+def test_an_index_of_another_version_says_so(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a")
+    files = [replace(file, name=file.name.replace(".lex", ".trm")) for file in writer.commit(1)]
+    with pytest.raises(DamagedFileError, match="another version"):
+        LexicalWriter(tmp_path, 1, files)
 
 
 def test_a_missing_file_is_noticed(tmp_path: Path) -> None:

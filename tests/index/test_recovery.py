@@ -18,9 +18,9 @@ from excerpt.errors import IndexUnusableError
 from excerpt.index import workers
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
-from excerpt.index.lexical import Postings
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.snapshot import Snapshot
+from excerpt.index.terms import Postings
 from excerpt.model import Fragment
 from excerpt.settings import Settings
 from tests.index.conftest import WriteNote
@@ -84,7 +84,7 @@ HOW = pytest.mark.parametrize("how", [cut, garbage, lambda data: b""], ids=["cut
 
 
 @HOW
-@pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.trm", "words/*.pst", "words/*.npy", "vectors-*"])
+@pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
 def test_a_damaged_derived_file_is_made_anew_from_the_catalog(
     built: Path, vault: Path, settings: Settings, pattern: str, how: Callable[[bytes], bytes]
 ) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from excerpt.search.lexical import FIELDS, K1, WordIndex, isin_sorted, total
+from excerpt.search.lexical import FIELDS, K1, WordIndex, total
 from tests.search.tiny import TinyReader, asked, rows_of
 
 
@@ -108,6 +108,8 @@ def test_presence_tells_whole_matches_from_partial_ones() -> None:
     assert none == 0
 
 
-def test_isin_sorted_is_membership() -> None:
-    assert isin_sorted(rows_of(0, 3, 9), rows_of(3, 5)).tolist() == [False, True, False]
-    assert isin_sorted(rows_of(1), rows_of()).tolist() == [False]
+def test_presence_is_told_by_field() -> None:
+    index = WordIndex(TinyReader({"title": "fig", "text": "plum"}, {"text": "fig"}, "plum"))
+    words = index.expand(asked("fig"), open_word=False, fuzzy_threshold=0.8)
+    found = index.presence_in(words, rows_of(0, 1, 2), ("title", "text", None))
+    assert found[:, 0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0]]

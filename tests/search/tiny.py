@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.search.lexical import NUMBERED
 from excerpt.text.words import QueryWord, query_terms, terms_of
 
 
@@ -18,9 +19,17 @@ class TinyPostings:
 
 
 @dataclass(frozen=True)
-class TinyPositions:
-    offsets: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int32]
+class TinyEntries:
+    rows: npt.NDArray[np.int32]
+    fields: npt.NDArray[np.uint8]
+    tf: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class TinyPlaces:
+    at: npt.NDArray[np.int64]
+    fields: npt.NDArray[np.uint8]
+    positions: npt.NDArray[np.int32]
 
 
 class TinyReader:
@@ -42,11 +51,34 @@ class TinyReader:
         rows = self._places.get(field, {}).get(term, {})
         return TinyPostings(np.array(list(rows), np.int32), np.array([len(p) for p in rows.values()], np.float32))
 
-    def positions(self, field: str, term: str) -> TinyPositions:
-        rows = self._places.get(field, {}).get(term, {})
-        counts = [len(places) for places in rows.values()]
-        values = [place for places in rows.values() for place in places]
-        return TinyPositions(np.cumsum([0, *counts], dtype=np.int64), np.array(values, np.int32))
+    def entries(self, term: str) -> TinyEntries:
+        found = self._by_row(term)
+        return TinyEntries(
+            np.array([row for row, _, _ in found], np.int32),
+            np.array([field for _, field, _ in found], np.uint8),
+            np.array([len(places) for _, _, places in found], np.int32),
+        )
+
+    def places(self, term: str, rows: npt.NDArray[np.int32]) -> TinyPlaces:
+        wanted = rows.tolist()
+        found = [
+            (wanted.index(row), field, place)
+            for row, field, places in self._by_row(term)
+            if row in wanted
+            for place in places
+        ]
+        return TinyPlaces(
+            np.array([at for at, _, _ in found], np.int64),
+            np.array([field for _, field, _ in found], np.uint8),
+            np.array([place for _, _, place in found], np.int32),
+        )
+
+    def _by_row(self, term: str) -> list[tuple[int, int, list[int]]]:
+        return sorted(
+            (row, NUMBERED.index(field), places)
+            for field, terms in self._places.items()
+            for row, places in terms.get(term, {}).items()
+        )
 
     def lengths(self, field: str) -> npt.NDArray[np.float32]:
         return self._lengths.setdefault(field, np.zeros(self.doc_count, np.float32))
@@ -54,8 +86,9 @@ class TinyReader:
     def lexicon(self, field: str) -> Sequence[str]:
         return sorted(self._places.get(field, {}))
 
-    def terms(self, field: str, prefix: str) -> Sequence[str]:
-        return [term for term in self.lexicon(field) if term.startswith(prefix)]
+    def continuations(self, beginning: str, most: int) -> Sequence[str]:
+        found = {term for terms in self._places.values() for term in terms if term.startswith(beginning)}
+        return sorted(found, key=lambda term: (len(term), term))[:most]
 
 
 def asked(text: str) -> list[QueryWord]:

@@ -68,6 +68,9 @@ CREATE TABLE remarks (path TEXT NOT NULL, skipped INTEGER NOT NULL, reason TEXT 
 FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
 """id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
 
+Placed = tuple[int, int, int]
+"""Where a fragment stands: its key, the number of its note, its first line."""
+
 
 @dataclass(frozen=True, slots=True)
 class NoteRows:
@@ -220,8 +223,8 @@ class Catalog:
         found = self.rows("SELECT key FROM fragments INDEXED BY fragments_of_note")
         return np.sort(np.fromiter((row[0] for row in found), np.int64, len(found)))
 
-    def insert(self, note: NoteRows) -> list[int]:
-        """Insert a note with all that belongs to it; returns the keys of its fragments, ascending and never used
+    def insert(self, note: NoteRows) -> list[Placed]:
+        """Insert a note with all that belongs to it; returns its fragments, their keys ascending and never used
         before."""
         ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
         keys = list(range(last + 1, last + 1 + len(note.fragments)))
@@ -234,7 +237,7 @@ class Catalog:
         self._many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
         self._many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
         self._many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
-        return keys
+        return [(key, number, fragment[3]) for key, fragment in zip(keys, note.fragments, strict=True)]
 
     def _insert_note(self, note: NoteRows) -> int:
         row = self.rows(

@@ -1,10 +1,10 @@
-"""The lexical index: Whoosh keeps segments, their dictionaries and the table of contents; postings are packed arrays.
+"""The lexical index: Whoosh keeps segments, deletions and the table of contents; words and postings are columns.
 
-Only this module imports whoosh. A segment is three files that never change: `.trm` (Whoosh's ordered dictionary),
-`.pst` (packed postings, see postings.py), `.npy` (fragment keys and field lengths). Whoosh's codec interface lets
-postings be written and read a term at a time instead of one Python object each; Whoosh's own searcher still reads the
-result. Its writer is not used: it removes the old generation's files before the catalog could say that the new
-generation stands, and keeps a lock, a temporary folder and lossy lengths that are not needed here.
+Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order) and `.pst`
+(their postings, see columns.py), and `.npy` (key, note, line and field lengths of each fragment). Whoosh's codec
+interface lets a term's postings be one slice of an array instead of one Python object each; Whoosh's own reader still
+reads the result. Its writer is not used: it removes the old generation's files before the catalog could say that the
+new generation stands, and keeps a lock, a temporary folder and lossy lengths that are not needed here.
 
 Documents stand in the order of their keys: a new segment holds only keys above all older ones, and only neighbouring
 segments are merged. So a row, the place of a key among all living keys, is the same here and in the vector matrix.
@@ -14,42 +14,43 @@ cache folder, after its checksum matched the catalog's).
 
 from __future__ import annotations
 
-import bisect
 import math
-import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from whoosh import fields, formats
-from whoosh.codec.whoosh3 import W3Codec, W3FieldWriter, W3Segment, W3TermInfo
+from whoosh.codec.base import TermsReader
+from whoosh.codec.whoosh3 import W3Codec, W3Segment, W3TermInfo
 from whoosh.filedb.filestore import FileStorage
-from whoosh.filedb.filetables import OrderedHashReader
 from whoosh.index import TOC
 from whoosh.matching.mcore import ListMatcher
+from whoosh.reading import TermNotFound
 
-from excerpt.index import postings as packed
+from excerpt.index import postings as counted
+from excerpt.index.catalog import Placed
+from excerpt.index.columns import Columns, DamagedColumnsError, pack
 from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile, check, seal, sync_folder
-from excerpt.index.postings import Inverted, TermPostings
+from excerpt.index.postings import Inverted, Segment
+from excerpt.index.terms import DOCS, Entries, OpenSegment, Places, Positions, Postings, Rows, Term, offsets_of
+from excerpt.index.vocabulary import Vocabulary
 
 FOLDER = "words"
 _NAME = "words"
-_DOCS_EXT = ".npy"
-_DOCS = np.dtype([("key", "<i8"), *((field, "<u4") for field in FIELDS)])
+_DOCS, _POSTINGS, _TERMS = ".npy", ".pst", ".lex"
 
 # Merging: eight neighbours of one size class become one, so a fragment is rewritten at most log8(n) times; segments
 # above the limit are left alone, so that no commit of one note ever rewrites a whole vault.
 _MERGE_WIDTH = 8
 _MERGE_LIMIT = 10_000
 
-_CACHE_BYTES = 96 << 20
-_TICK_EVERY = 1000
+_CACHE_BYTES = 64 << 20
 
 
 class _Counted(fields.FieldType):
@@ -66,121 +67,80 @@ class _Counted(fields.FieldType):
 _SCHEMA = fields.Schema(**{field: _Counted() for field in FIELDS})
 
 
-class PackedFieldWriter(W3FieldWriter):
-    """Writes whole terms: the dictionary as Whoosh does, postings packed."""
+class ColumnTerms(TermsReader):
+    """A segment's terms and postings as Whoosh reads them."""
 
-    def add_field(self, name: str, field: Inverted, tick: Callable[[], None]) -> None:
-        self.start_field(name, _SCHEMA[name])
-        prefix = struct.pack("!H", self._fieldid)
-        at = self._postfile.tell()
-        for number, (term, documents, occurrences, data) in enumerate(packed.pack(field)):
-            if number % _TICK_EVERY == 0:
-                tick()
-            info = W3TermInfo(weight=occurrences, df=documents)
-            info.set_extent(at, len(data))
-            self._tindex.add(prefix + term, info.to_bytes())
-            self._postfile.write(data)
-            at += len(data)
-        self.finish_field()
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
 
+    def __contains__(self, term: tuple[str, bytes]) -> bool:
+        field, text = term
+        number = self._columns.number(text)
+        return number is not None and field in self._fields(number)
 
-class PackedCodec(W3Codec):
-    """Whoosh's third codec with packed postings."""
+    def terms(self) -> Iterator[tuple[str, bytes]]:
+        return self.terms_from("", b"")
 
-    def field_writer(self, storage: FileStorage, segment: W3Segment) -> PackedFieldWriter:
-        return PackedFieldWriter(self, storage, segment)
+    def terms_from(self, fieldname: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
+        everything = list(enumerate(self._columns.terms()))
+        for field in FIELDS:
+            for number, text in everything:
+                if (field, text) >= (fieldname, prefix) and field in self._fields(number):
+                    yield field, text
 
-    def postings_reader(
-        self, dbfile: Any, terminfo: W3TermInfo, format_: formats.Format, term: Any = None, scorer: Any = None
-    ) -> ListMatcher:
-        found = packed.unpack(dbfile.get(*_extent(terminfo)))
-        weights = found.tf.astype(float).tolist()
-        return ListMatcher(found.docs.tolist(), weights, format=format_, scorer=scorer, term=term, terminfo=terminfo)
+    def items(self) -> Iterator[tuple[tuple[str, bytes], W3TermInfo]]:
+        return self.items_from("", b"")
 
+    def items_from(self, fieldname: str, prefix: bytes) -> Iterator[tuple[tuple[str, bytes], W3TermInfo]]:
+        return (((field, text), self.term_info(field, text)) for field, text in self.terms_from(fieldname, prefix))
 
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """Where a term stands: rows, ascending, and how often in each."""
+    def term_info(self, fieldname: str, text: bytes) -> W3TermInfo:
+        docs, tf = self._postings(fieldname, text)
+        if not docs:
+            raise TermNotFound(f"No term {fieldname}:{text!r}")
+        return W3TermInfo(weight=sum(tf), df=len(docs), minid=docs[0], maxid=docs[-1], maxweight=max(tf))
 
-    rows: NDArray[np.int32]
-    tf: NDArray[np.float32]
+    def frequency(self, fieldname: str, text: bytes) -> float:
+        return float(sum(self._postings(fieldname, text)[1]))
 
+    def doc_frequency(self, fieldname: str, text: bytes) -> int:
+        return len(self._postings(fieldname, text)[0])
 
-@dataclass(frozen=True, slots=True)
-class Positions:
-    """Places of a term in its rows: those in the i-th are `values[offsets[i]:offsets[i + 1]]`, ascending."""
+    def matcher(self, fieldname: str, text: bytes, format_: formats.Format, scorer: Any = None) -> ListMatcher:
+        docs, tf = self._postings(fieldname, text)
+        info = self.term_info(fieldname, text)
+        return ListMatcher(docs, tf, format=format_, scorer=scorer, term=(fieldname, text), terminfo=info)
 
-    offsets: NDArray[np.int64]
-    values: NDArray[np.int32]
+    def cursor(self, fieldname: str, fieldobj: Any) -> Any:
+        raise NotImplementedError
 
+    def indexed_field_names(self) -> tuple[str, ...]:
+        return FIELDS
 
-class _OpenSegment:
-    """One segment's files, open for reading. Raises DamagedFileError where they do not hold together."""
+    def _fields(self, number: int) -> set[str]:
+        mask = int(self._columns.masks[number])
+        return {field for bit, field in enumerate(FIELDS) if mask >> bit & 1}
 
-    def __init__(self, storage: FileStorage, segment: W3Segment) -> None:
-        self.segment = segment
-        try:
-            self.docs = np.load(Path(storage.folder) / segment.make_filename(_DOCS_EXT), allow_pickle=False)
-            self._terms = OrderedHashReader.open(storage, segment.make_filename(W3Codec.TERMS_EXT))
-            self._posts = segment.open_file(storage, W3Codec.POSTS_EXT)
-        except (OSError, ValueError, EOFError) as error:
-            raise DamagedFileError(f"Segment {segment.segment_id()} cannot be opened: {error}.") from error
-        self._prefixes = {name: struct.pack("!H", number) for name, number in self._terms.extras["fieldmap"].items()}
-        alive = np.ones(len(self.docs), bool)
-        alive[list(segment.deleted_docs())] = False
-        self.alive = alive
-
-    def close(self) -> None:
-        self._terms.close()
-        self._posts.close()
-
-    def term(self, field: str, term: bytes, *, with_positions: bool) -> TermPostings | None:
-        prefix = self._prefixes.get(field)
-        info = None if prefix is None else self._terms.get(prefix + term)
-        return None if info is None else self._postings(info, with_positions)
-
-    def terms(self, field: str, prefix: bytes = b"") -> Iterator[bytes]:
-        """Terms of a field that start with `prefix`, ascending."""
-        code = self._prefixes.get(field)
-        if code is None:
-            return
-        for key in self._terms.keys_from(code + prefix):
-            if not key.startswith(code + prefix):
-                return
-            yield key[len(code) :]
-
-    def vocabulary(self) -> dict[str, list[bytes]]:
-        """Every term by field, ascending: one walk over the dictionary's bytes, a third of the time that asking
-        Whoosh for one after the other takes."""
-        data = self._terms.dbfile.get(self._terms.startofdata, self._terms.endofdata - self._terms.startofdata)
-        found: dict[bytes, list[bytes]] = {code: [] for code in self._prefixes.values()}
-        at, lengths = 0, struct.Struct("!ii")
-        while at < len(data):
-            key_length, value_length = lengths.unpack_from(data, at)
-            at += lengths.size
-            found[data[at : at + 2]].append(data[at + 2 : at + key_length])
-            at += key_length + value_length
-        return {field: found[code] for field, code in self._prefixes.items()}
-
-    def inverted(self, field: str, new_numbers: NDArray[np.int32]) -> Inverted:
-        """A whole field without its deleted documents, for a merge."""
-        code = self._prefixes.get(field, b"\xff\xff")
-        found = []
-        for key, info in self._terms.items_from(code):
-            if not key.startswith(code):
-                break
-            found.append((key[len(code) :], packed.only_docs(self._postings(info, True), new_numbers)))
-        lengths = self.docs[field][self.alive].astype(np.int32)
-        return packed.collect(found, lengths)
-
-    def _postings(self, info: bytes, with_positions: bool) -> TermPostings:
-        return packed.unpack(self._posts.get(*_extent(W3TermInfo.from_bytes(info))), with_positions)
+    def _postings(self, field: str, text: bytes) -> tuple[list[int], list[float]]:
+        found = self._columns.find(text)
+        if found is None:
+            return [], []
+        of_field, tf = self._columns.unpack(found.codes)
+        wanted = of_field == FIELDS.index(field)
+        return found.docs[wanted].tolist(), tf[wanted].astype(float).tolist()
 
 
-def _extent(info: W3TermInfo) -> tuple[int, int]:
-    """Where a term's postings lie: offset and length. Read back, whoosh3 3.54.0 gives the length as a 1-tuple."""
-    offset, length = info.extent()
-    return offset, length[0] if isinstance(length, tuple) else length
+class ColumnCodec(W3Codec):
+    """Whoosh's third codec, with terms and postings in columns."""
+
+    def terms_reader(self, storage: FileStorage, segment: W3Segment) -> ColumnTerms:
+        folder = Path(storage.folder)
+        return ColumnTerms(Columns(*(folder / segment.make_filename(extension) for extension in (_POSTINGS, _TERMS))))
+
+
+def _opened(folder: Path, segment: W3Segment, first_row: int) -> OpenSegment:
+    files = [folder / segment.make_filename(extension) for extension in (_DOCS, _POSTINGS, _TERMS)]
+    return OpenSegment(segment.segment_id(), files, list(segment.deleted_docs()), first_row)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -196,22 +156,25 @@ class LexicalWriter:
         files: Sequence[DerivedFile] = (),
         tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Goes on from the committed `generation` and its `files`; None starts empty. `tick` is called every few
-        milliseconds while a segment is written. Raises DamagedFileError."""
+        """Goes on from the committed `generation` and its `files`; None starts empty. `tick` is called between the
+        steps of writing a segment. Raises DamagedFileError."""
         self._tick = tick
         self._index = index
         self._folder = index / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
         self._storage = FileStorage(str(self._folder))
+        known = {file.name: file for file in files}
+        if {Path(name).suffix for name in known} > {".toc"} and not any(name.endswith(_TERMS) for name in known):
+            raise DamagedFileError("it was made by another version")
         self._segments: list[W3Segment] = [] if generation is None else _read_toc(self._storage, generation)
         self._keys: dict[str, NDArray[np.int64]] = {}
-        known = {file.name: file for file in files}
         self._sealed = {s.segment_id(): [known[name] for name in self._names(s)] for s in self._segments}
 
-    def add(self, keys: NDArray[np.int64], inverted: Mapping[str, Inverted]) -> None:
-        """One segment of new fragments; `keys` ascend and lie above all that were added before."""
-        if len(keys):
-            self._segments.append(self._write(keys, inverted))
+    def add(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> None:
+        """One segment of new fragments. `docs` is as `placed` makes it; its keys ascend and lie above all that were
+        added before."""
+        if len(docs):
+            self._segments.append(self._write(docs, inverted))
 
     def delete(self, keys: NDArray[np.int64]) -> None:
         """Mark fragments as deleted; keys that are not in the index are passed over."""
@@ -239,29 +202,32 @@ class LexicalWriter:
         return np.concatenate([np.zeros(0, np.int64), *living])
 
     def _names(self, segment: W3Segment) -> list[str]:
-        extensions = (W3Codec.TERMS_EXT, W3Codec.POSTS_EXT, _DOCS_EXT)
-        return [f"{FOLDER}/{segment.make_filename(extension)}" for extension in extensions]
+        return [f"{FOLDER}/{segment.make_filename(extension)}" for extension in (_TERMS, _POSTINGS, _DOCS)]
 
     def _keys_of(self, segment: W3Segment) -> NDArray[np.int64]:
         name = segment.segment_id()
         if name not in self._keys:
-            docs = np.load(self._folder / segment.make_filename(_DOCS_EXT), allow_pickle=False)
+            docs = np.load(self._folder / segment.make_filename(_DOCS), allow_pickle=False)
             self._keys[name] = docs["key"].copy()
         return self._keys[name]
 
-    def _write(self, keys: NDArray[np.int64], inverted: Mapping[str, Inverted]) -> W3Segment:
-        codec = PackedCodec()
-        segment: W3Segment = codec.new_segment(self._storage, _NAME)
-        segment.set_doc_count(len(keys))
-        docs = np.zeros(len(keys), _DOCS)
-        docs["key"] = keys
-        writer = codec.field_writer(self._storage, segment)
+    def _write(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> W3Segment:
+        docs = docs.copy()
         for field in FIELDS:
             docs[field] = inverted[field].lengths
-            writer.add_field(field, inverted[field], self._tick)
-        writer.close()
-        np.save(self._folder / segment.make_filename(_DOCS_EXT), docs, allow_pickle=False)
-        self._keys[segment.segment_id()] = keys
+        self._tick()
+        return self._write_segment(docs, counted.fuse([inverted[field] for field in FIELDS]))
+
+    def _write_segment(self, docs: NDArray[np.void], words: Segment) -> W3Segment:
+        segment: W3Segment = ColumnCodec().new_segment(self._storage, _NAME)
+        segment.set_doc_count(len(docs))
+        self._tick()
+        postings, terms = pack(words)
+        for extension, data in ((_POSTINGS, postings), (_TERMS, terms)):
+            (self._folder / segment.make_filename(extension)).write_bytes(data)
+        np.save(self._folder / segment.make_filename(_DOCS), docs, allow_pickle=False)
+        self._keys[segment.segment_id()] = docs["key"].copy()
+        self._tick()
         return segment
 
     def _merge(self) -> None:
@@ -271,17 +237,23 @@ class LexicalWriter:
             self._segments[first:last] = [self._merged(self._segments[first:last])]
 
     def _merged(self, segments: Sequence[W3Segment]) -> W3Segment:
-        opened = [_OpenSegment(self._storage, segment) for segment in segments]
+        opened = [_opened(self._folder, segment, 0) for segment in segments]
         try:
-            numbers = [np.where(s.alive, np.cumsum(s.alive) - 1, -1).astype(np.int32) for s in opened]
-            inverted = {
-                field: packed.join([s.inverted(field, new) for s, new in zip(opened, numbers, strict=True)])
-                for field in FIELDS
-            }
-            return self._write(np.concatenate([s.docs["key"][s.alive] for s in opened]), inverted)
+            parts = [counted.only_docs(s.columns.segment(len(s.docs)), s.rows) for s in opened]
+        except DamagedColumnsError as error:
+            raise DamagedFileError(f"The postings of a segment cannot be read: {error}.") from error
         finally:
             for segment in opened:
-                segment.close()
+                segment.columns.close()
+        return self._write_segment(np.concatenate([s.docs[s.alive] for s in opened]), counted.chain_segments(parts))
+
+
+def placed(fragments: Sequence[Placed]) -> NDArray[np.void]:
+    """What a segment knows of new fragments beside their words."""
+    docs = np.zeros(len(fragments), DOCS)
+    for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):
+        docs[name] = values
+    return docs
 
 
 def _run_to_merge(sizes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
@@ -322,34 +294,33 @@ def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
 class LexicalReader:
     """One generation of the lexical index, read into arrays term by term and kept, the last used first.
 
-    `keys` are the living fragments' keys, ascending; a row is a place in it. Usable from any one thread at a time.
+    `keys` are the living fragments' keys, ascending; a row is a place in it. `notes` are the numbers that the catalog
+    has for their notes, `lines` their first lines. Usable from any one thread at a time.
     """
 
     def __init__(self, index: Path, files: Sequence[DerivedFile], generation: int) -> None:
         """Raises DamagedFileError if a file is not as recorded in `files`. Postings are checked when first read."""
         for file in files:
-            check(index, file, content=not file.name.endswith(W3Codec.POSTS_EXT))
-        storage = FileStorage(str(index / FOLDER))
-        self._segments: list[_OpenSegment] = []
+            check(index, file, content=not file.name.endswith(_POSTINGS))
+        self._segments: list[OpenSegment] = []
         self._lock = threading.Lock()
         try:
-            for segment in _read_toc(storage, generation):
-                self._segments.append(_OpenSegment(storage, segment))
+            row = 0
+            for segment in _read_toc(FileStorage(str(index / FOLDER)), generation):
+                self._segments.append(_opened(index / FOLDER, segment, row))
+                row += self._segments[-1].living
         except BaseException:
             self.close()
             raise
         living = [s.docs[s.alive] for s in self._segments]
-        docs = np.concatenate(living) if living else np.zeros(0, _DOCS)
+        docs = np.concatenate(living) if living else np.zeros(0, DOCS)
         self.keys: NDArray[np.int64] = docs["key"].astype(np.int64)
+        self.notes: NDArray[np.int64] = docs["note"].astype(np.int64)
+        self.lines: NDArray[np.int32] = docs["line"].astype(np.int32)
         self._lengths = {field: docs[field].astype(np.float32) for field in FIELDS}
-        self._numbers: list[NDArray[np.int32]] = []
-        base = 0
-        for s in self._segments:
-            self._numbers.append(np.where(s.alive, np.cumsum(s.alive) - 1 + base, -1).astype(np.int32))
-            base += int(s.alive.sum())
-        self._cache: OrderedDict[tuple[str, str, bool], tuple[Postings, Positions]] = OrderedDict()
+        self._cache: OrderedDict[str, Term] = OrderedDict()
         self._cached_bytes = 0
-        self._lexicons: dict[str, list[str]] = {}
+        self._vocabulary: Vocabulary | None = None
 
     @property
     def doc_count(self) -> int:
@@ -360,84 +331,78 @@ class LexicalReader:
         """How many terms each row has in `field`."""
         return self._lengths[field]
 
+    def entries(self, term: str) -> Entries:
+        """Where `term` stands, in all fields. Raises DamagedFileError."""
+        return self._term(term).entries
+
+    def places(self, term: str, rows: Rows) -> Places:
+        """Every occurrence of `term` in the ascending `rows`. Raises DamagedFileError."""
+        with _damage_told():
+            return self._term(term).places(rows)
+
     def postings(self, field: str, term: str) -> Postings:
-        """Where `term` stands. Raises DamagedFileError."""
-        return self._found(field, term, with_positions=False)[0]
+        """Where `term` stands in `field`. Raises DamagedFileError."""
+        entries = self.entries(term)
+        wanted = entries.fields == FIELDS.index(field)
+        return Postings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
 
     def positions(self, field: str, term: str) -> Positions:
         """Places of `term` in each of its rows, as `postings` gives them. Raises DamagedFileError."""
-        return self._found(field, term, with_positions=True)[1]
+        found = self._term(term)
+        wanted = found.entries.fields == FIELDS.index(field)
+        with _damage_told():
+            values = found.positions().values[np.repeat(wanted, found.entries.tf)]
+        return Positions(offsets_of(found.entries.tf[wanted]), values)
+
+    def continuations(self, beginning: str, most: int) -> list[str]:
+        """Terms of any field that start with `beginning`, at most so many: the shortest first, then by alphabet. Some
+        may stand only in deleted fragments."""
+        if self._vocabulary is not None:
+            return self._vocabulary.continuations(beginning, most)
+        prefix = beginning.encode("utf-8", "replace")
+        found = {term for s in self._segments for term, _ in s.columns.beginning_with(prefix)}
+        return sorted((term.decode() for term in found), key=lambda term: (len(term), term))[:most]
 
     def terms(self, field: str, prefix: str) -> list[str]:
-        """Terms that start with `prefix`, sorted; some may stand only in deleted fragments."""
-        if field in self._lexicons:
-            lexicon = self._lexicons[field]
-            first = bisect.bisect_left(lexicon, prefix)
-            return lexicon[first : bisect.bisect_left(lexicon, prefix + "\U0010ffff", first)]
-        with self._lock:
-            found = {term for s in self._segments for term in s.terms(field, prefix.encode("utf-8", "replace"))}
+        """Terms of `field` that start with `prefix`, sorted; some may stand only in deleted fragments."""
+        bit, begun = 1 << FIELDS.index(field), prefix.encode("utf-8", "replace")
+        found = {term for s in self._segments for term, mask in s.columns.beginning_with(begun) if mask & bit}
         return [term.decode() for term in sorted(found)]
 
     def lexicon(self, field: str) -> list[str]:
         """Every term of the field, sorted; all fields are read at once, then kept."""
-        if not self._lexicons:
-            with self._lock:
-                parts = [segment.vocabulary() for segment in self._segments]
-            for name in FIELDS:
-                terms = set().union(*(part.get(name, ()) for part in parts))
-                self._lexicons[name] = [term.decode() for term in sorted(terms)]
-        return self._lexicons[field]
+        return self._words.lexicon(field)
 
     def close(self) -> None:
         for segment in self._segments:
-            segment.close()
+            segment.columns.close()
         self._segments = []
 
-    def _found(self, field: str, term: str, *, with_positions: bool) -> tuple[Postings, Positions]:
-        name = (field, term, with_positions)
+    @property
+    def _words(self) -> Vocabulary:
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary([segment.columns for segment in self._segments])
+        return self._vocabulary
+
+    def _term(self, term: str) -> Term:
         with self._lock:
-            if name not in self._cache:
-                segments = zip(self._segments, self._numbers, strict=True) if self._may_hold(field, term) else ()
-                self._cache[name] = found = self._read(segments, field, term.encode("utf-8", "replace"), with_positions)
-                self._cached_bytes += _size(found)
+            found = self._cache.get(term)
+            if found is None:
+                # Once the vocabulary is read, it tells sooner than every segment whether to look at all.
+                known = self._vocabulary is None or term in self._vocabulary
+                with _damage_told():
+                    found = Term(self._segments if known else (), term.encode("utf-8", "replace"))
+                self._cache[term] = found
+                self._cached_bytes += found.nbytes
                 while self._cached_bytes > _CACHE_BYTES and len(self._cache) > 1:
-                    self._cached_bytes -= _size(self._cache.popitem(last=False)[1])
-            self._cache.move_to_end(name)
-            return self._cache[name]
-
-    def _may_hold(self, field: str, term: str) -> bool:
-        """Whether it is worth looking: once the lexicon is read, it tells sooner than every segment's dictionary."""
-        lexicon = self._lexicons.get(field)
-        if lexicon is None:
-            return True
-        at = bisect.bisect_left(lexicon, term)
-        return at < len(lexicon) and lexicon[at] == term
-
-    @staticmethod
-    def _read(
-        segments: Iterable[tuple[_OpenSegment, NDArray[np.int32]]], field: str, term: bytes, with_positions: bool
-    ) -> tuple[Postings, Positions]:
-        parts = []
-        try:
-            for segment, numbers in segments:
-                found = segment.term(field, term, with_positions=with_positions)
-                if found is not None:
-                    parts.append(packed.only_docs(found, numbers))
-        except packed.DamagedPostingsError as error:
-            raise DamagedFileError(f"The postings of a word cannot be read: {error}.") from error
-        none = np.zeros(0, np.int32)
-        tf = np.concatenate([none, *(part.tf for part in parts)])
-        values = np.concatenate([none, *(part.positions for part in parts if part.positions is not None)])
-        return (
-            Postings(np.concatenate([none, *(part.docs for part in parts)]), tf.astype(np.float32)),
-            Positions(_offsets(tf) if with_positions else np.zeros(1, np.int64), values),
-        )
+                    self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+            self._cache.move_to_end(term)
+            return found
 
 
-def _offsets(counts: NDArray[np.int32]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def _size(found: tuple[Postings, Positions]) -> int:
-    postings, positions = found
-    return postings.rows.nbytes + postings.tf.nbytes + positions.offsets.nbytes + positions.values.nbytes
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    try:
+        yield
+    except DamagedColumnsError as error:
+        raise DamagedFileError(f"The postings of a word cannot be read: {error}.") from error

@@ -158,19 +158,13 @@ class Snapshot:
     def table(self) -> FragmentTable:
         """Where each fragment stands; read when first asked for."""
         notes = sorted(self._rows("SELECT path, language, id FROM notes"))
-        number = {row[2]: place for place, row in enumerate(notes)}
-        found = np.array(
-            [
-                (key, number[note], line)
-                for key, note, line in self._rows("SELECT key, note, line_start FROM fragments")
-            ],
-            np.int64,
-        ).reshape(-1, 3)
-        found = found[np.argsort(found[:, 0])]
+        numbers = np.array([row[2] for row in notes], np.int64)
+        by_number = np.argsort(numbers)
+        at = np.searchsorted(numbers, self.lexical.notes, sorter=by_number)
         return FragmentTable(
-            keys=found[:, 0],
-            notes=found[:, 1].astype(np.int32),
-            lines=found[:, 2].astype(np.int32),
+            keys=self.lexical.keys,
+            notes=by_number[at].astype(np.int32),
+            lines=self.lexical.lines,
             paths=tuple(row[0] for row in notes),
             languages=tuple(row[1] for row in notes),
         )

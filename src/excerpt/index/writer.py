@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.catalog import FILE, Catalog, heading_path_from_row, is_damage, text_from_row
+from excerpt.index.catalog import FILE, Catalog, Placed, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
-from excerpt.index.lexical import LexicalWriter, last_generation
+from excerpt.index.lexical import LexicalWriter, last_generation, placed
 from excerpt.index.postings import join
 from excerpt.index.prepare import Prepared
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
@@ -161,19 +161,19 @@ class IndexWriter:
             "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"
             " GROUP BY n.id ORDER BY min(f.key)"
         )
-        keys: list[int] = []
+        found: list[Placed] = []
         collector = FieldCollector()
         for number, path, title, language in notes:
             self._tick(path)
-            keys += self._collect(collector, number, (path, title, language))
-            if len(keys) >= _ROWS_AT_ONCE:
-                self._words.add(np.array(keys, np.int64), collector.inverted())
-                keys, collector = [], FieldCollector()
-        self._words.add(np.array(keys, np.int64), collector.inverted())
+            found += self._collect(collector, number, (path, title, language))
+            if len(found) >= _ROWS_AT_ONCE:
+                self._words.add(placed(found), collector.inverted())
+                found, collector = [], FieldCollector()
+        self._words.add(placed(found), collector.inverted())
 
-    def _collect(self, collector: FieldCollector, note: int, names: tuple[str, str, str]) -> list[int]:
+    def _collect(self, collector: FieldCollector, note: int, names: tuple[str, str, str]) -> list[Placed]:
         fragments = self.catalog.rows(
-            "SELECT f.key, s.heading_path, f.text FROM fragments f"
+            "SELECT f.key, f.line_start, s.heading_path, f.text FROM fragments f"
             " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.note = ? ORDER BY f.key",
             note,
         )
@@ -187,9 +187,9 @@ class IndexWriter:
             aliases=[value for kind, _, value in labels if kind == "alias"],
             tags=[value for kind, _, value in labels if kind == "tag"],
             properties=properties,
-            fragments=[(heading_path_from_row(heading_path), text) for _, heading_path, text in fragments],
+            fragments=[(heading_path_from_row(heading_path), text) for *_, heading_path, text in fragments],
         )
-        return [key for key, _, _ in fragments]
+        return [(key, note, line) for key, line, _, _ in fragments]
 
     def _recount(self) -> None:
         count = open_tokenizer(self._settings.pack.tokenizer).count
@@ -209,20 +209,19 @@ class IndexWriter:
         """
         with self.catalog.transaction():
             gone = self.catalog.remove(removed)
-            added: list[int] = []
+            added: list[Placed] = []
             for note in (note for done in prepared for note in done.notes):
                 self._tick(note.path)
                 added += self.catalog.insert(note)
-            new = np.array(added, np.int64)
             for done in prepared:
                 for task in done.same:
                     self.catalog.touch(task.path, task.size, task.mtime_ns)
-            if len(gone) or len(new) or not self.catalog.generation:
+            if len(gone) or added or not self.catalog.generation:
                 self._words.delete(gone)
                 parts = [done.inverted for done in prepared if done.notes]
                 if parts:
-                    self._words.add(new, {name: join([part[name] for part in parts]) for name in FIELDS})
-                self._finish_generation(int(new[0]) - 1 if len(new) else None)
+                    self._words.add(placed(added), {name: join([part[name] for part in parts]) for name in FIELDS})
+                self._finish_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
     def finish(self, skipped: Iterable[Skipped]) -> None:

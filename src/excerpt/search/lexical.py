@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -22,14 +23,22 @@ from excerpt.text.words import QueryWord, fold
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 
+_OVERHEAD = 100  # rows that an empty match weighs as much as
+_NO_ROWS = np.zeros(0, np.int32)
+_NO_GAIN = np.zeros(0, np.float32)
+_NO_FIELDS = np.zeros(0, np.uint8)
 
-class Postings(Protocol):
-    """Where a term occurs in one field: rows, ascending, and how often."""
+
+class Entries(Protocol):
+    """Where a term occurs in all fields: rows, ascending, one for each field that has it; which field, as its number
+    among the index's fields; and how often."""
 
     @property
     def rows(self) -> Rows: ...
     @property
-    def tf(self) -> Floats: ...
+    def fields(self) -> npt.NDArray[np.uint8]: ...
+    @property
+    def tf(self) -> npt.NDArray[np.int32]: ...
 
 
 class Reader(Protocol):
@@ -37,10 +46,10 @@ class Reader(Protocol):
 
     @property
     def doc_count(self) -> int: ...
-    def postings(self, field: str, term: str) -> Postings: ...
+    def entries(self, term: str) -> Entries: ...
     def lengths(self, field: str) -> Floats: ...
     def lexicon(self, field: str) -> Sequence[str]: ...
-    def terms(self, field: str, prefix: str) -> Sequence[str]: ...
+    def continuations(self, beginning: str, most: int) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,8 @@ FIELDS: Mapping[str, Field] = {
     "tags": Field(0.5, 0.3),
     "properties": Field(0.5, 0.6),
 }
+NUMBERED = tuple(sorted(FIELDS))
+"""The fields in the order of their numbers in the index."""
 K1 = 1.0
 
 PARTIAL = 0.4
@@ -71,6 +82,8 @@ FUZZY = 0.3
 MAX_PARTIAL = 12
 """Terms that a beginning may stand for, shortest first."""
 MAX_FUZZY = 3
+MOST_KEPT = 4_000_000
+"""Rows of the last words whose gains are kept, nine bytes each."""
 SHORTEST_FUZZY = 4
 """Letters below which similar spelling means nothing: with one of three changed it is another word."""
 
@@ -102,15 +115,17 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The fragments a word occurs in, ascending; what each gains by it; and the word's rarity."""
+    """The fragments a word occurs in, ascending; what each gains by it; the word's rarity; and for each fragment, a bit
+    for each field that has the word."""
 
     rows: Rows
     gain: Floats
     idf: float
+    fields: npt.NDArray[np.uint8]
 
     def damped(self, share: float) -> Match:
         """The same fragments, for a word that counts only `share` of what its rarity says."""
-        return self if share == 1 else Match(self.rows, np.float32(share) * self.gain, share * self.idf)
+        return self if share == 1 else replace(self, gain=np.float32(share) * self.gain, idf=share * self.idf)
 
 
 class WordIndex:
@@ -118,13 +133,13 @@ class WordIndex:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._norms: dict[str, Floats] = {}
         self._tiers: OrderedDict[tuple[str, ...], Match] = OrderedDict()
+        self._kept = 0
 
     def warm(self) -> None:
         """Read the vault's words, so that continuations and similar spellings are looked up in memory."""
-        for field in FIELDS:
-            self._reader.lexicon(field)
+        self._reader.lexicon("text")
+        self._norms  # noqa: B018
 
     def expand(self, asked: Sequence[QueryWord], *, open_word: bool, fuzzy_threshold: float) -> tuple[Word, ...]:
         """What each word stands for: itself; while it is being typed, what it may become; and if the vault has
@@ -146,13 +161,17 @@ class WordIndex:
         exact = self._tier(word.tiers[0].terms)
         if len(word.tiers) == 1:
             return exact
-        tiers = [(tier, self._tier(tier.terms)) for tier in word.tiers]
-        gains = np.zeros(self._reader.doc_count, np.float32)
-        for tier, match in reversed(tiers):
-            gains[match.rows] = np.maximum(gains[match.rows], np.float32(tier.share) * match.gain)
-        rows = np.flatnonzero(gains).astype(np.int32)
-        idf = exact.idf if len(exact.rows) else max(match.idf for _, match in tiers[1:])
-        return Match(rows, gains[rows], idf)
+        found = [(tier.share, match) for tier in word.tiers if len((match := self._tier(tier.terms)).rows)]
+        if not found:
+            return exact
+        rows, gain, fields = _by_row(
+            np.concatenate([match.rows for _, match in found]),
+            np.concatenate([np.float32(share) * match.gain for share, match in found]),
+            np.concatenate([match.fields for _, match in found]),
+            np.maximum,
+        )
+        idf = exact.idf if len(exact.rows) else max(match.idf for _, match in found)
+        return Match(rows, gain, idf, fields)
 
     def best_terms(self, word: Word) -> tuple[str, ...]:
         """The terms of the word's first tier that is found at all."""
@@ -161,17 +180,21 @@ class WordIndex:
     def presence(self, words: Sequence[Word], rows: Rows, field: str | None) -> Floats:
         """Words x rows: 1 where a row has the word in `field` (None: in any), the tier's share where what it has only
         resembles the word, else 0."""
-        found = np.zeros((len(words), len(rows)), np.float32)
-        for number, word in enumerate(words):
-            for tier in reversed(word.tiers):
-                for have in self._rows(tier.terms, field):
-                    found[number, isin_sorted(rows, have)] = tier.share
+        found: Floats = self.presence_in(words, rows, (field,))[0]
         return found
 
-    def _rows(self, terms: tuple[str, ...], field: str | None) -> list[Rows]:
-        if field is None:
-            return [self._tier(terms).rows]
-        return [self._reader.postings(field, term).rows for term in terms]
+    def presence_in(self, words: Sequence[Word], rows: Rows, fields: Sequence[str | None]) -> Floats:
+        """As `presence`, for several fields at once: fields x words x rows."""
+        bits = np.array([0xFF if field is None else 1 << NUMBERED.index(field) for field in fields], np.uint8)
+        found = np.zeros((len(fields), len(words), len(rows)), np.float32)
+        for number, word in enumerate(words):
+            for tier in reversed(word.tiers):
+                match = self._tier(tier.terms)
+                if len(match.rows):
+                    at = np.minimum(np.searchsorted(match.rows, rows), len(match.rows) - 1)
+                    having = np.where(match.rows[at] == rows, match.fields[at], 0) & bits[:, None]
+                    found[:, number][having > 0] = tier.share
+        return found
 
     def _tier(self, terms: tuple[str, ...]) -> Match:
         known = self._tiers.get(terms)
@@ -180,42 +203,44 @@ class WordIndex:
             return known
         match = self._weigh(terms)
         self._tiers[terms] = match
-        if len(self._tiers) > 512:
-            self._tiers.popitem(last=False)
+        self._kept += len(match.rows) + _OVERHEAD
+        while self._kept > MOST_KEPT and len(self._tiers) > 1:
+            self._kept -= len(self._tiers.popitem(last=False)[1].rows) + _OVERHEAD
         return match
 
     def _weigh(self, terms: tuple[str, ...]) -> Match:
+        found = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
         count = self._reader.doc_count
-        frequency = np.zeros(count, np.float32)
-        for field in FIELDS:
-            for term in terms:
-                postings = self._reader.postings(field, term)
-                if len(postings.rows):
-                    frequency[postings.rows] += postings.tf * self._norm(field)[postings.rows]
-        rows = np.flatnonzero(frequency).astype(np.int32)
-        found = frequency[rows]
+        if not found:
+            return Match(_NO_ROWS, _NO_GAIN, float(np.log1p((count + 0.5) / 0.5)), _NO_FIELDS)
+        rows = np.concatenate([entries.rows for entries in found])
+        fields = np.concatenate([entries.fields for entries in found])
+        tf = np.concatenate([entries.tf for entries in found]).astype(np.float32)
+        weighted = tf * self._norms[fields, rows]
+        rows, frequency, fields = _by_row(rows, weighted, np.left_shift(np.uint8(1), fields), np.add, len(found) > 1)
         idf = float(np.log1p((count - len(rows) + 0.5) / (len(rows) + 0.5)))
-        return Match(rows, np.float32(idf * (K1 + 1)) * found / (found + np.float32(K1)), idf)
+        gain = np.float32(idf * (K1 + 1)) * frequency / (frequency + np.float32(K1))
+        return Match(rows, gain, idf, fields)
 
-    def _norm(self, field: str) -> Floats:
-        """What one occurrence in `field` counts, by row: the field's weight over its relative length."""
-        known = self._norms.get(field)
-        if known is None:
+    @cached_property
+    def _norms(self) -> Floats:
+        """What one occurrence counts, fields x rows: the field's weight over its relative length."""
+        norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
+        for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
             filled = lengths[lengths > 0]
             mean = float(filled.mean()) if len(filled) else 1.0
             shape = FIELDS[field]
-            known = (shape.weight / (1 - shape.b + shape.b * lengths / mean)).astype(np.float32)
-            self._norms[field] = known
-        return known
+            norms[number] = shape.weight / (1 - shape.b + shape.b * lengths / mean)
+        return norms
 
     def _longer(self, typed: str) -> list[str]:
         """Terms that `typed` may become; or, as terms are stems, the one it has outgrown by a half-typed ending."""
         if len(typed) < 2 and typed.isascii():
             return []
-        found = {term for field in FIELDS for term in self._reader.terms(field, typed)}
+        found = self._reader.continuations(typed, MAX_PARTIAL)
         if found:
-            return sorted(found, key=lambda term: (len(term), term))[:MAX_PARTIAL]
+            return list(found)
         for kept in range(len(typed) - 1, 2, -1):
             likely = len(typed) - kept <= 2 or kept >= max(5, len(typed) // 2)
             if likely and len(self._tier((typed[:kept],)).rows):
@@ -236,18 +261,20 @@ class WordIndex:
         return [Tier((term,), FUZZY * alike) for term, alike, _ in sorted(found, key=lambda f: (-f[1], f[0]))]
 
 
+def _by_row(
+    rows: Rows, values: Floats, fields: npt.NDArray[np.uint8], put_together: np.ufunc, unsorted: bool = True
+) -> tuple[Rows, Floats, npt.NDArray[np.uint8]]:
+    """Each row once, ascending, with its values put together and all of its fields' bits."""
+    if unsorted:
+        order = np.argsort(rows, kind="stable")
+        rows, values, fields = rows[order], values[order], fields[order]
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    return rows[first], put_together.reduceat(values, first), np.bitwise_or.reduceat(fields, first)
+
+
 def total(matches: Sequence[Match], count: int) -> Floats:
     """The BM25 score of each of `count` fragments: the sum of what it gains by each word."""
     scores = np.zeros(count, np.float32)
     for match in matches:
         scores[match.rows] += match.gain
     return scores
-
-
-def isin_sorted(wanted: Rows, rows: Rows) -> npt.NDArray[np.bool_]:
-    """Which of `wanted` are in the ascending `rows`."""
-    if not len(rows):
-        return np.zeros(len(wanted), np.bool_)
-    at = np.searchsorted(rows, wanted)
-    found: npt.NDArray[np.bool_] = rows[np.minimum(at, len(rows) - 1)] == wanted
-    return found

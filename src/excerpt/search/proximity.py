@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.search.lexical import Reader, Rows
+from excerpt.search.lexical import NUMBERED, Reader, Rows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -30,43 +30,44 @@ PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "he
 """Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
 
 
-class Positions(Protocol):
-    """Places of a term in all its rows: those in the i-th are `values[offsets[i]:offsets[i + 1]]`, ascending."""
+class Places(Protocol):
+    """Occurrences of a term in some rows: the place of the row among those asked for, ascending; the field's number;
+    and the position there."""
 
     @property
-    def offsets(self) -> Ints: ...
+    def at(self) -> Ints: ...
     @property
-    def values(self) -> Rows: ...
+    def fields(self) -> npt.NDArray[np.uint8]: ...
+    @property
+    def positions(self) -> Rows: ...
+
+
+class Postings(Protocol):
+    """Where a term stands in one field: rows, ascending."""
+
+    @property
+    def rows(self) -> Rows: ...
 
 
 class PositionReader(Reader, Protocol):
-    """A reader that also knows where in a field a term stands, in the rows of its postings."""
+    """A reader that also knows where in a field a term stands."""
 
-    def positions(self, field: str, term: str) -> Positions: ...
+    def postings(self, field: str, term: str) -> Postings: ...
+    def places(self, term: str, rows: Rows) -> Places: ...
 
 
 def line_of(reader: PositionReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
     """Where any of `terms` stands in the ascending `rows`: number of the row in `rows` times FAR plus position, all
     on one number line, ascending. `fields` says at which position each field begins."""
-    found = [_line_of_term(reader, field, term, rows, begin) for field, begin in fields.items() for term in terms]
-    return np.sort(np.concatenate([_NOWHERE, *found]))
-
-
-def _line_of_term(reader: PositionReader, field: str, term: str, rows: Rows, begin: int) -> Ints:
-    have = reader.postings(field, term).rows
-    if not len(have) or not len(rows):
-        return _NOWHERE
-    at = np.minimum(np.searchsorted(have, rows), len(have) - 1)
-    wanted = np.flatnonzero(have[at] == rows)
-    at = at[wanted]
-    places = reader.positions(field, term)
-    begins = places.offsets[at].astype(np.int64)
-    counts = places.offsets[at + 1].astype(np.int64) - begins
-    ends = np.cumsum(counts)
-    picked = places.values[np.repeat(begins - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)]
-    # A place so far into one endless line that it would reach into the next candidate counts as its end.
-    line: Ints = np.repeat(wanted * FAR, counts) + np.minimum(picked + begin, FAR - 1)
-    return line
+    begins = np.array([fields.get(field, -1) for field in NUMBERED], np.int64)
+    found = [_NOWHERE]
+    for term in terms:
+        places = reader.places(term, rows)
+        begin = begins[places.fields]
+        # A place so far into one endless line that it would reach into the next candidate counts as its end.
+        line = places.at * FAR + np.minimum(places.positions + begin, FAR - 1)
+        found.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
+    return np.sort(np.concatenate(found))
 
 
 def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[int], count: int) -> Floats:

@@ -1,0 +1,150 @@
+"""What the open segments say of one term, as arrays over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.index.columns import Columns
+from excerpt.index.fields import FIELDS
+from excerpt.index.files import DamagedFileError
+
+Rows = NDArray[np.int32]
+
+DOCS = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
+"""What is known of each fragment of a segment: its key, its note's number in the catalog, its first line, and how many
+terms each field has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where a term stands in one field: rows, ascending, and how often in each."""
+
+    rows: Rows
+    tf: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Places of a term in its rows: those in the i-th are `values[offsets[i]:offsets[i + 1]]`, ascending."""
+
+    offsets: NDArray[np.int64]
+    values: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Where a term stands in all fields: rows, ascending, one for each field that has it; which field, as a place in
+    FIELDS; and how often."""
+
+    rows: Rows
+    fields: NDArray[np.uint8]
+    tf: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Occurrences of a term in some rows: `at` is the place of the row among those asked for, ascending."""
+
+    at: NDArray[np.int64]
+    fields: NDArray[np.uint8]
+    positions: NDArray[np.int32]
+
+
+class OpenSegment:
+    """One segment's files, open for reading, and where its documents stand among all rows (-1: deleted).
+
+    Raises DamagedFileError where they do not hold together.
+    """
+
+    def __init__(self, name: str, files: Sequence[Path], deleted: Sequence[int], first_row: int) -> None:
+        docs, postings, directory = files
+        try:
+            self.docs = np.load(docs, allow_pickle=False).astype(DOCS, casting="no", copy=False)
+            self.columns = Columns(postings, directory)
+        except (OSError, ValueError, TypeError, EOFError) as error:
+            raise DamagedFileError(f"Segment {name} cannot be opened: {error}.") from error
+        self.alive = np.ones(len(self.docs), bool)
+        self.alive[list(deleted)] = False
+        self.whole = bool(self.alive.all())
+        self.first_row = np.int32(first_row)
+        self.living = int(np.count_nonzero(self.alive))
+        self.rows = np.where(self.alive, np.cumsum(self.alive) - 1 + first_row, -1).astype(np.int32)
+
+
+class Term:
+    """One term in all segments. Its positions are read when they are first asked for."""
+
+    def __init__(self, segments: Sequence[OpenSegment], term: bytes) -> None:
+        """Raises DamagedColumnsError."""
+        rows, fields, counts = [_NONE], [_NO_FIELDS], [_NONE]
+        self._parts: list[tuple[Columns, int, int, NDArray[np.bool_] | None, NDArray[np.int32]]] = []
+        for segment in segments:
+            found = segment.columns.find(term)
+            if found is None:
+                continue
+            field, tf = segment.columns.unpack(found.codes)
+            alive = None
+            if segment.whole:
+                row = found.docs + segment.first_row
+            else:
+                row = segment.rows[found.docs]
+                alive = row >= 0
+            self._parts.append((segment.columns, found.first_place, int(tf.sum()), alive, tf))
+            rows.append(row if alive is None else row[alive])
+            fields.append(field if alive is None else field[alive])
+            counts.append(tf if alive is None else tf[alive])
+        self.entries = Entries(
+            np.concatenate(rows).astype(np.int32, copy=False), np.concatenate(fields), np.concatenate(counts)
+        )
+        self._positions: Positions | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken, positions included, whether they are read yet or not."""
+        return 17 * len(self.entries.rows) + 4 * sum(count for _, _, count, _, _ in self._parts)
+
+    def positions(self) -> Positions:
+        """Those of each entry. Raises DamagedColumnsError."""
+        if self._positions is None:
+            values = [_NONE]
+            for columns, first, count, alive, tf in self._parts:
+                found = columns.positions(first, first + count)
+                values.append((found if alive is None else found[np.repeat(alive, tf)]).astype(np.int32))
+            self._positions = Positions(offsets_of(self.entries.tf), np.concatenate(values))
+        return self._positions
+
+    def places(self, rows: Rows) -> Places:
+        """Its occurrences in the ascending `rows`."""
+        first = np.searchsorted(self.entries.rows, rows)
+        counts = np.searchsorted(self.entries.rows, rows, side="right") - first
+        picked = _runs(first, counts)
+        if not len(picked):
+            return Places(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+        positions = self.positions()
+        tf = self.entries.tf[picked]
+        return Places(
+            at=np.repeat(np.repeat(np.arange(len(rows)), counts), tf),
+            fields=np.repeat(self.entries.fields[picked], tf),
+            positions=positions.values[_runs(positions.offsets[picked], tf)],
+        )
+
+
+def offsets_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Where runs of these lengths begin and end when they stand one after the other."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _runs(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The numbers of all runs, run i being `counts[i]` numbers from `first[i]` on."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(first - (ends - counts), counts) + np.arange(total)
+
+
+_NONE = np.zeros(0, np.int32)
+_NO_FIELDS = np.zeros(0, np.uint8)
