@@ -1,0 +1,158 @@
+"""Why a hit stands where it stands: its signals, and what each word of the query gave it.
+
+All numbers are the engine's own, asked for once more: nothing is estimated, and the parts add up to the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Hit, Result
+from excerpt.search import fusion
+from excerpt.search.engine import Engine
+from excerpt.search.evidence import Evidence
+from excerpt.search.lexical import FIELDS, PARTIAL, Rows, Tier, Word, WordIndex
+from excerpt.search.query import parse
+
+
+class Likeness(StrEnum):
+    """How a term of the vault is a word of the query."""
+
+    EXACT = "exact"
+    BEGINS = "begins like"
+    SPELLED = "spelled like"
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """Terms of the vault that a word stands for, and what they count beside the word itself, 0 to 1."""
+
+    likeness: Likeness
+    terms: tuple[str, ...]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How often a word stands in one field of a fragment."""
+
+    field: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordPart:
+    """A word of the query, and what a fragment has of it.
+
+    `fragments` of the vault have it; `idf` is its rarity, of which it counts the share `telling`, 0 to 1. `here` are
+    the terms by which this fragment has it, `part` is what they add to the score, of the signal `words`.
+    """
+
+    word: str
+    stands_for: tuple[StandIn, ...]
+    fragments: int
+    idf: float
+    telling: float
+    here: tuple[str, ...]
+    places: tuple[Place, ...]
+    part: float
+
+    @property
+    def is_missing(self) -> bool:
+        return not self.here
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A hit taken apart. `rank` counts from 1; `share` is its score beside the first hit's, 0 to 1."""
+
+    hit: Hit
+    rank: int
+    share: float
+    words: tuple[WordPart, ...]
+
+
+def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:
+    """The hits of a result from place `first` up to `last` (exclusive), taken apart; without words where the engine
+    reads another generation than the result is of."""
+    hits = result.hits[first:last]
+    top = result.hits[0].score if result.hits else 0.0
+    evidence: Evidence | None = None
+    if hits and result.generation == engine.snapshot.generation:
+        evidence = engine.answer(parse(result.query), result.asked).evidence
+    return tuple(explained(engine, evidence, hit, rank, top) for rank, hit in enumerate(hits, first + 1))
+
+
+def explained(engine: Engine, evidence: Evidence | None, hit: Hit, rank: int, top: float) -> Explanation:
+    """A hit of this rank, of which `evidence` was the ground, in a list that begins with the score `top`."""
+    words = _word_parts(engine, evidence, hit) if evidence is not None else ()
+    return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
+
+
+def _word_parts(engine: Engine, evidence: Evidence, hit: Hit) -> tuple[WordPart, ...]:
+    row = int(np.searchsorted(engine.snapshot.table.keys, hit.fragment.key))
+    gains = [_at(match.rows, match.gain, row) for match in evidence.matches]
+    total = sum(gains)
+    part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
+    parts: list[WordPart] = []
+    for word, match, gain in zip(evidence.words, evidence.matches, gains, strict=True):
+        plain = engine.index.match(word)
+        here, places = _places(engine.snapshot, word, row)
+        parts.append(
+            WordPart(
+                word=word.surface,
+                stands_for=_stand_ins(word, engine.index),
+                fragments=len(plain.rows),
+                idf=plain.idf,
+                telling=match.idf / plain.idf if plain.idf else 1.0,
+                here=here,
+                places=places,
+                part=part * gain / total if total else 0.0,
+            )
+        )
+    return tuple(parts)
+
+
+def _stand_ins(word: Word, index: WordIndex) -> tuple[StandIn, ...]:
+    """What the word stands for, without what the vault does not have."""
+    found: list[StandIn] = []
+    for number, tier in enumerate(word.tiers):
+        if len(index.match(Word(word.surface, (replace(tier, share=1.0),), word.position)).rows):
+            found.append(StandIn(_likeness(number, tier), tier.terms, tier.share))
+    return tuple(found)
+
+
+def _likeness(number: int, tier: Tier) -> Likeness:
+    if number == 0:
+        return Likeness.EXACT
+    return Likeness.BEGINS if tier.share == PARTIAL else Likeness.SPELLED
+
+
+def _places(snapshot: Snapshot, word: Word, row: int) -> tuple[tuple[str, ...], tuple[Place, ...]]:
+    """The terms by which a row has a word, and how often in which fields."""
+    here: dict[str, None] = {}
+    counts: dict[str, int] = {}
+    for term in word.terms:
+        for field in FIELDS:
+            postings = snapshot.lexical.postings(field, term)
+            count = int(_at(postings.rows, postings.tf, row))
+            if count:
+                here[term] = None
+                counts[field] = counts.get(field, 0) + count
+    return tuple(here), tuple(Place(field, counts[field]) for field in FIELDS if field in counts)
+
+
+def _at(rows: Rows, values: fusion.Floats, row: int) -> float:
+    """The value that belongs to a row, 0 for one that is not in the ascending `rows`."""
+    at = int(np.searchsorted(rows, row))
+    return float(values[at]) if at < len(rows) and rows[at] == row else 0.0
+
+
+def lacking(words: Sequence[WordPart]) -> tuple[WordPart, ...]:
+    """The words that a fragment does not have, the rarest first."""
+    return tuple(sorted((word for word in words if word.is_missing), key=lambda word: -word.idf * word.telling))

@@ -1,0 +1,243 @@
+"""Why a note is not higher, or not there at all: where it stands under each strategy, and what those above have more.
+
+All numbers are the engine's own, asked for once more: nothing is estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+from functools import partial
+from pathlib import PurePosixPath
+
+import numpy as np
+from rapidfuzz import process
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Strategy
+from excerpt.search import fusion
+from excerpt.search.candidates import POOL
+from excerpt.search.engine import Answer, Engine, Order
+from excerpt.search.evidence import Evidence, asked_words
+from excerpt.search.explain import Explanation, explained
+from excerpt.search.filters import allowed
+from excerpt.search.fusion import Scored
+from excerpt.search.lexical import Rows
+from excerpt.search.query import Filter, FilterKind, Query, parse
+
+COMPARED = 10
+"""Hits above a note that it is compared with, the first ones: those a reader looks at."""
+RRF = "rrf"
+"""Reciprocal rank fusion, beside the strategies in `NoteExplanation.standings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a note stands under one strategy, by the fragment that stands highest, which begins at `line`.
+
+    `led` is the strategy that answered. `rank`, `score` and `line` are None where no fragment of it is listed.
+    """
+
+    strategy: str
+    led: str
+    rank: int | None = None
+    score: float | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What a signal gives a fragment and, on average, the hits above it; `cost` is how much more it adds to theirs."""
+
+    signal: str
+    value: float
+    above: float
+    cost: float
+
+
+class AbsenceKind(StrEnum):
+    """Why a note is in no list."""
+
+    UNKNOWN = "unknown"
+    SKIPPED = "skipped"
+    EMPTY = "empty"
+    EXCLUDED = "excluded"
+    UNMATCHED = "unmatched"
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """`reason` is one sentence; it may hold text of the vault."""
+
+    kind: AbsenceKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteExplanation:
+    """Why a note stands where it stands under the strategy asked for, or why it does not.
+
+    `explanation` is of its highest fragment, `gaps` are to the first `compared` hits above it, dearest signal first;
+    they add up to how much the score is below theirs. `from_limit` is the least limit of a search that lists it.
+    """
+
+    query: str
+    asked: Strategy
+    note: str
+    path: str | None = None
+    absence: Absence | None = None
+    standings: tuple[Standing, ...] = ()
+    explanation: Explanation | None = None
+    gaps: tuple[Gap, ...] = ()
+    compared: int = 0
+    from_limit: int | None = None
+
+
+def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteExplanation:
+    """Where `note` (a path, title, file name or alias) stands in the answer to the query `text`, and why not higher.
+
+    Of several notes so called it is about the one that stands highest.
+    """
+    query = parse(text)
+    told = NoteExplanation(text, query.strategy or asked, note)
+    numbers = _notes_called(engine.snapshot, note)
+    if not numbers:
+        return _unknown(engine.snapshot, told)
+    table = engine.snapshot.table
+    told = replace(told, path=table.paths[numbers[0]])
+    rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
+    if not len(rows):
+        return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text that could be found."))
+    evidence, _ = engine.candidates(query)
+    pool = _pool_for(evidence, rows)
+    answer = engine.answer(query, told.asked, pool)
+    order = engine.order(answer.scored)
+    told = replace(told, standings=tuple(_standings(engine, query, rows, pool)))
+    places = np.flatnonzero(np.isin(answer.scored.rows[order], rows))
+    if not len(places):
+        return replace(told, absence=_absence(engine, query, answer, told.path or "", rows))
+    told = _placed(engine, told, answer, order, int(places[0]))
+    return replace(told, from_limit=max(int(places[0]) + 1, pool if pool > POOL else 1))
+
+
+def _placed(engine: Engine, told: NoteExplanation, answer: Answer, order: Order, place: int) -> NoteExplanation:
+    scored = answer.scored
+    (hit,) = engine.hits(answer, order[place : place + 1])
+    return replace(
+        told,
+        path=hit.fragment.path,
+        explanation=explained(engine, answer.evidence, hit, place + 1, float(scored.scores[order[0]])),
+        gaps=_gaps(scored, order[: min(place, COMPARED)], int(order[place])),
+        compared=min(place, COMPARED),
+    )
+
+
+def _pool_for(evidence: Evidence, rows: Rows) -> int:
+    """How many fragments words or meaning must put forward until one of `rows` is among them; POOL if none ever is."""
+    needed = [
+        int(np.count_nonzero(values >= values[rows].max()))
+        for values, floor in ((evidence.scores, 0.0), (evidence.similarities, evidence.mean))
+        if values[rows].max() > np.float32(floor)
+    ]
+    return max(POOL, min(needed, default=POOL))
+
+
+def _gaps(scored: Scored, above: Order, own: int) -> tuple[Gap, ...]:
+    if not len(above):
+        return ()
+    parts = scored.parts
+    costs = parts[above].mean(axis=0) - parts[own]
+    values, means = scored.values[own], scored.values[above].mean(axis=0)
+    gaps = [
+        Gap(name, float(value), float(mean), float(cost))
+        for name, value, mean, cost in zip(scored.names, values, means, costs, strict=True)
+    ]
+    return tuple(sorted(gaps, key=lambda gap: -gap.cost))
+
+
+def _standings(engine: Engine, query: Query, rows: Rows, pool: int) -> Iterator[Standing]:
+    """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
+    for strategy in Strategy:
+        answer = engine.answer(query, strategy, pool)
+        yield _standing(engine, strategy, answer.strategy, answer.scored, rows)
+    _, found = engine.candidates(query, pool)
+    yield _standing(engine, RRF, RRF, fusion.reciprocal(found.rows, found.signals), rows)
+
+
+def _standing(engine: Engine, strategy: str, led: str, scored: Scored, rows: Rows) -> Standing:
+    order = engine.order(scored)
+    places = np.flatnonzero(np.isin(scored.rows[order], rows))
+    if not len(places):
+        return Standing(str(strategy), str(led))
+    at = order[places[0]]
+    line = int(engine.snapshot.table.lines[scored.rows[at]])
+    return Standing(str(strategy), str(led), int(places[0]) + 1, float(scored.scores[at]), line)
+
+
+# --- a note that is not there -----------------------------------------------------------------------------------------
+
+
+def _notes_called(snapshot: Snapshot, note: str) -> list[int]:
+    """The notes of that path, or else file name, or else title or alias, as places in `table.paths`."""
+    path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
+    if path:
+        return [snapshot.facets.numbers[path]]
+    return list(snapshot.notes_named(note))
+
+
+def _unknown(snapshot: Snapshot, told: NoteExplanation) -> NoteExplanation:
+    wanted = told.note.casefold()
+    for skipped in snapshot.skipped:
+        place = PurePosixPath(skipped.path)
+        if wanted in (skipped.path.casefold(), place.name.casefold(), place.stem.casefold()):
+            reason = f"{skipped.path} is not in the index: {skipped.reason}"
+            return replace(told, path=skipped.path, absence=Absence(AbsenceKind.SKIPPED, reason))
+    stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
+    near = process.extract(PurePosixPath(wanted).stem, stems, score_cutoff=70, limit=3)
+    hint = f" Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
+    return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note}.{hint}"))
+
+
+def _absence(engine: Engine, query: Query, answer: Answer, path: str, rows: Rows) -> Absence:
+    """Why none of a note's rows is in the answer."""
+    if excluded := _excluded_by(engine.snapshot, query, rows):
+        return Absence(AbsenceKind.EXCLUDED, f"{path} is left out by {' and '.join(excluded)}.")
+    evidence = answer.evidence
+    if evidence.scores[rows].any():
+        return Absence(AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} counts no words.")
+    near = bool((evidence.similarities[rows] > np.float32(evidence.mean)).any())
+    of_meaning = f"what it means counts nothing under {answer.strategy}" if near else "none is near it in meaning"
+    return Absence(AbsenceKind.UNMATCHED, f"No fragment of {path} has a word of the query, and {of_meaning}.")
+
+
+def _excluded_by(snapshot: Snapshot, query: Query, rows: Rows) -> list[str]:
+    """The conditions that none of `rows` meets; if each is met by some, all, since none meets them at once."""
+    asked = partial(asked_words, snapshot=snapshot)
+
+    def leave(conditions: Query) -> bool:
+        flags = allowed(conditions, snapshot, asked, date.today())
+        return flags is None or bool(flags[rows].any())
+
+    conditions = list(_conditions(query))
+    failed = [label for label, condition in conditions if not leave(condition)]
+    return failed or ([] if leave(query) else [label for label, _ in conditions])
+
+
+def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
+    """Each condition by itself, as it may be typed."""
+    for one in query.filters:
+        yield _typed(one), Query("", filters=(one,))
+    for phrase in query.phrases:
+        yield f'"{phrase}"', Query("", phrases=(phrase,))
+    for word in query.excluded:
+        yield f"-{word}", Query("", excluded=(word,))
+    for phrase in query.excluded_phrases:
+        yield f'-"{phrase}"', Query("", excluded_phrases=(phrase,))
+
+
+def _typed(one: Filter) -> str:
+    name = one.name if one.kind is FilterKind.PROPERTY else str(one.kind)
+    value = f'"{one.value}"' if " " in one.value else one.value
+    return f"{'-' if one.negated else ''}{name}:{value}"

@@ -1,0 +1,126 @@
+"""Why a hit stands where it stands: every number is the engine's own, and adds up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Strategy
+from excerpt.search.engine import Engine
+from excerpt.search.explain import Explanation, Likeness, Place, WordPart, explain_hits, lacking
+
+QUERIES = ["sync conflict", "how do two devices keep one note", "confl", "sinc conflikt zzzz", "同期します", "R&D C++"]
+
+
+def first(engine: Engine, query: str) -> Explanation:
+    return explain_hits(engine, engine.search(query), 0, 1)[0]
+
+
+def word(engine: Engine, query: str, surface: str) -> WordPart:
+    return next(part for part in first(engine, query).words if part.word == surface)
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("query", QUERIES)
+def test_values_times_weights_are_the_parts_and_these_add_up_to_the_score(
+    engine: Engine, query: str, strategy: Strategy
+) -> None:
+    result = engine.search(query, strategy)
+    explanations = explain_hits(engine, result)
+    assert [told.hit for told in explanations] == list(result.hits)
+    for told in explanations:
+        assert all(s.part == pytest.approx(s.value * s.weight, abs=1e-6) for s in told.hit.signals)
+        assert sum(s.part for s in told.hit.signals) == pytest.approx(told.hit.score, abs=1e-5)
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_the_words_give_adds_up_to_the_signal_words(engine: Engine, query: str, strategy: Strategy) -> None:
+    for told in explain_hits(engine, engine.search(query, strategy)):
+        of_signal = next(signal.part for signal in told.hit.signals if signal.name == "words")
+        assert sum(part.part for part in told.words) == pytest.approx(of_signal, abs=1e-5)
+
+
+def test_rank_and_share_are_those_in_the_list(engine: Engine) -> None:
+    result = engine.search("sync conflict")
+    second, third = explain_hits(engine, result, 1, 3)
+    assert (second.rank, third.rank) == (2, 3)
+    assert second.share == result.hits[1].score / result.hits[0].score
+    assert first(engine, "sync conflict").share == 1.0
+
+
+def test_a_word_that_is_there_stands_for_itself(engine: Engine) -> None:
+    found = word(engine, "conflict ", "conflict")
+    assert [(like.likeness, like.share) for like in found.stands_for] == [(Likeness.EXACT, 1.0)]
+    assert found.here == ("conflict",)
+
+
+def test_a_word_being_typed_stands_for_what_begins_like_it(engine: Engine) -> None:
+    begun = word(engine, "tomat", "tomat")
+    assert [like.likeness for like in begun.stands_for] == [Likeness.BEGINS]
+    assert all(term.startswith("tomat") for term in begun.stands_for[0].terms)
+    assert begun.here
+    assert begun.stands_for[0].share < 1
+
+
+def test_a_word_nobody_wrote_stands_for_what_is_spelled_like_it(engine: Engine) -> None:
+    found = word(engine, "encrypsion ", "encrypsion")
+    assert {like.likeness for like in found.stands_for} == {Likeness.SPELLED}
+    assert found.here
+
+
+def test_a_word_like_no_other_stands_for_nothing_and_is_missing(engine: Engine) -> None:
+    found = word(engine, "zqxzqx bread ", "zqxzqx")
+    assert found.stands_for == ()
+    assert (found.fragments, found.part, found.is_missing) == (0, 0.0, True)
+
+
+def test_it_says_how_many_fragments_have_the_word_and_where_it_stands_in_this_one(
+    engine: Engine, snapshot: Snapshot
+) -> None:
+    told = first(engine, "sourdough ")
+    (found,) = told.words
+    fragments = [f for path in snapshot.note_paths() for f in snapshot.note_fragments(path)]
+    having = [f for f in fragments if "sourdough" in " ".join((*f.heading_path, f.text)).lower()]
+    assert told.hit.fragment in having
+    assert found.fragments == len(having)
+    assert Place("heading", 1) in found.places
+
+
+def test_how_often_is_counted_by_field(engine: Engine) -> None:
+    told = first(engine, "what a sync conflict is ")
+    (found,) = (part for part in told.words if part.word == "conflict")
+    counts = {place.field: place.count for place in found.places}
+    assert told.hit.fragment.heading_path == ("Conflicts", "What a sync conflict is")
+    assert (counts["text"], counts["title"], counts["heading"]) == (1, 1, 1)
+
+
+def test_rare_words_are_of_more_weight_than_common_ones(engine: Engine) -> None:
+    words = {part.word: part for part in first(engine, "sync tablet ").words}
+    assert words["tablet"].fragments < words["sync"].fragments
+    assert words["tablet"].idf > words["sync"].idf
+
+
+def test_a_word_that_says_little_is_told_to_count_less(engine: Engine) -> None:
+    words = {part.word: part for part in first(engine, "the tablet ").words}
+    assert 0 < words["the"].telling < words["tablet"].telling <= 1
+
+
+def test_words_a_fragment_lacks_are_named_the_rarest_first(engine: Engine) -> None:
+    told = first(engine, "sync encryption tablet phones ")
+    missing = lacking(told.words)
+    assert missing
+    assert all(part.is_missing and not part.places and part.part == 0 for part in missing)
+    rarities = [part.idf * part.telling for part in missing]
+    assert rarities == sorted(rarities, reverse=True)
+
+
+def test_a_result_of_another_generation_is_told_without_words(engine: Engine) -> None:
+    old = replace(engine.search("sync conflict"), generation=99)
+    assert {told.words for told in explain_hits(engine, old)} == {()}
+
+
+def test_nothing_found_has_nothing_to_explain(engine: Engine) -> None:
+    assert explain_hits(engine, engine.search('"zqxzqx"')) == ()

@@ -1,0 +1,149 @@
+"""Why a note is not higher: where it stands is where a search has it, and what it lacks is what the others have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Hit, Strategy
+from excerpt.search.candidates import POOL
+from excerpt.search.engine import Engine
+from excerpt.search.standing import COMPARED, AbsenceKind, NoteExplanation, Standing, explain_note
+from excerpt.settings import Settings
+
+
+def why(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
+    return explain_note(engine, query, note, strategy)
+
+
+def absence(told: NoteExplanation) -> tuple[AbsenceKind | None, str]:
+    return (told.absence.kind, told.absence.reason) if told.absence else (None, "")
+
+
+def rank_in(hits: tuple[Hit, ...], path: str) -> int | None:
+    return next((rank for rank, hit in enumerate(hits, 1) if hit.fragment.path == path), None)
+
+
+def standing(told: NoteExplanation, strategy: str) -> Standing:
+    return next(one for one in told.standings if one.strategy == strategy)
+
+
+@pytest.mark.parametrize("name", ["Sync/Conflicts.md", "conflicts", "CONFLICTS.MD", "Merge trouble", "Sync/Conflicts"])
+def test_a_note_is_known_by_path_file_name_title_and_alias(engine: Engine, name: str) -> None:
+    assert why(engine, "bread", name).path == "Sync/Conflicts.md"
+
+
+@pytest.mark.parametrize("query", ["sync conflict", "what is baked with steam at night", "lighthouse"])
+@pytest.mark.parametrize("path", ["Sync/Devices.md", "Cooking/Bread.md", "Long.md", "Other.md"])
+def test_its_rank_and_score_are_those_of_a_search_under_every_strategy(engine: Engine, query: str, path: str) -> None:
+    told = why(engine, query, path)
+    for strategy in Strategy:
+        result = engine.search(query, strategy, 1000)
+        rank = rank_in(result.hits, path)
+        found = standing(told, strategy)
+        assert (found.rank, found.led) == (rank, result.strategy)
+        if rank is not None:
+            hit = result.hits[rank - 1]
+            assert (found.score, found.line) == (hit.score, hit.fragment.line_start)
+    assert standing(told, "rrf").led == "rrf"
+
+
+def test_its_highest_fragment_is_taken_apart_as_the_hit_is(engine: Engine) -> None:
+    result = engine.search("sync conflict")
+    told = why(engine, "sync conflict", "Sync/Devices.md").explanation
+    assert told is not None
+    assert told.hit == result.hits[told.rank - 1]
+    assert told.share == told.hit.score / result.hits[0].score
+    assert [part.word for part in told.words] == ["sync", "conflict"]
+
+
+def test_the_strategy_forced_in_the_query_is_the_one_asked_for(engine: Engine) -> None:
+    told = why(engine, "!s sync conflict", "Sync/Devices.md")
+    assert told.asked is Strategy.SEMANTIC
+    assert told.explanation is not None
+    assert told.explanation.rank == standing(told, "semantic").rank
+
+
+def test_nothing_stands_above_the_first(engine: Engine) -> None:
+    told = why(engine, "sourdough", "Cooking/Bread.md")
+    assert told.explanation is not None
+    assert told.explanation.rank == 1
+    assert (told.gaps, told.compared, told.from_limit) == ((), 0, 1)
+
+
+def test_what_it_is_behind_in_adds_up_to_how_far_it_is_behind_the_hits_above(engine: Engine) -> None:
+    result = engine.search("sync conflict")
+    told = why(engine, "sync conflict", "Sync/Encryption.md")
+    assert told.explanation is not None
+    above = result.hits[: min(told.explanation.rank - 1, COMPARED)]
+    assert told.compared == len(above) > 0
+    behind = sum(hit.score for hit in above) / len(above) - told.explanation.hit.score
+    assert sum(gap.cost for gap in told.gaps) == pytest.approx(behind, abs=1e-5)
+    assert [gap.cost for gap in told.gaps] == sorted((gap.cost for gap in told.gaps), reverse=True)
+
+
+def test_a_name_that_no_note_has_is_told_with_those_most_like_it(engine: Engine) -> None:
+    assert absence(why(engine, "sync", "Encription")) == (
+        AbsenceKind.UNKNOWN,
+        "No note here is called Encription. Did you mean Sync/Encryption.md?",
+    )
+    assert absence(why(engine, "sync", "zqxzqx")) == (AbsenceKind.UNKNOWN, "No note here is called zqxzqx.")
+    assert absence(why(engine, "sync", " "))[0] is AbsenceKind.UNKNOWN
+
+
+def test_a_note_without_the_phrase_is_told_to_lack_it(engine: Engine) -> None:
+    assert absence(why(engine, '"sync conflict"', "Cooking/Bread.md")) == (
+        AbsenceKind.EXCLUDED,
+        'Cooking/Bread.md is left out by "sync conflict".',
+    )
+
+
+def test_a_note_with_no_word_and_not_near_in_meaning_is_told_so(engine: Engine) -> None:
+    kind, reason = absence(why(engine, "!a tablet", "Cooking/Soup.md"))
+    assert kind is AbsenceKind.UNMATCHED
+    assert reason.startswith("No fragment of Cooking/Soup.md has a word of the query, and ")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """More fragments of the same words than are put forward; one file that cannot be read, one without text."""
+    root = tmp_path_factory.mktemp("many")
+    (root / "vault").mkdir()
+    for number in range(POOL * 2):
+        text = "harbour " * (1 + number % 7) + "stone " * (number // 7)
+        (root / "vault" / f"N{number:03}.md").write_text(f"{text}\n", encoding="utf-8")
+    (root / "vault" / "Nothing.md").write_text("", encoding="utf-8")
+    (root / "vault" / "Scan.md").write_bytes(b"\0" * 2000)
+    build(root / "vault", root / "index", Settings())
+    snapshot = Snapshot.open(root / "index", Settings())
+    yield Engine(snapshot, Settings())
+    snapshot.close()
+
+
+def test_a_note_far_beyond_the_limit_is_told_the_rank_and_the_limit_that_lists_it(many: Engine) -> None:
+    last = many.search("!a harbour", limit=POOL * 2).hits[-1].fragment.path
+    told = why(many, "!a harbour", last)
+    assert told.explanation is not None
+    assert told.from_limit is not None
+    assert told.from_limit > POOL
+    listed = many.search("!a harbour", limit=told.from_limit).hits
+    assert listed[told.explanation.rank - 1].fragment.path == last
+    shorter = many.search("!a harbour", limit=told.from_limit - 1).hits
+    assert last not in {hit.fragment.path for hit in shorter}
+
+
+def test_a_skipped_file_is_told_with_the_reason(many: Engine) -> None:
+    kind, reason = absence(why(many, "harbour", "scan"))
+    assert kind is AbsenceKind.SKIPPED
+    assert reason.startswith("Scan.md is not in the index: ")
+    assert many.snapshot.skipped[0].reason in reason
+
+
+def test_a_note_without_text_is_told_to_have_none(many: Engine) -> None:
+    assert absence(why(many, "harbour", "Nothing")) == (
+        AbsenceKind.EMPTY,
+        "Nothing.md has no text that could be found.",
+    )
