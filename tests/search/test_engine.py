@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result, Strategy
-from excerpt.search.engine import FIRST, MAX_PER_NOTE, Engine
+from excerpt.search.engine import FIRST, Engine
 from excerpt.search.evidence import count_words
 from excerpt.settings import SearchSettings, Settings
 from excerpt.text.words import analyze
@@ -108,7 +108,7 @@ def test_a_score_is_the_sum_of_its_signals_parts(engine: Engine, query: str) -> 
     for hit in engine.search(query).hits:
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-5)
         assert [signal.name for signal in hit.signals] == [
-            "words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "name",
+            "words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "links", "name",
         ]  # fmt: skip
         assert all(0 <= signal.value <= 1 + 1e-6 for signal in hit.signals)
 
@@ -132,8 +132,9 @@ def test_equal_fragments_stand_by_path_and_line(tmp_path: Path) -> None:
 
 def test_at_most_a_few_fragments_of_one_note_stand_among_the_first(engine: Engine) -> None:
     found = paths(engine.search("lighthouse"))
-    assert found.count("Long.md") > MAX_PER_NOTE
-    assert "Other.md" in found[: MAX_PER_NOTE + 1]
+    most = SearchSettings().per_note
+    assert found.count("Long.md") > most
+    assert "Other.md" in found[: most + 1]
 
 
 def test_a_note_that_alone_matches_fills_the_list(engine: Engine) -> None:

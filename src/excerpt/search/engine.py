@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +13,19 @@ import numpy.typing as npt
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result, Signal, Strategy
 from excerpt.search import fusion
+from excerpt.search.boosts import Boosts
 from excerpt.search.candidates import POOL, Candidates, Proposer
 from excerpt.search.evidence import Evidence, gather
+from excerpt.search.filters import newest_first
 from excerpt.search.fusion import SIGNALS, Scored
 from excerpt.search.lexical import Rows, WordIndex
 from excerpt.search.marks import Marker, Marks, marks_of
-from excerpt.search.query import Query, parse
-from excerpt.settings import Settings
+from excerpt.search.query import Query, alternatives
+from excerpt.search.use import UseLog
+from excerpt.settings import Fusion, Settings
 
-MAX_PER_NOTE = 3
 FIRST = 10
-"""Among the first FIRST hits at most MAX_PER_NOTE are of one note, unless nothing else matched."""
+"""Among the first FIRST hits at most `search.per_note` are of one note, unless nothing else matched."""
 
 Order = npt.NDArray[np.intp]
 
@@ -39,13 +43,25 @@ class Answer:
 
 
 class Engine:
-    """Searches one snapshot. Usable from one thread at a time."""
+    """Searches one snapshot. Usable from one thread at a time.
 
-    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+    `use` is what the user opened and packed in this vault; `today` tells the day that dates such as `modified:7d`
+    count from.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        settings: Settings,
+        use: UseLog | None = None,
+        today: Callable[[], date] = date.today,
+    ) -> None:
         self.snapshot = snapshot
-        self._settings = settings.search
         self.index = WordIndex(snapshot.lexical)
+        self._settings = settings.search
+        self._today = today
         self._proposer = Proposer(snapshot, self.index)
+        self._boosts = Boosts(snapshot, settings.search.boosts, use)
         self._marker = Marker()
 
     def warm(self) -> None:
@@ -57,47 +73,93 @@ class Engine:
         """The fragments that answer `query`, best first, ties by path and line.
 
         `strategy` and `limit` default to the settings'; a strategy forced in the query goes before both. No query is
-        invalid; one without a word finds nothing.
+        invalid; one without a word or filter finds nothing. Of several alternatives, a fragment has the best score
+        that any gives it, and the first alternative names the strategy.
         """
         begun = time.perf_counter()
-        parsed = parse(query)
-        wanted = parsed.strategy or strategy or self._settings.strategy
+        queries = self.parse(query)
+        wanted = queries[0].strategy or strategy or self._settings.strategy
         limit = self._settings.limit if limit is None else limit
-        answer = self.answer(parsed, wanted, max(POOL, limit))
-        order = self.order(answer.scored)[:limit]
-        hits = self.hits(answer, order)
+        answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
+        hits = self._hits_of_all(answers, limit) if len(answers) > 1 else self._hits_of(answers[0], limit)
+        matched = max(answer.matched for answer in answers)
         elapsed = (time.perf_counter() - begun) * 1e3
-        return Result(query, wanted, answer.strategy, hits, answer.matched, elapsed, self.snapshot.generation)
+        return Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
+
+    def parse(self, query: str) -> tuple[Query, ...]:
+        """The query's alternatives, read with the properties and tags that this vault has."""
+        facets = self.snapshot.facets
+        return alternatives(query, facets.properties, facets.tags)
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
         """What speaks for each row, and the rows put forward with every signal."""
-        evidence = gather(query, self.snapshot, self.index, fuzzy_threshold=self._settings.fuzzy_threshold)
+        threshold = self._settings.fuzzy_threshold
+        evidence = gather(query, self.snapshot, self.index, fuzzy_threshold=threshold, today=self._today())
         return evidence, self._proposer.put_forward(evidence, pool)
 
     def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
         """All fragments put forward for one query, scored; `wanted` goes before the strategy forced in it."""
         evidence, found = self.candidates(query, pool)
-        chosen = fusion.lead(evidence.word_count) if wanted is Strategy.AUTO else wanted
-        leader = fusion.answering(
-            chosen,
+        if query.is_filter_only and evidence.allowed is not None:
+            listed = newest_first(evidence.allowed, self.snapshot)
+            scored = fusion.listed(listed[:pool])
+            return Answer(self._leader(wanted, evidence, found), evidence, scored, marks_of(evidence), len(listed))
+        leader = self._leader(wanted, evidence, found)
+        return Answer(leader, evidence, self._scored(wanted, leader, found), marks_of(evidence), found.matched)
+
+    @staticmethod
+    def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:
+        return fusion.answering(
+            fusion.lead(evidence.word_count) if wanted is Strategy.AUTO else wanted,
             words_found=bool(found.signals[:, SIGNALS.index("words")].any()),
             meaning_found=bool(found.signals[:, SIGNALS.index("meaning")].any()),
         )
+
+    def _scored(self, wanted: Strategy, leader: Strategy, found: Candidates) -> Scored:
+        notes = self.snapshot.table.notes[found.rows]
+        if self._settings.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
+            return fusion.add_name(fusion.reciprocal(found.rows, found.signals), found.named, notes)
         weights = fusion.led_by(leader) if wanted is Strategy.AUTO else fusion.WEIGHTS[leader]
         scored = fusion.weighted(found.rows, found.signals, weights)
-        scored = fusion.add_name(scored, found.named, self.snapshot.table.notes[found.rows])
-        return Answer(leader, evidence, scored, marks_of(evidence), found.matched)
+        # What does not match is not brought up by a boost: rows without a score are left out before any is added.
+        scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
+        boosted = self._boosts.add(scored)
+        return fusion.add_name(boosted, np.isin(scored.rows, found.rows[found.named]), self._notes(scored))
+
+    def _notes(self, scored: Scored) -> Rows:
+        return self.snapshot.table.notes[scored.rows]
 
     # --- from scores to hits ------------------------------------------------------------------------------------------
 
     def order(self, scored: Scored) -> Order:
         """Places in `scored` of those that have a score, best first."""
-        table, scores = self.snapshot.table, scored.scores
-        order = np.lexsort((table.lines[scored.rows], table.notes[scored.rows], -scores))
+        return self._order(scored.rows, scored.scores)
+
+    def _order(self, rows: Rows, scores: fusion.Floats) -> Order:
+        table = self.snapshot.table
+        order = np.lexsort((table.lines[rows], table.notes[rows], -scores))
         order = order[scores[order] > 0]
-        return _spread(order, table.notes[scored.rows])
+        return spread(order, table.notes[rows], self._settings.per_note)
+
+    def _hits_of(self, answer: Answer, limit: int) -> tuple[Hit, ...]:
+        return self.hits(answer, self.order(answer.scored)[:limit])
+
+    def _hits_of_all(self, answers: Sequence[Answer], limit: int) -> tuple[Hit, ...]:
+        """The best of several answers: each fragment by the answer that gives it most, the first of equals."""
+        rows = np.concatenate([answer.scored.rows for answer in answers])
+        scores = np.concatenate([answer.scored.scores for answer in answers])
+        which = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
+        places = np.concatenate([np.arange(len(answer.scored.rows)) for answer in answers])
+        best_first = np.lexsort((which, -scores, rows))
+        kept = best_first[np.flatnonzero(np.diff(rows[best_first], prepend=-1))]
+        chosen = kept[self._order(rows[kept], scores[kept])[:limit]]
+        hits: dict[int, Hit] = {}
+        for number, answer in enumerate(answers):
+            own = chosen[which[chosen] == number]
+            hits.update(zip(own.tolist(), self.hits(answer, places[own]), strict=True))
+        return tuple(hits[at] for at in chosen.tolist())
 
     def hits(self, answer: Answer, order: Order) -> tuple[Hit, ...]:
         """The fragments at these places, with their texts and marks."""
@@ -116,8 +178,11 @@ class Engine:
         return tuple(hits)
 
 
-def _spread(order: Order, notes: Rows) -> Order:
-    """`order` with what would be more than MAX_PER_NOTE of one note among the first FIRST moved behind them."""
+def spread(order: Order, notes: Rows, per_note: int) -> Order:
+    """`order` with what would be more than `per_note` of one note among the first FIRST moved behind them; 0 leaves
+    it as it is."""
+    if not per_note:
+        return order
     first: list[int] = []
     held: list[int] = []
     taken: dict[int, int] = {}
@@ -125,7 +190,7 @@ def _spread(order: Order, notes: Rows) -> Order:
         if len(first) == FIRST:
             return np.concatenate([np.array(first + held, np.intp), order[number:]])
         note = int(notes[at])
-        if taken.get(note, 0) < MAX_PER_NOTE:
+        if taken.get(note, 0) < per_note:
             taken[note] = taken.get(note, 0) + 1
             first.append(at)
         else:

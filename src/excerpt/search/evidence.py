@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search import phrases, semantic
+from excerpt.search import filters, semantic
 from excerpt.search.lexical import Match, Rows, Tier, Word, WordIndex, total
 from excerpt.search.query import Query
 from excerpt.text.languages import is_function_word
@@ -40,6 +41,7 @@ class Evidence:
     `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
     beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
     `named` are the rows of notes that the query names; `word_count` is what a reader would count.
+    `allowed` are the rows that the query may be answered from, None for all.
     """
 
     words: tuple[Word, ...]
@@ -51,10 +53,11 @@ class Evidence:
     trust: float
     named: Rows
     word_count: int
+    allowed: Flags | None
 
 
-def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshold: float) -> Evidence:
-    """The evidence for a query that has words."""
+def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshold: float, today: date) -> Evidence:
+    """The evidence for one query; `today` is what its dates count from."""
     asked = asked_words(query.words, snapshot)
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=fuzzy_threshold)
     telling = _telling(words, snapshot)
@@ -62,9 +65,8 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshol
     scores = total(matches, snapshot.lexical.doc_count)
     similarities, mean = _similarities(query.words if asked else "", snapshot)
     named = _named_rows(query.words, snapshot) if asked else _NONE
-    if query.phrases:
-        allowed = np.zeros(len(scores), np.bool_)
-        allowed[phrases.rows_with_all(snapshot.lexical, [asked_words(p, snapshot) for p in query.phrases])] = True
+    allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
+    if allowed is not None:
         scores[~allowed] = 0.0
         similarities[~allowed] = mean
         named = named[allowed[named]]
@@ -78,6 +80,7 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshol
         trust=semantic.trust(query.words, snapshot.languages),
         named=named,
         word_count=count_words(asked),
+        allowed=allowed,
     )
 
 

@@ -129,6 +129,10 @@ class Scored:
         scores: Floats = self.parts.sum(axis=1)
         return scores
 
+    def of_rows(self, places: npt.NDArray[np.intp]) -> Scored:
+        """Only the fragments at these places."""
+        return Scored(self.rows[places], self.names, self.values[places], self.weights)
+
     def with_signal(self, name: str, values: Floats, weight: float) -> Scored:
         """The same fragments with one signal more."""
         return Scored(
@@ -149,6 +153,12 @@ def reciprocal(rows: Rows, signals: Floats) -> Scored:
     the weighted sum is compared with."""
     values = np.stack([_reciprocal_ranks(signals[:, SIGNALS.index(name)]) for name in RANKED], axis=1)
     return Scored(rows, RANKED, values, np.full(len(RANKED), 1 / (RRF_K + 1), np.float32))
+
+
+def listed(rows: Rows) -> Scored:
+    """Rows that nothing but filters chose, in the order of the list: `listed` falls evenly from 1."""
+    values = 1 - np.arange(len(rows)) / max(len(rows), 1)
+    return Scored(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
 
 
 def _reciprocal_ranks(values: Floats) -> Floats:
