@@ -1,18 +1,252 @@
+"""What was typed, taken apart."""
+
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from excerpt.model import Strategy
-from excerpt.search.query import parse
+from excerpt.search.query import MAX_ALTERNATIVES, Filter, FilterKind, Query, alternatives
+
+PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
+TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})
+
+
+def asked(typed: str) -> Query:
+    (query,) = alternatives(typed, PROPERTIES, TAGS)
+    return query
+
+
+def filters(typed: str) -> list[tuple[str, str]]:
+    return [(("-" if f.negated else "") + (f.name or f.kind), f.value) for f in asked(typed).filters]
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
 def test_words_are_words() -> None:
-    query = parse("sync conflict")
-    assert query.words == "sync conflict"
+    assert asked("sync conflict ") == Query("sync conflict ")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("state-of-the-art", "R&D", "1.0.21", "C++", "don't", "std::vector", "a-b", "--flag", "-5", "-3.5", "- 5"),
+        *("12:30", "http://example.org/a?b=c#d", "https://example.org", "C:\\notes\\x", "file:///home/x", "a:b"),
+        *("src/index.ts", "snake_case", "C#", "#", "#5", "#include", "std::project", "note: this", "x|y", "||"),
+        *("git -m", "-split operator", "-match and -replace operators", "switch with -regex option", "\N{MINUS SIGN}x"),
+        *("!x sync", "!sync", "sync !a", "! a", "tag", "path", "*", "?", "a=b", "<tag:", ">=", "(tag:x)", "5' 3"),
+    ],
+)
+def test_what_is_no_operator_is_words(typed: str) -> None:
+    assert asked(typed).words == typed
+    assert not asked(typed).is_filter_only
+    assert asked(typed) == Query(typed, open_word=typed[-1].isalnum())
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("tag:", "-tag:", "path:", "path:*", "title:", "title:...", "status:", "status:>", "link:", "#", "-#"),
+        *("modified:", "modified:2", "modified:20", "modified:202", "modified:>", "modified:>2", "modified:..", "-"),
+        *("modified:2025-13", "modified:yest", "modified:7", "-modified:20", "tag: x", "unknown:x", "created:soon"),
+    ],
+)
+def test_an_operator_half_typed_is_words(typed: str) -> None:
+    assert asked(typed).words == typed
+    assert asked(f"sync {typed}").words == f"sync {typed}"
+
+
+@pytest.mark.parametrize(("typed", "is_open"), [("syn", True), ("syn ", False), ('"syn"', False), ("C++", False)])
+def test_the_last_word_is_open_until_it_is_ended(typed: str, is_open: bool) -> None:
+    assert asked(typed).open_word is is_open
+
+
+@pytest.mark.parametrize("typed", ["sync tag:project", "sync -phone", "sync modified:7d"])
+def test_a_word_is_ended_by_the_operator_behind_it(typed: str) -> None:
+    assert not asked(typed).open_word
+
+
+def test_the_word_behind_a_filter_is_open() -> None:
+    assert asked("tag:project syn").open_word
+
+
+# --- phrases ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_quoted_phrase_is_required_and_its_words_are_asked_for() -> None:
+    query = asked('sync "two devices" now')
+    assert query.phrases == ("two devices",)
+    assert query.words.split() == ["sync", "two", "devices", "now"]
+
+
+def test_an_operator_in_quotation_marks_is_part_of_the_phrase() -> None:
+    query = asked('"a | b tag:x -c #project"')
+    assert query.phrases == ("a | b tag:x -c #project",)
+    assert not query.filters
+
+
+@pytest.mark.parametrize("typed", ['sync "two dev', 'sync "', '"', 'sync -"two dev'])
+def test_a_phrase_still_being_typed_is_words(typed: str) -> None:
+    query = asked(typed)
+    assert query.phrases == query.excluded_phrases == ()
+    assert query.words.split() == typed.replace('"', " ").split()
+
+
+def test_an_empty_phrase_asks_for_nothing() -> None:
+    query = asked('"" sync " "')
     assert query.phrases == ()
-    assert query.strategy is None
+    assert query.words.split() == ["sync"]
+
+
+def test_a_quotation_mark_behind_a_digit_or_letter_begins_no_phrase() -> None:
+    assert asked('5" disk or 3" drive').phrases == ()
+
+
+def test_in_a_script_without_spaces_a_phrase_may_stand_anywhere() -> None:
+    assert asked('什么是"双向链接"').phrases == ("双向链接",)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        'what does the manual mean by "conflict" of devices',
+        'the "conflict" that -quite often- arises when two -devices meet',
+        'which #project needs the "conflict" of two devices -phone',
+        'เหตุใดนักเรียนกลุ่มนี้จึงถูกเรียกว่า "พวกเมธอดิสต์"',
+    ],
+)
+def test_in_a_whole_sentence_signs_are_its_writers(typed: str) -> None:
+    query = asked(typed)
+    assert query == Query(typed.replace('"', " "), open_word=typed[-1].isalnum())
+
+
+def test_filters_count_in_a_whole_sentence_but_not_as_words_of_it() -> None:
+    query = asked('two devices and the "sync conflict" tag:project path:a path:b')
+    assert query.phrases == ("sync conflict",)
+    assert filters("why do two devices have a conflict tag:project") == [("tag", "project")]
+
+
+# --- exclusions -------------------------------------------------------------------------------------------------------
+
+
+def test_a_dash_behind_the_words_excludes() -> None:
+    query = asked('sync -phone -"two devices" -R&D')
+    assert query.words.split() == ["sync"]
+    assert query.excluded == ("phone", "R&D")
+    assert query.excluded_phrases == ("two devices",)
+
+
+def test_an_excluded_phrase_may_stand_before_the_words() -> None:
+    query = asked('-"two devices" sync')
+    assert query.words.split() == ["sync"]
+    assert query.excluded_phrases == ("two devices",)
+
+
+def test_exclusions_alone_ask_for_what_is_left() -> None:
+    assert asked("-phone").is_filter_only
+    assert asked('-"two devices" ').is_filter_only
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("tag:project", [("tag", "project")]),
+        ("tag:#project", [("tag", "#project")]),
+        ("TAG:Project", [("tag", "Project")]),
+        ("tags:project", [("tag", "project")]),
+        ("#project/active", [("tag", "project/active")]),
+        ("#Überblick", [("tag", "Überblick")]),
+        ("-#project", [("-tag", "project")]),
+        ("tag:unheard-of", [("tag", "unheard-of")]),
+        ("path:a/b", [("path", "a/b")]),
+        ('path:"a b/"', [("path", "a b/")]),
+        ('-path:"a b/"', [("-path", "a b/")]),
+        ("file:x", [("file", "x")]),
+        ("title:x", [("title", "x")]),
+        ("alias:x", [("title", "x")]),
+        ("aliases:x", [("title", "x")]),
+        ("heading:x", [("heading", "x")]),
+        ("link:[[x]]", [("link", "[[x]]")]),
+        ("from:x", [("from", "x")]),
+        ("status:done", [("status", "done")]),
+        ("Status:done", [("status", "done")]),
+        ("status:>=3", [("status", ">=3")]),
+        ("ms.date:2024", [("ms.date", "2024")]),
+        ("date-created:2024", [("date-created", "2024")]),
+        ("modified:7d", [("modified", "7d")]),
+        ("modified:>2025-01-01", [("modified", ">2025-01-01")]),
+        ("modified:2024..2025", [("modified", "2024..2025")]),
+        ("modified:this-week", [("modified", "this-week")]),
+        ("-created:yesterday", [("-created", "yesterday")]),
+        ("tag:project tag:project -tag:x", [("tag", "project"), ("-tag", "x")]),
+    ],
+)
+def test_filters(typed: str, found: list[tuple[str, str]]) -> None:
+    assert filters(typed) == found
+    assert asked(typed).is_filter_only
+
+
+def test_a_filter_may_stand_anywhere_and_is_not_among_the_words() -> None:
+    query = asked("sync tag:project conflict -path:a of two")
+    assert query.words.split() == ["sync", "conflict", "of", "two"]
+    assert [f.value for f in query.filters] == ["project", "a"]
+    assert not query.is_filter_only
+
+
+def test_a_key_is_a_filter_only_where_notes_have_it() -> None:
+    assert alternatives("status:done", frozenset())[0].words == "status:done"
+
+
+def test_a_hash_is_a_tag_only_where_notes_have_it_or_what_it_may_become() -> None:
+    assert filters("#proj") == [("tag", "proj")]
+    assert filters("#proj ") == []
+    assert filters("#proj x") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "is_open"),
+    [("tag:proj", True), ("tag:proj ", False), ('tag:"a b', True), ('tag:"a b"', False), ("tag:proj sync", False)],
+)
+def test_the_filter_typed_last_is_open(typed: str, is_open: bool) -> None:
+    assert [f.open for f in asked(typed).filters] == [is_open]
+
+
+def test_a_quoted_value_in_the_typing_reaches_to_the_end() -> None:
+    assert asked('sync tag:"two wor').filters == (Filter(FilterKind.TAG, "two wor", open=True),)
+
+
+# --- alternatives and strategies --------------------------------------------------------------------------------------
+
+
+def test_a_bar_makes_two_queries() -> None:
+    first, second = alternatives('sync tag:project | "two devices" -x1', PROPERTIES, TAGS)
+    assert first.words.split() == ["sync"]
+    assert [f.value for f in first.filters] == ["project"]
+    assert second.phrases == ("two devices",)
+    assert second.excluded == ("x1",)
+
+
+@pytest.mark.parametrize(("typed", "words"), [("sync |", "sync "), ("| sync", "sync"), ("| sync |", "sync ")])
+def test_a_bar_with_nothing_on_one_side_is_still_being_typed(typed: str, words: str) -> None:
+    assert asked(typed).words == words
+
+
+@pytest.mark.parametrize("typed", ["|", "| |", "", " ", '"', '""', "!a", "-"])
+def test_there_is_always_a_query(typed: str) -> None:
+    assert asked(typed).words.split() == typed.replace('"', "").replace("!a", "").split()
+
+
+def test_only_the_last_alternative_is_being_typed() -> None:
+    assert [query.open_word for query in alternatives("syn | confl")] == [False, True]
+
+
+def test_there_are_only_so_many_alternatives() -> None:
+    queries = alternatives(" | ".join(f"w{n}" for n in range(20)))
+    assert len(queries) == MAX_ALTERNATIVES
+    assert "w19" in queries[-1].words.split()
 
 
 @pytest.mark.parametrize(
@@ -25,48 +259,6 @@ def test_words_are_words() -> None:
         ("!H", Strategy.HYBRID),
     ],
 )
-def test_a_leading_mark_forces_a_strategy(typed: str, strategy: Strategy) -> None:
-    query = parse(f"  {typed} sync")
-    assert query.strategy is strategy
-    assert query.words == "sync"
-
-
-@pytest.mark.parametrize("typed", ["!x sync", "!sync", "sync !a", "! a", "tag:", "-", "|", "a:b"])
-def test_unknown_syntax_is_words(typed: str) -> None:
-    query = parse(typed)
-    assert query.strategy is None
-    assert query.words == typed
-
-
-def test_a_quoted_phrase_is_required_and_its_words_are_asked_for() -> None:
-    query = parse('sync "two devices" now')
-    assert query.phrases == ("two devices",)
-    assert query.words.split() == ["sync", "two", "devices", "now"]
-
-
-def test_a_phrase_still_being_typed_is_words() -> None:
-    query = parse('sync "two dev')
-    assert query.phrases == ()
-    assert query.words.split() == ["sync", "two", "dev"]
-
-
-def test_an_empty_phrase_asks_for_nothing() -> None:
-    assert parse('"" sync " "').phrases == ()
-
-
-def test_quotation_marks_in_a_whole_sentence_are_its_writers() -> None:
-    query = parse('what does the manual mean by "conflict" of devices')
-    assert query.phrases == ()
-    assert '"' not in query.words
-
-
-@pytest.mark.parametrize(("typed", "is_open"), [("syn", True), ("syn ", False), ('"syn"', False), ("C++", False)])
-def test_the_last_word_is_open_until_it_is_ended(typed: str, is_open: bool) -> None:
-    assert parse(typed).open_word is is_open
-
-
-@given(st.text())
-def test_every_string_is_a_query(typed: str) -> None:
-    query = parse(typed)
-    assert '"' not in query.words
-    assert all(phrase.strip() for phrase in query.phrases)
+def test_a_leading_mark_forces_a_strategy_for_all_alternatives(typed: str, strategy: Strategy) -> None:
+    queries = alternatives(f"  {typed} sync | devices")
+    assert [(query.words.strip(), query.strategy) for query in queries] == [("sync", strategy), ("devices", strategy)]

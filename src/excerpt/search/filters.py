@@ -97,9 +97,10 @@ def _rows_named(wanted: Filter, snapshot: Snapshot, asked: Asked) -> Rows:
 
 def _rows_with_word(word: QueryWord, snapshot: Snapshot, fields: Sequence[str], *, goes_on: bool) -> Rows:
     reader = snapshot.lexical
-    found = [reader.postings(field, term).rows for field in fields for term in word.terms]
+    # As it is typed too: of a word with accents another stem may be kept ("résumé", "resume").
+    begun = fold(word.surface)
+    found = [reader.postings(field, term).rows for field in fields for term in {*word.terms, begun}]
     if goes_on and not any(map(len, found)):
-        begun = fold(word.surface)
         found = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, begun)]
     return np.unique(np.concatenate([_NONE, *found]))
 

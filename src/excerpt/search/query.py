@@ -158,7 +158,7 @@ _NARROW = rf"[^\W{WIDE_CHARACTERS}]"
 _WORD = re.compile(rf'(?:[^\s"]+|(?<={_NARROW})")+')
 _PREFIXED = re.compile(r'(-?)([^\s":]{1,100}):(?![\s:]|//|\\)')
 _HASH = re.compile(r"(-?)#([^\s\"#]+)")
-_DASHED = re.compile(r"-(?=\w)")
+_DASHED = re.compile(rf"-(?!(?:{'|'.join(_KINDS)}):|\S+:$)(?=\w)", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,:]+%?")
 _VALUE = re.compile(r"\S+")
 _SIGNS_OF_VALUE = "<>="
@@ -192,7 +192,8 @@ def _word(text: str, at: int) -> _Piece | None:
     if word == "|" and (end == len(text) or text[end].isspace()) and (at == 0 or text[at - 1].isspace()):
         return _Piece(_Kind.BAR, at, end)
     bare = word[1:]
-    # One letter after a dash is an option of some command, and a number is one below zero.
+    # One letter after a dash is an option of some command, a number is one below zero, and a key without its value is
+    # still being typed.
     minus = bool(_DASHED.match(word)) and not (len(bare) == 1 and bare.isascii()) and not _NUMBER.fullmatch(bare)
     return _Piece(_Kind.WORD, at, end, bare if minus else word, minus)
 

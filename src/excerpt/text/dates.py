@@ -66,17 +66,21 @@ def day_of(text: str) -> date | None:
             return _date(int(bare), 1, 1)
     for pattern in (*_NUMERIC, *_SPELLED, _MONTH) if any(map(str.isdecimal, bare)) else ():
         for match in pattern.finditer(bare):
-            found = _matched(match.groupdict())
+            found = _matched(match)
             if found:
                 return found
     return None
 
 
-def _matched(parts: dict[str, str | None]) -> date | None:
-    year, day = int(parts["y"] or 0), int(parts.get("d") or 1)
-    name = parts.get("name")
-    month = int(parts["m"] or 0) if name is None else _MONTHS.get(name.lower(), 0)
-    return _date(year, month, day) or (_date(year, day, month) if name is None else None)
+def _matched(match: re.Match[str]) -> date | None:
+    parts = match.groupdict()
+    year, day = int(parts["y"]), int(parts.get("d") or 1)
+    if "name" in parts:
+        return _date(year, _MONTHS.get(parts["name"].lower(), 0), day)
+    month = int(parts["m"])
+    found = _date(year, month, day)
+    # Where the year stands last, day and month may stand either way; where it stands first they do not.
+    return _date(year, day, month) if found is None and match.start("y") > match.start("m") else found
 
 
 def _date(year: int, month: int, day: int) -> date | None:

@@ -1,0 +1,126 @@
+"""What notes are filtered by, as it is read from the catalog."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from excerpt.index.build import build
+from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints, property_name
+from excerpt.index.links import LinkTargets
+from excerpt.index.snapshot import Snapshot
+from excerpt.settings import Settings
+
+NOTES = {
+    "a/One.md": (
+        "---\naliases: [Erste]\ntags: [Area/Café, plain]\nStatus: Done\nDate Created: 2024-01-02\ndate: 2023-01-01\n"
+        "list: [x, y, x]\n---\n[[Two]] [[two#There]] [x](Two.md) [self](One.md) [[One]] [[Three]] ![](picture.png)\n"
+    ),
+    "a/Two.md": (
+        "---\nstatus: done\ntags: area\n---\n[up](../Two.md) [out](https://example.org/One.md) [[nowhere]] #area/x\n"
+    ),
+    "Two.md": "---\nstatus: Dønë\ndate: sometime\n---\n[[a/One|one]] [abs](/a/Two)\n",
+    "b/2022-05-06 Three.md": "No properties. [[2022-05-06 Three]]\n",
+}
+ONE, DEEP_TWO, TWO, THREE = "a/One.md", "a/Two.md", "Two.md", "b/2022-05-06 Three.md"
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path, settings: Settings) -> Iterator[Snapshot]:
+    for number, (path, text) in enumerate(NOTES.items()):
+        file = tmp_path / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        os.utime(file, ns=(0, 1_700_000_000_000_000_000 + number))
+    build(tmp_path / "vault", tmp_path / "index", settings)
+    opened = Snapshot.open(tmp_path / "index", settings)
+    yield opened
+    opened.close()
+
+
+def paths(snapshot: Snapshot, notes: Ints) -> list[str]:
+    assert notes.tolist() == sorted(set(notes.tolist()))
+    return sorted(snapshot.table.paths[number] for number in notes)
+
+
+def test_tags_are_folded_and_those_nested_in_one_are_its_own(snapshot: Snapshot) -> None:
+    found = {tag: paths(snapshot, notes) for tag, notes in snapshot.facets.tags.items()}
+    assert found == {"area": [ONE, DEEP_TWO], "area/cafe": [ONE], "area/x": [DEEP_TWO], "plain": [ONE]}
+
+
+def test_properties_are_folded_names_of_folded_values(snapshot: Snapshot) -> None:
+    properties = snapshot.facets.properties
+    assert sorted(properties) == ["date", "date-created", "list", "status"]
+    assert {value: paths(snapshot, notes) for value, notes in properties["status"].items()} == {
+        "done": [TWO, ONE, DEEP_TWO]
+    }
+    assert {value: paths(snapshot, notes) for value, notes in properties["list"].items()} == {"x": [ONE], "y": [ONE]}
+
+
+def test_a_property_that_no_note_has_is_none(snapshot: Snapshot) -> None:
+    assert "colour" not in snapshot.facets.properties
+    with pytest.raises(KeyError):
+        snapshot.facets.properties["colour"]
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [("Date Created", "date-created"), ("Größe", "grosse"), ("ms.date", "ms.date")]
+)
+def test_the_name_of_a_property(name: str, asked: str) -> None:
+    assert property_name(name) == asked
+
+
+def test_times_of_files_are_kept_to_the_nanosecond(snapshot: Snapshot) -> None:
+    found = dict(zip(snapshot.table.paths, snapshot.facets.modified.tolist(), strict=True))
+    assert found == {path: 1_700_000_000_000_000_000 + number for number, path in enumerate(NOTES)}
+
+
+def test_the_day_of_creation_is_a_propertys_else_the_file_names_else_unknown(snapshot: Snapshot) -> None:
+    found = dict(zip(snapshot.table.paths, snapshot.facets.created.tolist(), strict=True))
+    epoch = date(1970, 1, 1)
+    assert found == {
+        ONE: (date(2024, 1, 2) - epoch).days,
+        DEEP_TWO: UNKNOWN_DAY,
+        TWO: UNKNOWN_DAY,
+        THREE: (date(2022, 5, 6) - epoch).days,
+    }
+
+
+def test_names_are_titles_file_names_and_aliases(snapshot: Snapshot) -> None:
+    names = snapshot.facets.names
+    assert paths(snapshot, names["erste"]) == [ONE]
+    assert paths(snapshot, names["two"]) == [TWO, DEEP_TWO]
+
+
+def test_links_are_pairs_of_notes_each_once_and_none_to_itself(snapshot: Snapshot) -> None:
+    sources, targets = snapshot.facets.links
+    found = [(snapshot.table.paths[a], snapshot.table.paths[b]) for a, b in zip(sources, targets, strict=True)]
+    assert sorted(found) == [(TWO, ONE), (TWO, DEEP_TWO), (ONE, DEEP_TWO), (DEEP_TWO, TWO)]
+    assert len(set(found)) == len(found)
+
+
+def test_links_mean_what_they_mean_everywhere(snapshot: Snapshot) -> None:
+    targets = LinkTargets(snapshot.table.paths)
+    written = [*((ONE, link) for link in ("Two", "two", "Two.md", "One", "Three")), (TWO, "a/One"), (TWO, "/a/Two")]
+    meant = {(path, to) for path, link in written if (to := targets.resolve(link, path))}
+    found = {(snapshot.table.paths[a], snapshot.table.paths[b]) for a, b in zip(*snapshot.facets.links, strict=True)}
+    assert {pair for pair in meant if pair[0] != pair[1]} <= found
+
+
+def test_an_empty_vault_has_no_facets(tmp_path: Path, settings: Settings) -> None:
+    (tmp_path / "vault").mkdir()
+    build(tmp_path / "vault", tmp_path / "index", settings)
+    snapshot = Snapshot.open(tmp_path / "index", settings)
+    facets: Facets = snapshot.facets
+    assert not facets.tags
+    assert not list(facets.properties)
+    assert not len(facets.modified)
+    assert not len(facets.created)
+    assert [len(part) for part in facets.links] == [0, 0]
+    assert facets.links[0].dtype == np.int32
+    snapshot.close()

@@ -1,0 +1,104 @@
+"""A small vault whose notes have what filters look at, and a way to ask it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from pathlib import Path
+
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.evidence import asked_words
+from excerpt.search.filters import Flags, allowed, newest_first
+from excerpt.search.query import Query, alternatives
+from excerpt.settings import Settings
+
+TODAY = date(2025, 3, 14)  # a Friday
+
+NOTES: Mapping[str, str] = {
+    "Projects/Alpha.md": """---
+title: The Alpha project
+aliases: [First plan, Résumé of Alpha]
+tags: [project/active, Überblick]
+status: in progress
+rating: 4
+done: false
+due: 2025-03-20
+created: 2024-06-01T09:30:00Z
+budget: 12.5
+people:
+  lead: Ada Lovelace
+  crew: [Grace Hopper, Alan Turing]
+notes: |
+  two lines
+  of text
+empty:
+---
+Alpha links to [[Beta]] and to [the diary](../Diary/2025-02-28.md).
+
+## Open questions
+
+What does the beta need? See [[Alpha]] too.
+""",
+    "Projects/Beta.md": """---
+tags: project
+status: done
+rating: "10"
+done: true
+due: 1/15/2025
+date: 5 March 2024
+---
+# Beta
+
+Beta is *quite* finished, and nobody doubts it. C++ was used, and R&D paid for it.
+
+## Settled questions
+
+None is left. #project/closed
+""",
+    "Projects/Projection.md": "# Projection\n\nA map is a projection. #projection\n",
+    "Diary/2025-02-28.md": "Wrote to [[First plan]] and about [[Beta|the second]]. The meeting was long.\n",
+    "Diary/20240101 New year.md": "---\nstatus: not done\nrating: none\n---\nFireworks over the harbour. [[Missing]]\n",
+    "日记/同步.md": "---\ntags: [笔记/同步]\n状态: 已完成\nupdated: 2025年2月3日\n---\n"
+    "# 同步设置\n\n新的保管库在设备之间同步。\n",
+}
+"""Every kind of value that YAML has, dates as people write them, nested tags, names in several scripts."""
+
+MODIFIED = {
+    "Projects/Alpha.md": date(2025, 3, 14),
+    "Projects/Beta.md": date(2025, 3, 13),
+    "Projects/Projection.md": date(2025, 3, 10),
+    "Diary/2025-02-28.md": date(2025, 2, 28),
+    "Diary/20240101 New year.md": date(2024, 1, 1),
+    "日记/同步.md": date(2025, 3, 13),
+}
+
+
+def open_vault(root: Path, notes: Mapping[str, str], modified: Mapping[str, date] | None = None) -> Snapshot:
+    """Index a vault of these notes for real. `modified` are the days, at noon, on which they were last changed."""
+    for path, text in notes.items():
+        file = root / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        if modified:
+            noon = datetime.combine(modified[path], time(12)).timestamp()
+            os.utime(file, (noon, noon))
+    build(root / "vault", root / "index", Settings())
+    return Snapshot.open(root / "index", Settings())
+
+
+def queries(snapshot: Snapshot, typed: str) -> tuple[Query, ...]:
+    return alternatives(typed, snapshot.facets.properties, snapshot.facets.tags)
+
+
+def rows_allowed(snapshot: Snapshot, query: Query) -> Flags | None:
+    return allowed(query, snapshot, lambda text: asked_words(text, snapshot), TODAY)
+
+
+def notes_allowed(snapshot: Snapshot, typed: str) -> list[str]:
+    """The notes that the first alternative of a query is answered from, newest first, without folder and suffix."""
+    flags = rows_allowed(snapshot, queries(snapshot, typed)[0])
+    assert flags is not None, "nothing was filtered"
+    paths = [snapshot.table.paths[note] for note in snapshot.table.notes[newest_first(flags, snapshot)]]
+    return list(dict.fromkeys(Path(path).stem for path in paths))

@@ -1,0 +1,112 @@
+"""Whatever is typed is a query, and read in no time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from excerpt.search.query import MAX_ALTERNATIVES, alternatives
+
+PROPERTIES = frozenset({"status"})
+TAGS = frozenset({"project"})
+
+ANY_TEXT = st.text(alphabet=st.characters(), max_size=200) | st.lists(
+    st.sampled_from(
+        [
+            *'"-|#:<>=*.! \t\n\x00\ud800',
+            "tag:",
+            "modified:",
+            "2025-",
+            "7d",
+            "path:",
+            "status:",
+            "#project",
+            " | ",
+            "ab",
+            "猫",
+        ]
+    )
+).map("".join)
+
+
+@given(ANY_TEXT)
+@example("\ud800:\udfff")
+@example('tag:"\x00')
+def test_every_string_is_a_query(typed: str) -> None:
+    queries = alternatives(typed, PROPERTIES, TAGS)
+    assert 1 <= len(queries) <= MAX_ALTERNATIVES
+    for query in queries:
+        assert '"' not in query.words
+        assert all(phrase.strip() for phrase in (*query.phrases, *query.excluded_phrases))
+        assert all(query.excluded)
+        assert all(one.value.strip() for one in query.filters)
+        assert not (query.open_word and not query.words[-1].isalnum())
+
+
+@given(ANY_TEXT)
+def test_no_letter_is_lost(typed: str) -> None:
+    """What is no operator's own stands in some query, in one place or another."""
+    if typed.lstrip()[:2].lower() in ("!a", "!p", "!s", "!h"):
+        return
+    kept = "".join(
+        part
+        for query in alternatives(typed, PROPERTIES, TAGS)
+        for part in (
+            query.words,
+            *query.excluded,
+            *query.excluded_phrases,
+            *(f"{f.kind}{f.name}{f.value}" for f in query.filters),
+        )
+    )
+    assert {c for c in typed if c.isalnum()} <= set(kept) | set("tagsalias")
+
+
+@given(ANY_TEXT, st.sampled_from(["tag:project", "-path:a", "modified:7d", "status:x", "-#project", "file:a"]))
+def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
+    if typed.lstrip().startswith("!") or any(c in typed for c in '|"'):
+        return
+    before, after = alternatives(typed, PROPERTIES, TAGS), alternatives(f"{one} {typed}", PROPERTIES, TAGS)
+    assert len(before) == len(after) == 1
+    assert after[0].words.split() == before[0].words.split()
+    assert after[0].excluded == before[0].excluded
+    assert set(after[0].filters) >= set(before[0].filters)
+    assert after[0].filters
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("a", " ", "a ", '"', '" ', '"a" ', "-", "-a ", "-ab ", "#", "#project ", "tag:", "tag:x ", 'tag:"', "path:*"),
+        *(
+            "modified:",
+            "modified:7d ",
+            "| ",
+            "a | ",
+            ":",
+            "::",
+            "a:",
+            "\x00",
+            "\ud800",
+            "猫",
+            '猫"',
+            "e\u0301",
+            "\\",
+            "<>=",
+        ),
+        *("status:>", "2025-", "\u200b", "\U0001f600 ", "!a ", "\n"),
+    ],
+)
+def test_ten_thousand_characters_are_read_in_milliseconds(unit: str) -> None:
+    typed = (unit * 10_000)[:10_000]
+    best = min(_seconds(typed) for _ in range(3))
+    assert alternatives(typed, PROPERTIES, TAGS)
+    assert best < 0.25, "it grows with the square of the length"
+
+
+def _seconds(typed: str) -> float:
+    begun = time.perf_counter()
+    alternatives(typed, PROPERTIES, TAGS)
+    return time.perf_counter() - begun

@@ -1,0 +1,113 @@
+"""Dates as they are written in notes, and periods as they are asked for."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from excerpt.text.dates import day_of, is_period, period_of
+
+TODAY = date(2025, 3, 14)  # a Friday
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2024-03-05", "2024/03/05", "2024.3.5", "2024_03_05", "20240305", "202403051230", "20240305123059"),
+        *("2024-03-05T23:30:00Z", "2024-03-05 10:00", "2024-03-05T23:30:00+09:00", "[[2024-03-05]]", " 2024-03-05 "),
+        *("5.3.2024", "05.03.2024", "5. 3. 2024", "03/05/2024", "3/5/2024", "03-05-2024"),
+        *("5 March 2024", "5 Mar 2024", "5th March, 2024", "March 5, 2024", "Mar. 5th 2024", "5. März 2024"),
+        *("5 mars 2024", "5 de marzo de 2024", "Tuesday, 5 March 2024", "2024年3月5日", "2024년 3월 5일"),
+        *("1709600000", "1709600000000", "Meeting 2024-03-05 with Ada", "20240305 Meeting", "v2 2024-03-05"),
+    ],
+)
+def test_a_day_is_read_however_it_is_written(text: str) -> None:
+    assert day_of(text) == date(2024, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2024", date(2024, 1, 1)),
+        ("2024-03", date(2024, 3, 1)),
+        ("March 2024", date(2024, 3, 1)),
+        ("2024年3月", date(2024, 3, 1)),
+        ("25/12/2024", date(2024, 12, 25)),
+        ("2024-13-01 or 2024-03-05", date(2024, 3, 5)),
+    ],
+)
+def test_of_less_than_a_day_the_first_is_meant(text: str, day: date) -> None:
+    assert day_of(text) == day
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "12", "1.2.3", "2024-13-45", "0000-01-01", "99999999999", "Room 101", "12345678", "٢٠٢٤", "²"]
+)
+def test_what_is_no_date_is_none(text: str) -> None:
+    assert day_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2025", date(2025, 1, 1), date(2025, 12, 31)),
+        ("2024-02", date(2024, 2, 1), date(2024, 2, 29)),
+        ("2024-2", date(2024, 2, 1), date(2024, 2, 29)),
+        ("2024-12", date(2024, 12, 1), date(2024, 12, 31)),
+        ("2024-02-03", date(2024, 2, 3), date(2024, 2, 3)),
+        ("2024/02/03", date(2024, 2, 3), date(2024, 2, 3)),
+        ("today", TODAY, TODAY),
+        ("Yesterday", date(2025, 3, 13), date(2025, 3, 13)),
+        ("this-week", date(2025, 3, 10), date(2025, 3, 16)),
+        ("last week", date(2025, 3, 3), date(2025, 3, 9)),
+        ("this_month", date(2025, 3, 1), date(2025, 3, 31)),
+        ("last-month", date(2025, 2, 1), date(2025, 2, 28)),
+        ("thisyear", date(2025, 1, 1), date(2025, 12, 31)),
+        ("last-year", date(2024, 1, 1), date(2024, 12, 31)),
+        ("7d", date(2025, 3, 7), TODAY),
+        ("2w", date(2025, 2, 28), TODAY),
+        ("3m", date(2024, 12, 14), TODAY),
+        ("1y", date(2024, 3, 14), TODAY),
+        ("99999d", date(1751, 5, 31), TODAY),
+        ("99999y", date.min, TODAY),
+        (">2024", date(2025, 1, 1), date.max),
+        (">=2024", date(2024, 1, 1), date.max),
+        ("<2024", date.min, date(2023, 12, 31)),
+        ("<=2024-02", date.min, date(2024, 2, 29)),
+        ("> 2024", date(2025, 1, 1), date.max),
+        (">7d", date(2025, 3, 8), date.max),
+        ("<7d", date.min, date(2025, 3, 6)),
+        ("2024..2025-03", date(2024, 1, 1), date(2025, 3, 31)),
+        ("2025..2024", date(2024, 1, 1), date(2025, 12, 31)),
+        ("2024..", date(2024, 1, 1), date.max),
+        ("..2024", date.min, date(2024, 12, 31)),
+        ("30d..7d", date(2025, 2, 12), date(2025, 3, 7)),
+    ],
+)
+def test_periods(text: str, first: date, last: date) -> None:
+    assert period_of(text, TODAY) == (first, last)
+
+
+@pytest.mark.parametrize(("typed", "read"), [("2025-", "2025"), ("2025-0", "2025"), ("2025-03-", "2025-03")])
+def test_a_day_in_the_typing_is_the_month_or_year_so_far(typed: str, read: str) -> None:
+    assert is_period(typed)
+    assert period_of(typed, TODAY) == period_of(read, TODAY)
+
+
+@pytest.mark.parametrize("text", ["", "2", "20", "202", "2025-13", "2025-02-30", "..", ">", "d", "7x", "soon", "٢٠٢٥"])
+def test_what_is_no_period_is_none(text: str) -> None:
+    assert not is_period(text)
+
+
+@given(st.text(alphabet=st.sampled_from("0123456789-/.<>=dwmy todayesrlaswk年月日"), max_size=24))
+@example(">9999")
+@example("<0001-01-01")
+@example("99999m")
+def test_any_text_is_a_period_of_first_and_last_day_or_none(text: str) -> None:
+    day_of(text)
+    period = period_of(text, TODAY)
+    if period and not text.strip().startswith((">", "<")):
+        assert period[0] <= period[1]
