@@ -54,13 +54,16 @@ def command(
     if expand:
         wanted = replace(wanted, scope=Scope(expand))
     chosen = Strategy(strategy) if strategy else settings.search.strategy
-    with snapshot_of(chosen_vault(vault), settings, where, refresh=not no_refresh) as snapshot:
+    folder = chosen_vault(vault)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
         from excerpt.pack.pack import build_pack
         from excerpt.pack.render import as_json
         from excerpt.search.engine import Engine
+        from excerpt.search.use import UseLog
         from excerpt.text.tokens import open_tokenizer
 
-        result = Engine(snapshot, settings).search(query, chosen, max(wanted.limit, settings.search.limit))
+        engine = Engine(snapshot, settings, UseLog(where.use_file(folder)))
+        result = engine.search(query, chosen, max(wanted.limit, settings.search.limit))
         packed = build_pack(
             snapshot,
             result.hits,

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.hits import hit_as_json, print_hits
+from excerpt.cli.hits import confidence_as_json, hit_as_json, print_hits
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.model import Result, Strategy
+from excerpt.model import Confidence, Result, Strategy
 from excerpt.settings import load_settings, places
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
+    from excerpt.search.explain import Explanation
 
 _SHOWN_TO_READERS = 10
+NO_ANSWER = "Nothing here answers this; the nearest are below."
+"""Said above hits of which none is likely to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,10 @@ class Asked:
 @click.option(
     "--batch", type=click.Path(path_type=Path), help="Answer every query of this file of JSON lines (- is stdin)."
 )
+@click.option("--explain", is_flag=True, help="Say of each hit what its score is made of, by signal and by word.")
+@click.option(
+    "--why", "note", metavar="NOTE", help="Say why this note (path, title or alias) is not higher, or not there."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one a line of the batch.")
 @refresh_option
 def command(
@@ -54,6 +62,8 @@ def command(
     limit: int | None,
     strategy: str | None,
     batch: Path | None,
+    explain: bool,
+    note: str | None,
     as_json: bool,
     no_refresh: bool,
 ) -> int:
@@ -61,31 +71,67 @@ def command(
 
     A batch holds one JSON object a line, {"id": ..., "query": ...}; {"_id": ..., "text": ...} will do. One line is
     printed for each, in order; elapsed_ms is the search alone, with warm caches.
+
+    With --why, NOTE's rank and score under every strategy are printed instead of the hits, and what the hits above it
+    have more; the exit code is 1 if it is not among what was found.
     """
     if (query is None) == (batch is None):
         raise click.UsageError("Give either a QUERY or --batch FILE.")
     if batch is not None and not as_json:
         raise click.UsageError("--batch prints JSON: say so with --json.")
+    if (explain or note is not None) and batch is not None:
+        raise click.UsageError("--explain and --why are of one QUERY, not of a --batch.")
     asked = None if batch is None else read_batch(batch)
     where = places()
     settings = load_settings(where.settings_file)
     chosen = Strategy(strategy) if strategy else settings.search.strategy
     most = limit or (settings.search.limit if as_json else _SHOWN_TO_READERS)
-    with snapshot_of(chosen_vault(vault), settings, where, refresh=not no_refresh) as snapshot:
+    folder = chosen_vault(vault)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
         from excerpt.search.engine import Engine
+        from excerpt.search.use import UseLog
 
-        engine = Engine(snapshot, settings)
+        engine = Engine(snapshot, settings, UseLog(where.use_file(folder)))
         if asked is not None:
             return _answer_batch(engine, asked, chosen, most)
         assert query is not None
         engine.warm()  # so that elapsed_ms is the search alone here too
+        if note is not None:
+            return _answer_why(engine, query, note, chosen, as_json=as_json)
         result = engine.search(query, chosen, most)
+        explanations = _explanations(engine, result) if explain else ()
     if as_json:
-        print_json(result_as_json(result))
+        print_json(result_as_json(result, explanations))
     else:
-        print_hits(result)
-        narrate(_summary(result))
+        _print(result, explanations)
     return 0 if result.hits else 1
+
+
+def _explanations(engine: Engine, result: Result) -> tuple[Explanation, ...]:
+    from excerpt.search.explain import explain_hits
+
+    return explain_hits(engine, result)
+
+
+def _answer_why(engine: Engine, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
+    from excerpt.cli.explained import note_as_json, print_note
+    from excerpt.search.standing import explain_note
+
+    told = explain_note(engine, query, note, strategy)
+    if as_json:
+        print_json(note_as_json(told))
+    else:
+        print_note(told)
+    return 0 if told.explanation is not None else 1
+
+
+def _print(result: Result, explanations: Sequence[Explanation]) -> None:
+    from excerpt.cli.explained import print_explanation
+
+    if result.hits and result.confidence is Confidence.NOTHING:
+        narrate(NO_ANSWER)
+    print_hits(result, (lambda at: print_explanation(explanations[at])) if explanations else None)
+    narrate(_summary(result))
 
 
 def read_batch(file: Path) -> list[Asked]:
@@ -123,15 +169,20 @@ def _answer(result: Result) -> dict[str, Any]:
     return {
         "query": result.query,
         "strategy": result.strategy.value,
+        "confidence": confidence_as_json(result.confidence),
         "elapsed_ms": round(result.elapsed_ms, 3),
         "hits": [hit_as_json(hit) for hit in result.hits],
     }
 
 
-def result_as_json(result: Result) -> dict[str, Any]:
+def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
     """The answer to one query: a batch's line with how many fragments matched and the index's generation."""
+    from excerpt.cli.explained import explanation_as_json
+
     answer = _answer(result)
     hits = answer.pop("hits")
+    for hit, told in zip(hits, explanations, strict=False):
+        hit["explanation"] = explanation_as_json(told)
     return {**answer, "matched": result.matched, "generation": result.generation, "hits": hits}
 
 
@@ -139,4 +190,7 @@ def _summary(result: Result) -> str:
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
     shown = f"{len(result.hits)} of {result.matched:,} matching fragments"
-    return f"{shown} · {result.strategy.value} leads · {result.elapsed_ms:.1f} ms"
+    took_over = result.asked not in (Strategy.AUTO, result.strategy)
+    led = f"{result.strategy.value} leads" + (f", for {result.asked.value} found nothing" if took_over else "")
+    sure = "" if result.confidence is None else f" · confidence: {result.confidence.value}"
+    return f"{shown} · {led}{sure} · {result.elapsed_ms:.1f} ms"

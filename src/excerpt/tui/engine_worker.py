@@ -49,9 +49,12 @@ class EngineWorker:
     whoever asked asks again at IndexOpened.
     """
 
-    def __init__(self, folder: Path, settings: Settings, post: Callable[[Message], object]) -> None:
+    def __init__(
+        self, folder: Path, settings: Settings, post: Callable[[Message], object], use_file: Path | None = None
+    ) -> None:
         self._folder = folder
         self._settings = settings
+        self._use_file = use_file
         self._post = post
         self._slots: dict[str, Callable[[], None]] = {}
         self._something = threading.Condition()
@@ -130,6 +133,7 @@ class EngineWorker:
     def _open(self, anew: bool) -> None:
         from excerpt.index.snapshot import Snapshot
         from excerpt.search.engine import Engine
+        from excerpt.search.use import UseLog
 
         old = self._snapshot
         if old is not None and not anew and Snapshot.current_generation(self._folder) == old.generation:
@@ -138,7 +142,7 @@ class EngineWorker:
                 self._post(IndexOpened(fresh.status()))
             return
         snapshot = Snapshot.open(self._folder, self._settings)
-        engine = Engine(snapshot, self._settings)
+        engine = Engine(snapshot, self._settings, self._use_file and UseLog(self._use_file))
         self._snapshot, self._engine = snapshot, engine
         if old is not None:
             old.close()

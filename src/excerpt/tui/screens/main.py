@@ -81,7 +81,7 @@ class MainScreen(Screen[None]):
         self._places = places
         self._environment = dict(environment)
         self._folder = places.index_folder(vault)
-        self._engine = EngineWorker(self._folder, settings, self._from_behind)
+        self._engine = EngineWorker(self._folder, settings, self._from_behind, places.use_file(vault))
         self._indexing = Indexing(vault, self._from_behind)
         self._use = UseRecorder(places.use_file(vault), self._use_not_kept, on=settings.search.boosts.use)
         self.status: Status | None = None
