@@ -142,7 +142,7 @@ class EngineWorker:
                 self._post(IndexOpened(fresh.status()))
             return
         snapshot = Snapshot.open(self._folder, self._settings)
-        engine = Engine(snapshot, self._settings, self._use_file and UseLog(self._use_file))
+        engine = Engine(snapshot, self._settings, UseLog(self._use_file) if self._use_file else None)
         self._snapshot, self._engine = snapshot, engine
         if old is not None:
             old.close()
