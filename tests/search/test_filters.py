@@ -53,6 +53,7 @@ def others(*notes: str) -> list[str]:
         ("file:20 ", [DIARY, NEW_YEAR]),
         ('file:"new year" ', [NEW_YEAR]),
         ("file:20*.md ", [DIARY, NEW_YEAR]),
+        ("file:md ", []),
         # Words of titles and aliases.
         ("title:alpha ", [ALPHA]),
         ('title:"project alpha" ', [ALPHA]),
@@ -214,6 +215,11 @@ def test_what_is_so_called_comes_before_what_begins_so(library: Snapshot) -> Non
 
 def test_a_negated_beginning_takes_nothing_away(library: Snapshot) -> None:
     assert notes_allowed(library, "-tag:projec") == NEWEST_FIRST
+
+
+def test_a_negated_beginning_of_everything_takes_nothing_away(library: Snapshot) -> None:
+    assert notes_allowed(library, "-path:/") == NEWEST_FIRST
+    assert notes_allowed(library, "-path:/ ") == []
 
 
 def test_the_newest_notes_come_first_and_of_each_note_the_first_fragment(library: Snapshot) -> None:

@@ -8,6 +8,7 @@ nothing is called what stands there, what begins so is meant. Negated, it means 
 from __future__ import annotations
 
 import operator
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
@@ -40,10 +41,12 @@ def allowed(query: Query, snapshot: Snapshot, asked: Asked, today: date) -> Flag
     notes = np.ones(len(snapshot.table.paths), np.bool_)
     rows = np.ones(snapshot.lexical.doc_count, np.bool_)
     for one in query.filters:
-        if one.kind in _FIELDS:
-            rows &= _flags(_rows_named(one, snapshot, asked), len(rows)) ^ one.negated
-        else:
-            notes &= _flags(_notes_of(one, snapshot.facets, today), len(notes)) ^ one.negated
+        among = rows if one.kind in _FIELDS else notes
+        found = _rows_named(one, snapshot, asked) if among is rows else _notes_of(one, snapshot.facets, today)
+        kept = _flags(found, len(among)) ^ one.negated
+        # `-path:d` is on the way to `-path:diary`: what would take everything away is not meant yet.
+        if kept.any() or not (one.open and one.negated):
+            among &= kept
     for phrase in query.phrases:
         # Found nowhere, it decides; what else is asked for need not be looked up.
         if not rows.any():
@@ -146,8 +149,11 @@ def _all(found: Iterable[Ints]) -> Ints:
 
 
 def _having(names: Iterable[str], wanted: str) -> Flags:
-    """Which of the folded names hold the parts of `wanted`, set apart by asterisks, in their order."""
+    """Which of the folded names hold the parts of `wanted`, set apart by asterisks, in their order. What a file ends
+    in (.md) is only looked at if `wanted` has a dot."""
     parts = [part for part in fold(wanted).split("*") if part]
+    if "." not in wanted:
+        names = [posixpath.splitext(name)[0] for name in names]
     if len(parts) == 1:
         return np.array([parts[0] in name for name in names], np.bool_)
     return np.array([_in_order(name, parts) for name in names], np.bool_)
