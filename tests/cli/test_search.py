@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from excerpt.cli.hits import columns_of
 from excerpt.index.writer import LOCK
+from excerpt.model import Confidence, Result, Strategy
+from excerpt.search.engine import Engine
 from tests.cli.conftest import Excerpt
 
 HIT_KEYS = [
@@ -18,6 +24,7 @@ HIT_KEYS = [
     "line_start",
     "line_end",
     "score",
+    "confidence",
     "signals",
     "tokens",
     "fragment_id",
@@ -39,12 +46,12 @@ def test_a_reader_sees_rank_place_lines_and_text_and_the_summary_beside(excerpt:
 def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "sync conflict", "--vault", vault, "--json")
     assert answer.code == 0
-    assert list(answer.json) == ["query", "strategy", "elapsed_ms", "matched", "generation", "hits"]
+    assert list(answer.json) == ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "hits"]
     hit = answer.json["hits"][0]
     assert list(hit) == HIT_KEYS
     assert (hit["path"], hit["heading_path"], hit["line_start"], hit["line_end"]) == ("Sync.md", ["Conflicts"], 9, 9)
     assert hit["text"] == "A sync conflict arises when two devices change one note before they meet."
-    assert sum(signal["part"] for signal in hit["signals"].values()) <= hit["score"] + 1e-6
+    assert sum(signal["part"] for signal in hit["signals"].values()) == pytest.approx(hit["score"], abs=1e-5)
 
 
 def test_the_limit_is_the_first_hits_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
@@ -120,6 +127,156 @@ def test_a_vault_being_indexed_elsewhere_is_searched_as_far_as_it_is(excerpt: Ex
     assert "indexing" in answer.err
 
 
+class Confident(Engine):
+    """An engine that is as sure of every hit as a test wants it to be."""
+
+    sure: ClassVar[Confidence | None] = None
+
+    def search(self, query: str, strategy: Strategy | None = None, limit: int | None = None) -> Result:
+        result = super().search(query, strategy, limit)
+        return replace(result, hits=tuple(replace(hit, confidence=self.sure) for hit in result.hits))
+
+
+@pytest.fixture
+def sure(monkeypatch: pytest.MonkeyPatch) -> Callable[[Confidence | None], None]:
+    """Be so sure of every hit from now on."""
+    monkeypatch.setattr("excerpt.search.engine.Engine", Confident)
+
+    def be(confidence: Confidence | None) -> None:
+        monkeypatch.setattr(Confident, "sure", confidence)
+
+    return be
+
+
+class TestConfidence:
+    @pytest.mark.parametrize("confidence", [Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK])
+    def test_it_stands_with_every_hit_and_in_the_summary(
+        self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence], None], confidence: Confidence
+    ) -> None:
+        sure(confidence)
+        answer = excerpt("search", "sync conflict", "--vault", vault)
+        assert answer.out.split("\n")[1].endswith(f" · {confidence}")
+        assert f"confidence: {confidence}" in answer.err
+        assert "Nothing here answers" not in answer.err
+
+    def test_where_nothing_answers_this_is_said_in_words(
+        self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence], None]
+    ) -> None:
+        sure(Confidence.NOTHING)
+        answer = excerpt("search", "sync conflict", "--vault", vault)
+        assert answer.err.startswith("excerpt: Nothing here answers this; the nearest are below.\n")
+        assert answer.out.split("\n")[1].endswith(" · no answer")
+
+    def test_a_program_gets_it_of_hit_and_answer(
+        self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence | None], None]
+    ) -> None:
+        sure(Confidence.LIKELY)
+        answer = excerpt("search", "sync conflict", "--vault", vault, "--json").json
+        assert (answer["confidence"], answer["hits"][0]["confidence"]) == ("likely", "likely")
+        sure(None)
+        answer = excerpt("search", "sync conflict", "--vault", vault, "--json").json
+        assert (answer["confidence"], answer["hits"][0]["confidence"]) == (None, None)
+
+    def test_nothing_found_answers_nothing(self, excerpt: Excerpt, vault: Path) -> None:
+        assert excerpt("search", '"zzqqxx"', "--vault", vault, "--json").json["confidence"] == "nothing"
+
+
+def test_a_strategy_that_took_over_is_named_with_the_one_that_found_nothing(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("search", "zzqqxx", "--vault", vault, "--strategy", "adaptive")
+    assert "semantic leads, for adaptive found nothing" in answer.err
+
+
+class TestExplain:
+    def test_each_hit_is_followed_by_its_sum_and_its_words(self, excerpt: Excerpt, vault: Path) -> None:
+        plain = excerpt("search", "sync conflct ", "--vault", vault).out.split("\n")
+        lines = excerpt("search", "sync conflct ", "--vault", vault, "--explain").out.split("\n")
+        assert [line for line in plain if line[:3].strip().isdigit()] == [
+            line for line in lines if line[:3].strip().isdigit()
+        ]
+        words = next(line.split() for line in lines if line.split()[:1] == ["words"])
+        assert (words[1], words[2], words[4]) == ("1.000", "×", "=")
+        assert any(line.split()[:1] == ["score"] and line.endswith("100 % of the first hit's") for line in lines)
+        assert any(line.split()[:1] == ["sync"] and "text 1, title 1" in line for line in lines)
+        assert any(line.strip().startswith("spelled like conflict, which counts ") for line in lines)
+
+    def test_it_fits_80_columns_without_colours(self, excerpt: Excerpt, vault: Path) -> None:
+        query = "sync conflct zzqqxxzzqqxxzzqqxxzzqqxxzz 同期 synchronised devices their change history"
+        answer = excerpt("search", query, "--vault", vault, "--explain")
+        table = [line for line in answer.out.split("\n") if line.startswith("     ")]
+        assert max(map(columns_of, table)) <= 80
+        assert not any(line != line.rstrip() for line in table)
+        assert "\x1b" not in answer.out
+
+    def test_the_sum_is_the_score(self, excerpt: Excerpt, vault: Path) -> None:
+        lines = excerpt("search", "sync conflict", "--vault", vault, "--explain", "--limit", "1").out.split("\n")
+        begin = next(at for at, line in enumerate(lines) if line.split()[:1] == ["signal"])
+        end = next(at for at, line in enumerate(lines) if line.split()[:1] == ["score"])
+        parts = [float(line.split("=")[1].split()[0]) for line in lines[begin + 1 : end] if "=" in line]
+        assert sum(parts) == pytest.approx(float(lines[end].split()[1]), abs=0.006)
+        assert f"score {lines[end].split()[1]}" in lines[1]
+
+    def test_a_program_gets_rank_share_and_words_of_each_hit(self, excerpt: Excerpt, vault: Path) -> None:
+        hits = excerpt("search", "sync conflict", "--vault", vault, "--explain", "--json").json["hits"]
+        assert list(hits[0]) == [*HIT_KEYS, "explanation"]
+        told = hits[1]["explanation"]
+        assert (told["rank"], told["share"]) == (2, hits[1]["score"] / hits[0]["score"])
+        assert [word["word"] for word in told["words"]] == ["sync", "conflict"]
+        assert list(told["words"][0]) == [
+            *("word", "stands_for", "fragments", "idf", "telling", "here", "places", "part"),
+        ]
+        assert hits[0]["explanation"]["words"][0]["stands_for"][0]["likeness"] == "exact"
+
+    def test_nothing_found_is_told_as_ever(self, excerpt: Excerpt, vault: Path) -> None:
+        assert excerpt("search", '"zzqqxx"', "--vault", vault, "--explain").code == 1
+
+    def test_it_is_of_one_query(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+        assert excerpt("search", "--batch", tmp_path, "--json", "--explain", "--vault", vault).code == 2
+        assert excerpt("search", "--batch", tmp_path, "--json", "--why", "Sync", "--vault", vault).code == 2
+
+
+class TestWhy:
+    def test_a_note_is_told_with_its_rank_under_every_strategy(self, excerpt: Excerpt, vault: Path) -> None:
+        answer = excerpt("search", "sync conflict", "--vault", vault, "--why", "synchronising")
+        assert answer.code == 0
+        lines = answer.out.split("\n")
+        assert lines[0] == "  1  Sync › Conflicts"
+        begin = next(at for at, line in enumerate(lines) if line.split()[:2] == ["strategy", "rank"])
+        ranked = [line.split()[:2] for line in lines[begin + 1 : begin + 7]]
+        assert ranked == [[name, "1"] for name in ("auto", "adaptive", "proximity", "semantic", "hybrid", "rrf")]
+
+    def test_it_says_what_the_hits_above_have_more_and_what_it_lacks(self, excerpt: Excerpt, vault: Path) -> None:
+        answer = excerpt("search", "sync conflict devices banana", "--vault", vault, "--why", "Colour")
+        assert "Why not higher, beside the mean of the " in answer.out
+        assert "It lacks " in answer.out
+        assert max(len(line) for line in answer.out.split("\n")) <= 80
+
+    def test_a_note_that_is_not_there_is_told_why_and_is_exit_code_1(self, excerpt: Excerpt, vault: Path) -> None:
+        answer = excerpt("search", '"sync conflict"', "--vault", vault, "--why", "Colour")
+        assert answer.code == 1
+        assert answer.out.split("\n")[0] == 'Colour.md is left out by "sync conflict".'
+        answer = excerpt("search", "sync", "--vault", vault, "--why", "Color")
+        assert answer.code == 1
+        assert answer.out == "No note here is called Color. Did you mean Colour.md?\n"
+
+    def test_a_note_that_nothing_speaks_for_is_told_so_in_a_sentence(self, excerpt: Excerpt, vault: Path) -> None:
+        answer = excerpt("search", "sync conflict devices change", "--vault", vault, "--why", "Lentil soup")
+        assert answer.code == 1
+        assert answer.out == (
+            "No fragment of Cooking/Lentil soup.md has a word of the query, and none is near it in meaning.\n"
+        )
+
+    def test_a_program_gets_one_object(self, excerpt: Excerpt, vault: Path) -> None:
+        told = excerpt("search", "sync conflict", "--vault", vault, "--why", "Colour", "--json").json
+        assert list(told) == [
+            *("query", "strategy", "note", "path", "absence", "from_limit"),
+            *("standings", "compared", "gaps", "lacking", "hit"),
+        ]
+        assert [list(one) for one in told["standings"]] == [["strategy", "led", "rank", "score", "line"]] * 6
+        assert told["path"] == "Colour.md"
+        gone = excerpt("search", "sync", "--vault", vault, "--why", "Color", "--json").json
+        assert (gone["hit"], gone["path"], gone["absence"]["kind"]) == (None, None, "unknown")
+
+
 class TestBatch:
     def write(self, tmp_path: Path, *lines: str) -> Path:
         file = tmp_path / "batch.jsonl"
@@ -138,7 +295,7 @@ class TestBatch:
         lines = [json.loads(line) for line in answer.out.splitlines()]
         assert answer.code == 0
         assert [line["id"] for line in lines] == ["b", "7", "a", "c"]
-        assert [list(line) for line in lines] == [["id", "query", "strategy", "elapsed_ms", "hits"]] * 4
+        assert [list(line) for line in lines] == [["id", "query", "strategy", "confidence", "elapsed_ms", "hits"]] * 4
         assert lines[0]["hits"][0]["path"] == "Cooking/Lentil soup.md"
         assert lines[1]["hits"][0]["path"] == "Sync.md"
         assert lines[2]["hits"] == []

@@ -7,16 +7,17 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
 
 from excerpt.cli.printing import line_for_stdout, put
-from excerpt.model import Fragment, Hit, Result, Span
+from excerpt.model import Confidence, Fragment, Hit, Result, Span
 
 _SEPARATOR = " › "
-_INDENT = " " * 5
+INDENT = " " * 5
+"""What stands under a hit's first line begins here."""
 _SNIPPET_LINES = 2
 _WIDEST = 120
 
@@ -31,6 +32,7 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "line_start": fragment.line_start,
         "line_end": fragment.line_end,
         "score": hit.score,
+        "confidence": confidence_as_json(hit.confidence),
         "signals": {
             signal.name: {"value": signal.value, "weight": signal.weight, "part": signal.part} for signal in hit.signals
         },
@@ -40,20 +42,37 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def print_hits(result: Result) -> None:
-    """The hits for a reader: rank, place, lines, size, score, and the lines around the densest matches."""
-    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) - len(_INDENT)
+def confidence_as_json(confidence: Confidence | None) -> str | None:
+    return None if confidence is None else confidence.value
+
+
+def said_of(hit: Hit) -> str:
+    """How sure the hit is, in a word; "" where nothing was asked."""
+    if hit.confidence is Confidence.NOTHING:
+        return "no answer"
+    return "" if hit.confidence is None else hit.confidence.value
+
+
+def print_hits(result: Result, explain: Callable[[int], None] | None = None) -> None:
+    """The hits for a reader: rank, place, lines, size, score, how sure, and the lines around the densest matches.
+
+    `explain` prints what stands below the hit at a place, counted from 0.
+    """
+    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) - len(INDENT)
     for rank, hit in enumerate(result.hits, 1):
         fragment = hit.fragment
         if rank > 1:
             put("")
-        put(f"{_paint(f'{rank:>3}', fg='cyan')}  {_paint(line_for_stdout(place_of(fragment)), bold=True)}")
+        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(line_for_stdout(place_of(fragment)), bold=True)}")
         lines = line_for_stdout(f"{fragment.path}:{fragment.line_start}-{fragment.line_end}")
-        put(f"{_INDENT}{_paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}")
+        sure = f" · {said}" if (said := said_of(hit)) else ""
+        put(f"{INDENT}{paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")
         text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
         text = line_for_stdout(text)
         for start, end in wrapped(text, width):
-            put(f"{_INDENT}{_marked(text, start, end, spans)}")
+            put(f"{INDENT}{_marked(text, start, end, spans)}")
+        if explain is not None:
+            explain(rank - 1)
 
 
 def place_of(fragment: Fragment) -> str:
@@ -82,7 +101,7 @@ def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[S
             continue
         moved[i] = len(out)
         out.append(c)
-        used += _columns(c)
+        used += _columns_of_char(c)
     inside = [Span(moved[s.start], moved[s.end - 1] + 1) for s in spans if s.start in moved and s.end - 1 in moved]
     return "".join(out).rstrip(), inside
 
@@ -108,8 +127,8 @@ def wrapped(text: str, width: int) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(text):
         end, used, space = start, 0, -1
-        while end < len(text) and used + _columns(text[end]) <= width:
-            used += _columns(text[end])
+        while end < len(text) and used + _columns_of_char(text[end]) <= width:
+            used += _columns_of_char(text[end])
             if text[end] == " ":
                 space = end
             end += 1
@@ -120,16 +139,43 @@ def wrapped(text: str, width: int) -> Iterator[tuple[int, int]]:
         start = end + (end < len(text) and text[end] == " ")
 
 
-def _columns(char: str) -> int:
+def columns_of(text: str) -> int:
+    """How many columns of a terminal `text` takes."""
+    return sum(_columns_of_char(char) for char in text)
+
+
+def _columns_of_char(char: str) -> int:
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def _paint(text: str, fg: str | None = None, bold: bool | None = None) -> str:
+def cut(text: str, columns: int) -> str:
+    """`text`, or as much of it as fits `columns` with an ellipsis."""
+    if columns_of(text) <= columns:
+        return text
+    used, end = 1, 0
+    while used + _columns_of_char(text[end]) <= columns:
+        used += _columns_of_char(text[end])
+        end += 1
+    return f"{text[:end]}…"
+
+
+def bar(part: float, highest: float, columns: int) -> str:
+    """A bar as long as `part` is beside `highest`, which has them all."""
+    return "█" * round(part / highest * columns) if part > 0 and highest > 0 else ""
+
+
+def share_of(value: float) -> str:
+    """0.363 as "36 %"."""
+    return f"{value * 100:.0f} %"
+
+
+def paint(text: str, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:
+    """`text` in colour, where stdout is a terminal that may have it."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
-    return click.style(text, fg=fg, bold=bold)
+    return click.style(text, fg=fg, bold=bold, dim=dim)
 
 
 def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
@@ -138,6 +184,6 @@ def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
     for span in spans:
         first, last = max(span.start, at), min(span.end, end)
         if first < last:
-            out += [text[at:first], _paint(text[first:last], fg="yellow", bold=True)]
+            out += [text[at:first], paint(text[first:last], fg="yellow", bold=True)]
             at = last
     return "".join((*out, text[at:end]))

@@ -121,7 +121,7 @@ def _answer_why(engine: Engine, query: str, note: str, strategy: Strategy, *, as
     if as_json:
         print_json(note_as_json(told))
     else:
-        print_note(told)
+        print_note(told, _SHOWN_TO_READERS)
     return 0 if told.explanation is not None else 1
 
 

@@ -1,0 +1,166 @@
+"""Explanations as JSON for programs and as tables for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from excerpt.cli.hits import INDENT, bar, columns_of, cut, hit_as_json, paint, place_of, said_of, share_of, wrapped
+from excerpt.cli.printing import line_for_stdout, put
+from excerpt.model import Signal
+from excerpt.search.explain import Explanation, Likeness, WordPart, lacking
+from excerpt.search.standing import NoteExplanation, Standing
+
+_WIDTH = 80
+_WORD = 15
+_NAME = 12
+_BAR = 24
+_TOGETHER = "\N{NO-BREAK SPACE}"
+
+
+def explanation_as_json(told: Explanation) -> dict[str, Any]:
+    """What a hit's `signals` do not say; the form is described in the guide's note on JSON forms."""
+    return {"rank": told.rank, "share": told.share, "words": [asdict(word) for word in told.words]}
+
+
+def note_as_json(told: NoteExplanation) -> dict[str, Any]:
+    explained = told.explanation
+    hit = None if explained is None else {**hit_as_json(explained.hit), "explanation": explanation_as_json(explained)}
+    return {
+        "query": told.query,
+        "strategy": told.asked.value,
+        "note": told.note,
+        "path": told.path,
+        "absence": None if told.absence is None else asdict(told.absence),
+        "from_limit": told.from_limit,
+        "standings": [asdict(standing) for standing in told.standings],
+        "compared": told.compared,
+        "gaps": [asdict(gap) for gap in told.gaps],
+        "lacking": [] if explained is None else [word.word for word in lacking(explained.words)],
+        "hit": hit,
+    }
+
+
+# --- a hit ------------------------------------------------------------------------------------------------------------
+
+
+def print_explanation(told: Explanation, indent: str = INDENT) -> None:
+    """The signals of a hit as a sum, and what each word of the query gave; nothing where nothing was weighed."""
+    if not told.hit.signals:
+        return
+    put("")
+    put(_faint(f"{indent}{'signal':<{_NAME}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
+    for line in _sum_of(told.hit.signals):
+        put(f"{indent}{line}")
+    score = f"{'score':<{_NAME}}{'':>17}{told.hit.score:>8.3f}"
+    rest = " · ".join(said for said in (f"{share_of(told.share)} of the first hit's", said_of(told.hit)) if said)
+    put(f"{indent}{paint(score, bold=True)}  {rest}")
+    if told.words:
+        put("")
+        put(_faint(f"{indent}{'word':<{_WORD}}{'fragments':>9}{'rarity':>8}{'adds':>8}  where"))
+    for word in told.words:
+        for line in _word_lines(word, _WIDTH - len(indent)):
+            put(f"{indent}{line}")
+
+
+def _sum_of(signals: Sequence[Signal]) -> Iterator[str]:
+    highest = max(signal.part for signal in signals)
+    for signal in sorted(signals, key=lambda signal: -signal.part):
+        if signal.part:
+            figures = f"{signal.value:>7.3f} ×{signal.weight:>7.3f} ={signal.part:>7.3f}"
+            yield f"{signal.name:<{_NAME}}{figures}  {paint(bar(signal.part, highest, _BAR), fg='cyan')}".rstrip()
+    if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
+        yield _faint(f"nothing by {', '.join(silent)}")
+
+
+def _word_lines(word: WordPart, width: int) -> Iterator[str]:
+    name = cut(line_for_stdout(word.word), _WORD - 1)
+    name += " " * (_WORD - columns_of(name))
+    rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
+    begin = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
+    places = ", ".join(f"{place.field}{_TOGETHER}{place.count}" for place in word.places)
+    if word.is_missing:
+        places = "not here" if word.fragments else "nowhere in the vault"
+    room = width - columns_of(begin)
+    for number, (start, end) in enumerate(wrapped(places, room)):
+        yield f"{begin if number == 0 else ' ' * columns_of(begin)}{places[start:end].replace(_TOGETHER, ' ')}"
+    for remark in remarks_on(word):
+        yield _faint(cut(f"  {line_for_stdout(remark)}", width))
+
+
+def remarks_on(word: WordPart) -> Iterator[str]:
+    """What is to be known of a word beside its figures: what else it stands for, and that it counts less."""
+    for like in word.stands_for:
+        if like.likeness is not Likeness.EXACT:
+            terms = [term for term in like.terms if term in word.here] or like.terms
+            yield f"{like.likeness} {', '.join(terms)}, which counts {share_of(like.share)}"
+    if word.fragments and word.telling < 0.995:
+        yield f"says little by itself: {share_of(word.telling)} of its rarity counts"
+
+
+# --- a note -----------------------------------------------------------------------------------------------------------
+
+
+def print_note(told: NoteExplanation, usual_limit: int) -> None:
+    """Why a note is not higher: place, rank by strategy, what those above have more, and its own sum."""
+    explained = told.explanation
+    if told.absence is not None:
+        put(line_for_stdout(told.absence.reason))
+    if explained is not None:
+        fragment = explained.hit.fragment
+        put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(line_for_stdout(place_of(fragment)), bold=True)}")
+        lines = line_for_stdout(f"{fragment.path}:{fragment.line_start}-{fragment.line_end}")
+        put(f"{INDENT}{paint(lines, fg='green')}")
+    if any(standing.rank is not None for standing in told.standings):
+        put("")
+        put(_faint(f"{INDENT}{'strategy':<{_NAME}}{'rank':>7}{'score':>9}{'line':>8}"))
+        for standing in told.standings:
+            put(f"{INDENT}{_standing(standing)}")
+    if explained is None:
+        return
+    if told.gaps:
+        put("")
+        put(f"{INDENT}Why not higher, beside {_above(told.compared)}:")
+        for line in _gaps(told):
+            put(f"{INDENT}{line}")
+    if sentences := list(_sentences(told, explained, usual_limit)):
+        put("")
+    for sentence in sentences:
+        put(f"{INDENT}{sentence}")
+    print_explanation(explained)
+
+
+def _standing(standing: Standing) -> str:
+    if standing.rank is None:
+        figures = f"{'–':>7}{'–':>9}{'–':>8}"
+    else:
+        figures = f"{standing.rank:>7,}{standing.score:>9.3f}{standing.line:>8,}"
+    led = "" if standing.led == standing.strategy else f"  ▸ {standing.led}"
+    return f"{standing.strategy:<{_NAME}}{figures}{led}"
+
+
+def _above(compared: int) -> str:
+    return "the hit above it" if compared == 1 else f"the mean of the {compared} best above it"
+
+
+def _gaps(told: NoteExplanation) -> Iterator[str]:
+    yield _faint(f"{'signal':<{_NAME}}{'here':>7}{'above':>9}{'costs':>8}")
+    highest = max(gap.cost for gap in told.gaps)
+    for gap in told.gaps:
+        if round(gap.cost, 3):
+            figures = f"{gap.value:>7.3f}{gap.above:>9.3f}{gap.cost:>8.3f}"
+            yield f"{gap.signal:<{_NAME}}{figures}  {paint(bar(gap.cost, highest, _BAR), fg='cyan')}".rstrip()
+    yield f"{'in all':<{_NAME}}{'':>16}{sum(gap.cost for gap in told.gaps):>8.3f}"
+
+
+def _sentences(told: NoteExplanation, explained: Explanation, usual_limit: int) -> Iterator[str]:
+    missing = [line_for_stdout(word.word) for word in lacking(explained.words)]
+    if missing:
+        yield f"It lacks {', '.join(missing)}."
+    if told.from_limit is not None and told.from_limit > usual_limit:
+        yield f"A search lists it from --limit {told.from_limit} on."
+
+
+def _faint(text: str) -> str:
+    return paint(text, dim=True)
