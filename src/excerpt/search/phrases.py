@@ -56,12 +56,6 @@ def _rows_of(snapshot: Snapshot, phrase: str, asked: Asked) -> Rows:
     return _literal_of(snapshot, phrase, words, rows) if len(rows) <= MOST_READ else rows
 
 
-def rows_with_all(reader: PositionReader, asked: Sequence[Sequence[QueryWord]]) -> Rows:
-    """Rows, ascending, that have every phrase, each in any one field. A phrase without a word asks for nothing."""
-    found = [rows_with(reader, words) for words in asked if words]
-    return reduce(np.intersect1d, found) if found else np.arange(reader.doc_count, dtype=np.int32)
-
-
 def rows_with(reader: PositionReader, asked: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)) -> Rows:
     """Rows, ascending, in which a field has the words of one phrase in order and without a gap."""
     words = [word for word in asked if not word.whole] or list(asked)
