@@ -51,7 +51,7 @@ def print_explanation(told: Explanation, indent: str = INDENT) -> None:
         return
     put("")
     put(_faint(f"{indent}{'signal':<{_NAME}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
-    for line in _sum_of(told.hit.signals):
+    for line in _sum_of(told.hit.signals, _WIDTH - len(indent)):
         put(f"{indent}{line}")
     score = f"{'score':<{_NAME}}{'':>17}{told.hit.score:>8.3f}"
     rest = " · ".join(said for said in (f"{share_of(told.share)} of the first hit's", said_of(told.hit)) if said)
@@ -64,14 +64,15 @@ def print_explanation(told: Explanation, indent: str = INDENT) -> None:
             put(f"{indent}{line}")
 
 
-def _sum_of(signals: Sequence[Signal]) -> Iterator[str]:
+def _sum_of(signals: Sequence[Signal], width: int) -> Iterator[str]:
     highest = max(signal.part for signal in signals)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.part:
             figures = f"{signal.value:>7.3f} ×{signal.weight:>7.3f} ={signal.part:>7.3f}"
             yield f"{signal.name:<{_NAME}}{figures}  {paint(bar(signal.part, highest, _BAR), fg='cyan')}".rstrip()
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
-        yield _faint(f"nothing by {', '.join(silent)}")
+        text = f"nothing by {', '.join(silent)}"
+        yield from (_faint(text[start:end]) for start, end in wrapped(text, width))
 
 
 def _word_lines(word: WordPart, width: int) -> Iterator[str]:
