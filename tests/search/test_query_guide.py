@@ -1,0 +1,49 @@
+"""The guide to the query language is true: what it calls an operator is one, and what it calls a word is one."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from excerpt.search.query import Query, alternatives
+from excerpt.text.dates import is_period
+
+PAGE = files("excerpt").joinpath("demo", "Query language.md").read_text(encoding="utf-8")
+PROPERTIES = frozenset({"status", "rating", "due", "date-created", "people.lead", "level"})
+
+
+def code(heading: str) -> list[str]:
+    """What stands in code marks in the first column of the table under a heading."""
+    under = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", under.replace(r"\|", "\N{BROKEN BAR}"), re.MULTILINE)
+    return [found.replace("\N{BROKEN BAR}", "|") for row in rows for found in re.findall("`([^`]+)`", row)]
+
+
+def code_in(sentence: str) -> list[str]:
+    """What stands in code marks behind the bold beginning of a sentence, up to the end of its line."""
+    return re.findall("`([^`]+)`", PAGE.split(f"**{sentence}**")[1].split("\n")[0])
+
+
+def is_operator(query: Query) -> bool:
+    return bool(query.filters or query.phrases or query.excluded or query.excluded_phrases or query.strategy)
+
+
+@pytest.mark.parametrize("typed", code("All of it on one page")[1:])
+def test_an_operator_of_the_guide_is_one(typed: str) -> None:
+    queries = alternatives(typed, PROPERTIES)
+    assert len(queries) == 2 if "|" in typed else is_operator(queries[0])
+
+
+@pytest.mark.parametrize("value", code("Times"))
+def test_a_time_of_the_guide_is_one(value: str) -> None:
+    assert is_period(value)
+
+
+@pytest.mark.parametrize(
+    "typed", [*code_in("Words with signs find themselves"), "-split operator", "git commit -m", "-5"]
+)
+def test_a_word_of_the_guide_is_one(typed: str) -> None:
+    assert f"`{typed}`" in PAGE
+    assert alternatives(typed, PROPERTIES, frozenset())[0].words == typed
