@@ -54,7 +54,7 @@ ALPHA, BETA, DIARY = NOTES
         ("sync path:diary", [DIARY]),
         ("sync -state-of-the-art -hard", [ALPHA]),
         ('sync -"hard today" -title:alpha', [BETA]),
-        # Phrases and tags in signs.
+        # Phrases, and signs that are no tag.
         ('"sync of beta"', [BETA]),
         ('"nc of be"', [BETA]),
         ('"5 → 7"', [ALPHA]),
