@@ -11,7 +11,15 @@ from excerpt.model import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.explain import Explanation, Likeness, Place, WordPart, explain_hits, lacking
 
-QUERIES = ["sync conflict", "how do two devices keep one note", "confl", "sinc conflikt zzzz", "同期します", "R&D C++"]
+QUERIES = [
+    "sync conflict",
+    "how do two devices keep one note",
+    "confl",
+    "sinc conflikt zzzz",
+    "同期します",
+    "R&D C++",
+    "salt | sync",
+]
 
 
 def first(engine: Engine, query: str) -> Explanation:
@@ -115,6 +123,16 @@ def test_words_a_fragment_lacks_are_named_the_rarest_first(engine: Engine) -> No
     assert all(part.is_missing and not part.places and part.part == 0 for part in missing)
     rarities = [part.idf * part.telling for part in missing]
     assert rarities == sorted(rarities, reverse=True)
+
+
+def test_a_hit_is_told_with_the_words_of_the_alternative_that_found_it(engine: Engine) -> None:
+    told = {told.hit.fragment.path: told for told in explain_hits(engine, engine.search("tomatoes | sourdough "))}
+    assert [part.word for part in told["Garden/Tomatoes.md"].words] == ["tomatoes"]
+    assert [part.word for part in told["Cooking/Bread.md"].words] == ["sourdough"]
+
+
+def test_hits_of_filters_alone_have_no_words(engine: Engine) -> None:
+    assert {told.words for told in explain_hits(engine, engine.search("path:garden/"))} == {()}
 
 
 def test_a_result_of_another_generation_is_told_without_words(engine: Engine) -> None:

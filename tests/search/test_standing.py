@@ -36,7 +36,9 @@ def test_a_note_is_known_by_path_file_name_title_and_alias(engine: Engine, name:
     assert why(engine, "bread", name).path == "Sync/Conflicts.md"
 
 
-@pytest.mark.parametrize("query", ["sync conflict", "what is baked with steam at night", "lighthouse"])
+@pytest.mark.parametrize(
+    "query", ["sync conflict", "what is baked with steam at night", "lighthouse", "bread | lighthouse", "sync -phones"]
+)
 @pytest.mark.parametrize("path", ["Sync/Devices.md", "Cooking/Bread.md", "Long.md", "Other.md"])
 def test_its_rank_and_score_are_those_of_a_search_under_every_strategy(engine: Engine, query: str, path: str) -> None:
     told = why(engine, query, path)
@@ -99,6 +101,35 @@ def test_a_note_without_the_phrase_is_told_to_lack_it(engine: Engine) -> None:
         AbsenceKind.EXCLUDED,
         'Cooking/Bread.md is left out by "sync conflict".',
     )
+
+
+def test_a_note_that_a_filter_leaves_out_is_told_which(engine: Engine) -> None:
+    assert absence(why(engine, "water -yeast tag:sync", "Cooking/Soup.md")) == (
+        AbsenceKind.EXCLUDED,
+        "Cooking/Soup.md is left out by tag:sync.",
+    )
+
+
+def test_conditions_that_no_one_fragment_meets_at_once_are_all_named(engine: Engine) -> None:
+    assert absence(why(engine, 'water heading:sourdough "flour, water, salt"', "Cooking/Bread.md")) == (
+        AbsenceKind.EXCLUDED,
+        'Cooking/Bread.md is left out by heading:sourdough and "flour, water, salt".',
+    )
+
+
+def test_of_alternatives_that_all_leave_it_out_every_reason_is_told(engine: Engine) -> None:
+    assert absence(why(engine, "salt tag:sync | bread -salt", "Cooking/Soup.md")) == (
+        AbsenceKind.EXCLUDED,
+        "Cooking/Soup.md is left out by tag:sync. Cooking/Soup.md is left out by -salt.",
+    )
+
+
+def test_a_query_of_filters_alone_lists_it_where_a_search_does(engine: Engine) -> None:
+    result = engine.search("path:garden/")
+    told = why(engine, "path:garden/", "Garden/Vergleich.md")
+    assert told.explanation is not None
+    assert told.explanation.rank == rank_in(result.hits, "Garden/Vergleich.md")
+    assert told.explanation.words == ()
 
 
 def test_a_note_with_no_word_and_not_near_in_meaning_is_told_so(engine: Engine) -> None:

@@ -42,6 +42,17 @@ class Answer:
     matched: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Fragments of `answers`, best first: row and score, by which answer, and at which place of its `scored`."""
+
+    answers: tuple[Answer, ...]
+    rows: Rows
+    scores: fusion.Floats
+    which: Order
+    places: Order
+
+
 class Engine:
     """Searches one snapshot. Usable from one thread at a time.
 
@@ -81,7 +92,7 @@ class Engine:
         wanted = queries[0].strategy or strategy or self._settings.strategy
         limit = self._settings.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
-        hits = self._hits_of_all(answers, limit) if len(answers) > 1 else self._hits_of(answers[0], limit)
+        hits = self.hits(self.ranking(answers), 0, limit)
         matched = max(answer.matched for answer in answers)
         elapsed = (time.perf_counter() - begun) * 1e3
         return Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
@@ -133,9 +144,18 @@ class Engine:
 
     # --- from scores to hits ------------------------------------------------------------------------------------------
 
-    def order(self, scored: Scored) -> Order:
-        """Places in `scored` of those that have a score, best first."""
-        return self._order(scored.rows, scored.scores)
+    def ranking(self, answers: Sequence[Answer]) -> Ranking:
+        """The fragments of one or several answers, each by the answer that gives it most, the first of equals."""
+        rows = np.concatenate([answer.scored.rows for answer in answers])
+        scores = np.concatenate([answer.scored.scores for answer in answers])
+        which = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
+        places = np.concatenate([np.arange(len(answer.scored.rows)) for answer in answers])
+        if len(answers) > 1:
+            best_first = np.lexsort((which, -scores, rows))
+            kept = best_first[np.flatnonzero(np.diff(rows[best_first], prepend=-1))]
+            rows, scores, which, places = rows[kept], scores[kept], which[kept], places[kept]
+        order = self._order(rows, scores)
+        return Ranking(tuple(answers), rows[order], scores[order], which[order], places[order])
 
     def _order(self, rows: Rows, scores: fusion.Floats) -> Order:
         table = self.snapshot.table
@@ -143,38 +163,21 @@ class Engine:
         order = order[scores[order] > 0]
         return spread(order, table.notes[rows], self._settings.per_note)
 
-    def _hits_of(self, answer: Answer, limit: int) -> tuple[Hit, ...]:
-        return self.hits(answer, self.order(answer.scored)[:limit])
-
-    def _hits_of_all(self, answers: Sequence[Answer], limit: int) -> tuple[Hit, ...]:
-        """The best of several answers: each fragment by the answer that gives it most, the first of equals."""
-        rows = np.concatenate([answer.scored.rows for answer in answers])
-        scores = np.concatenate([answer.scored.scores for answer in answers])
-        which = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
-        places = np.concatenate([np.arange(len(answer.scored.rows)) for answer in answers])
-        best_first = np.lexsort((which, -scores, rows))
-        kept = best_first[np.flatnonzero(np.diff(rows[best_first], prepend=-1))]
-        chosen = kept[self._order(rows[kept], scores[kept])[:limit]]
-        hits: dict[int, Hit] = {}
-        for number, answer in enumerate(answers):
-            own = chosen[which[chosen] == number]
-            hits.update(zip(own.tolist(), self.hits(answer, places[own]), strict=True))
-        return tuple(hits[at] for at in chosen.tolist())
-
-    def hits(self, answer: Answer, order: Order) -> tuple[Hit, ...]:
-        """The fragments at these places, with their texts and marks."""
-        table, scored = self.snapshot.table, answer.scored
-        rows = scored.rows[order]
+    def hits(self, ranking: Ranking, first: int, last: int) -> tuple[Hit, ...]:
+        """The fragments from place `first` to `last` (exclusive), with their texts and marks."""
+        table = self.snapshot.table
+        rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
-        values, parts, scores = scored.values[order], scored.parts[order], scored.scores[order]
         hits: list[Hit] = []
         for at, fragment in enumerate(fragments):
+            answer = ranking.answers[ranking.which[first + at]]
+            scored, place = answer.scored, ranking.places[first + at]
             signals = tuple(
-                Signal(name, float(value), float(weight), float(part))
-                for name, value, weight, part in zip(scored.names, values[at], scored.weights, parts[at], strict=True)
+                Signal(name, float(value), float(weight), float(value * weight))
+                for name, value, weight in zip(scored.names, scored.values[place], scored.weights, strict=True)
             )
             spans = self._marker.spans(fragment, answer.marks, table.languages[table.notes[rows[at]]])
-            hits.append(Hit(fragment, float(scores[at]), signals, spans))
+            hits.append(Hit(fragment, float(ranking.scores[first + at]), signals, spans))
         return tuple(hits)
 
 

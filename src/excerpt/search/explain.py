@@ -14,10 +14,10 @@ import numpy as np
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result
 from excerpt.search import fusion
+from excerpt.search.candidates import POOL
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import Evidence
 from excerpt.search.lexical import FIELDS, PARTIAL, Rows, Tier, Word, WordIndex
-from excerpt.search.query import parse
 
 
 class Likeness(StrEnum):
@@ -80,12 +80,23 @@ class Explanation:
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:
     """The hits of a result from place `first` up to `last` (exclusive), taken apart; without words where the engine
     reads another generation than the result is of."""
-    hits = result.hits[first:last]
     top = result.hits[0].score if result.hits else 0.0
-    evidence: Evidence | None = None
+    hits = result.hits[first:last]
+    grounds: dict[str, Evidence] = {}
     if hits and result.generation == engine.snapshot.generation:
-        evidence = engine.answer(parse(result.query), result.asked).evidence
-    return tuple(explained(engine, evidence, hit, rank, top) for rank, hit in enumerate(hits, first + 1))
+        grounds = _grounds(engine, result)
+    ranked = enumerate(hits, first + 1)
+    return tuple(explained(engine, grounds.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
+
+
+def _grounds(engine: Engine, result: Result) -> dict[str, Evidence]:
+    """The evidence that each hit was found by, under its fragment's id: that of the alternative that gives it most."""
+    pool = max(POOL, len(result.hits))
+    ranking = engine.ranking([engine.answer(query, result.asked, pool) for query in engine.parse(result.query)])
+    which = dict(zip(ranking.rows.tolist(), ranking.which.tolist(), strict=True))
+    rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()
+    found = zip(result.hits, rows, strict=True)
+    return {hit.fragment.id: ranking.answers[which[row]].evidence for hit, row in found if row in which}
 
 
 def explained(engine: Engine, evidence: Evidence | None, hit: Hit, rank: int, top: float) -> Explanation:

@@ -5,7 +5,7 @@ All numbers are the engine's own, asked for once more: nothing is estimated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
@@ -16,21 +16,21 @@ import numpy as np
 from rapidfuzz import process
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Strategy
+from excerpt.model import Hit, Signal, Strategy
 from excerpt.search import fusion
 from excerpt.search.candidates import POOL
-from excerpt.search.engine import Answer, Engine, Order
+from excerpt.search.engine import Answer, Engine, Ranking
 from excerpt.search.evidence import Evidence, asked_words
 from excerpt.search.explain import Explanation, explained
 from excerpt.search.filters import allowed
-from excerpt.search.fusion import Scored
 from excerpt.search.lexical import Rows
-from excerpt.search.query import Filter, FilterKind, Query, parse
+from excerpt.search.query import Filter, FilterKind, Query
 
 COMPARED = 10
 """Hits above a note that it is compared with, the first ones: those a reader looks at."""
 RRF = "rrf"
 """Reciprocal rank fusion, beside the strategies in `NoteExplanation.standings`."""
+_NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteE
 
     Of several notes so called it is about the one that stands highest.
     """
-    query = parse(text)
-    told = NoteExplanation(text, query.strategy or asked, note)
+    queries = engine.parse(text)
+    told = NoteExplanation(text, queries[0].strategy or asked, note)
     numbers = _notes_called(engine.snapshot, note)
     if not numbers:
         return _unknown(engine.snapshot, told)
@@ -110,70 +110,83 @@ def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteE
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
         return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text that could be found."))
-    evidence, _ = engine.candidates(query)
-    pool = _pool_for(evidence, rows)
-    answer = engine.answer(query, told.asked, pool)
-    order = engine.order(answer.scored)
-    told = replace(told, standings=tuple(_standings(engine, query, rows, pool)))
-    places = np.flatnonzero(np.isin(answer.scored.rows[order], rows))
+    pool = max(POOL, min(_pool_for(query, engine.candidates(query)[0], rows) for query in queries))
+    ranking = _ranking(engine, queries, told.asked, pool)
+    told = replace(told, standings=tuple(_standings(engine, queries, rows, pool)))
+    places = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(places):
-        return replace(told, absence=_absence(engine, query, answer, told.path or "", rows))
-    told = _placed(engine, told, answer, order, int(places[0]))
+        return replace(told, absence=_absence(engine, queries, ranking.answers, told.path or "", rows))
+    told = _placed(engine, told, ranking, int(places[0]))
     return replace(told, from_limit=max(int(places[0]) + 1, pool if pool > POOL else 1))
 
 
-def _placed(engine: Engine, told: NoteExplanation, answer: Answer, order: Order, place: int) -> NoteExplanation:
-    scored = answer.scored
-    (hit,) = engine.hits(answer, order[place : place + 1])
+def _ranking(engine: Engine, queries: Sequence[Query], strategy: Strategy, pool: int) -> Ranking:
+    return engine.ranking([engine.answer(query, strategy, pool) for query in queries])
+
+
+def _placed(engine: Engine, told: NoteExplanation, ranking: Ranking, place: int) -> NoteExplanation:
+    (hit,) = engine.hits(ranking, place, place + 1)
+    evidence = ranking.answers[ranking.which[place]].evidence
+    above = engine.hits(ranking, 0, min(place, COMPARED))
     return replace(
         told,
         path=hit.fragment.path,
-        explanation=explained(engine, answer.evidence, hit, place + 1, float(scored.scores[order[0]])),
-        gaps=_gaps(scored, order[: min(place, COMPARED)], int(order[place])),
-        compared=min(place, COMPARED),
+        explanation=explained(engine, evidence, hit, place + 1, float(ranking.scores[0])),
+        gaps=_gaps(hit, above),
+        compared=len(above),
     )
 
 
-def _pool_for(evidence: Evidence, rows: Rows) -> int:
-    """How many fragments words or meaning must put forward until one of `rows` is among them; POOL if none ever is."""
+def _pool_for(query: Query, evidence: Evidence, rows: Rows) -> int:
+    """How many fragments words or meaning must put forward until one of `rows` is among them."""
+    if query.is_filter_only and evidence.allowed is not None:
+        return int(np.count_nonzero(evidence.allowed))
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
         for values, floor in ((evidence.scores, 0.0), (evidence.similarities, evidence.mean))
         if values[rows].max() > np.float32(floor)
     ]
-    return max(POOL, min(needed, default=POOL))
+    return min(needed, default=0)
 
 
-def _gaps(scored: Scored, above: Order, own: int) -> tuple[Gap, ...]:
-    if not len(above):
+def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
+    if not above:
         return ()
-    parts = scored.parts
-    costs = parts[above].mean(axis=0) - parts[own]
-    values, means = scored.values[own], scored.values[above].mean(axis=0)
-    gaps = [
-        Gap(name, float(value), float(mean), float(cost))
-        for name, value, mean, cost in zip(scored.names, values, means, costs, strict=True)
-    ]
+    have = {signal.name: signal for signal in own.signals}
+    theirs = [{signal.name: signal for signal in hit.signals} for hit in above]
+    gaps: list[Gap] = []
+    for name in dict.fromkeys((*have, *(name for signals in theirs for name in signals))):
+        mine, others = have.get(name, _NO_SIGNAL), [signals.get(name, _NO_SIGNAL) for signals in theirs]
+        value, part = (sum(values) / len(above) for values in zip(*((s.value, s.part) for s in others), strict=True))
+        gaps.append(Gap(name, mine.value, value, part - mine.part))
     return tuple(sorted(gaps, key=lambda gap: -gap.cost))
 
 
-def _standings(engine: Engine, query: Query, rows: Rows, pool: int) -> Iterator[Standing]:
+def _standings(engine: Engine, queries: Sequence[Query], rows: Rows, pool: int) -> Iterator[Standing]:
     """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
     for strategy in Strategy:
-        answer = engine.answer(query, strategy, pool)
-        yield _standing(engine, strategy, answer.strategy, answer.scored, rows)
+        ranking = _ranking(engine, queries, strategy, pool)
+        yield _standing(engine, strategy, ranking.answers[0].strategy, ranking, rows)
+    fused = [_reciprocal(engine, query, pool) for query in queries]
+    yield _standing(engine, RRF, RRF, engine.ranking(fused), rows)
+
+
+def _reciprocal(engine: Engine, query: Query, pool: int) -> Answer:
+    answer = engine.answer(query, Strategy.HYBRID, pool)
+    if query.is_filter_only:
+        return answer
     _, found = engine.candidates(query, pool)
-    yield _standing(engine, RRF, RRF, fusion.reciprocal(found.rows, found.signals), rows)
+    scored = fusion.reciprocal(found.rows, found.signals)
+    return replace(answer, scored=fusion.add_name(scored, found.named, engine.snapshot.table.notes[found.rows]))
 
 
-def _standing(engine: Engine, strategy: str, led: str, scored: Scored, rows: Rows) -> Standing:
-    order = engine.order(scored)
-    places = np.flatnonzero(np.isin(scored.rows[order], rows))
+def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: Rows) -> Standing:
+    places = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(places):
         return Standing(str(strategy), str(led))
-    at = order[places[0]]
-    line = int(engine.snapshot.table.lines[scored.rows[at]])
-    return Standing(str(strategy), str(led), int(places[0]) + 1, float(scored.scores[at]), line)
+    at = int(places[0])
+    line = int(engine.snapshot.table.lines[ranking.rows[at]])
+    return Standing(str(strategy), str(led), at + 1, float(ranking.scores[at]), line)
 
 
 # --- a note that is not there -----------------------------------------------------------------------------------------
@@ -200,8 +213,15 @@ def _unknown(snapshot: Snapshot, told: NoteExplanation) -> NoteExplanation:
     return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note}.{hint}"))
 
 
-def _absence(engine: Engine, query: Query, answer: Answer, path: str, rows: Rows) -> Absence:
-    """Why none of a note's rows is in the answer."""
+def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer], path: str, rows: Rows) -> Absence:
+    """Why none of a note's rows is in the answer, for every alternative of the query."""
+    pairs = zip(queries, answers, strict=True)
+    reasons = list(dict.fromkeys(_absence_from(engine, query, answer, path, rows) for query, answer in pairs))
+    kind = next((absence.kind for absence in reasons if absence.kind is not AbsenceKind.EXCLUDED), reasons[0].kind)
+    return Absence(kind, " ".join(absence.reason for absence in reasons))
+
+
+def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows: Rows) -> Absence:
     if excluded := _excluded_by(engine.snapshot, query, rows):
         return Absence(AbsenceKind.EXCLUDED, f"{path} is left out by {' and '.join(excluded)}.")
     evidence = answer.evidence
