@@ -70,7 +70,10 @@ class Facets:
 
     @cached_property
     def tags(self) -> Mapping[str, Ints]:
-        """The notes of each tag, folded; those of `a/b` are also those of `a`."""
+        """The notes of each tag, folded; those of `a/b` are also those of `a`. Read at the first question."""
+        return Late(self._tags)
+
+    def _tags(self) -> Mapping[str, Ints]:
         found: list[tuple[str, int]] = []
         for value, note in self._rows("SELECT value, note FROM labels WHERE kind = 'tag'"):
             tag, number = fold(value).strip("/"), self._numbers[note]
@@ -152,6 +155,26 @@ class Facets:
     def _numbers(self) -> Mapping[int, int]:
         """Each note's number by its row in the catalog."""
         return {note: self.numbers[path] for note, path in self._rows("SELECT id, path FROM notes")}
+
+
+class Late(Mapping[str, Ints]):
+    """A mapping that is read when it is first looked into: every query is parsed with one, and few do."""
+
+    def __init__(self, read: Callable[[], Mapping[str, Ints]]) -> None:
+        self._read = read
+
+    def __getitem__(self, name: str) -> Ints:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> Mapping[str, Ints]:
+        return self._read()
 
 
 class Properties(Mapping[str, Mapping[str, Ints]]):
