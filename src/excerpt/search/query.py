@@ -85,11 +85,6 @@ class Query:
         return not self.words.strip() and bool(self.excluded or self.excluded_phrases or self.filters)
 
 
-def parse(text: str) -> Query:
-    """The first of `alternatives`."""
-    return alternatives(text)[0]
-
-
 def alternatives(
     text: str, properties: Container[str] = frozenset(), tags: Collection[str] | None = None
 ) -> tuple[Query, ...]:
