@@ -50,6 +50,20 @@ def test_the_language_of_the_note_decides() -> None:
     assert marked("die Häuser", "Haus", "de") == ["Häuser"]
 
 
+def test_plain_words_are_marked_beside_accents_and_typographic_marks() -> None:
+    assert marked("“Synced” notes — the café’s conflict", "sync conflict café") == ["Synced", "café’s", "conflict"]
+
+
+def test_a_compound_is_marked_where_its_parts_are_asked_for_too() -> None:
+    assert marked("a basic_string of basic characters", "basic_string") == ["basic_string", "basic"]
+
+
+def test_a_compound_with_signs_is_marked_whole_behind_a_word_that_begins_like_it() -> None:
+    text = "see `const` (con.3) and warning/level"
+    found = SpanFinder().find(text, frozenset({"con.3", "con", "warning/level", "warn"}), "en")
+    assert [text[span.start : span.end] for span in found] == ["con.3", "warning/level"]
+
+
 def test_nothing_is_marked_without_terms() -> None:
     assert SpanFinder().find("some text 保管", frozenset(), "en") == ()
 

@@ -8,28 +8,40 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 from excerpt.model import Span
+from excerpt.text.folding import stem
 from excerpt.text.languages import WIDE_CHARACTERS
 from excerpt.text.words import analyze
 
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 # What stands between blanks and characters of scripts without spaces: no term reaches over either.
 _TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
+_NOT_ASCII = re.compile(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
 # In plain text, between most punctuation as well. It matters for speed only.
 _PLAIN = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
+_TO_END = re.compile(rf"{_PLAIN}*")
+_PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN, c))
+_LETTERS_TO_END = re.compile(r"[a-z0-9]*")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _EDGES = "-./\\@&'"  # no term begins or ends with these
 # An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
 _KEEPS_BEGINNING = frozenset({"en", ""})
 _BONDS = "-_.'&+"  # left out of some compounds' terms
+_JOINERS = _BONDS + "/\\@#"  # stand within compounds
+_WITHOUT_BONDS = str.maketrans("", "", _BONDS)
+_FIRST_WITHOUT_SPACES = "\u0e01"  # Thai; all scripts written without spaces stand from there on
 _LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
 _KEPT = 50_000
 _LONGEST_KEPT = 64
 
+_ANYTHING = ("",)
 _NOTHING = re.compile(r"(?!)")
 
 Piece = tuple[str, int, int]
+Stretches = list[tuple[int, int]]
 
 
 class SpanFinder:
@@ -38,36 +50,75 @@ class SpanFinder:
     def __init__(self) -> None:
         self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
         self._terms: frozenset[str] = frozenset()
-        self._likely = _NOTHING
-        self._stretches: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        self._shortest: tuple[str, ...] = ()
+        self._longer: tuple[str, ...] = ()
+        self._going_on: tuple[str, ...] = ()
+        self._known: dict[tuple[str, str], Stretches] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
         """Where `terms` stand in `text`, which is in `language`; ascending, overlapping stretches as one."""
         if terms != self._terms:
             self._terms = terms
-            self._likely = _tokens_like(terms)
-            self._stretches = {}
-        known = self._stretches.setdefault(language, {})
-        found: list[tuple[int, int]] = []
-        quick = language in _KEEPS_BEGINNING and text.isascii()
-        for match in self._likely.finditer(text.lower()) if quick else _TOKEN.finditer(text):
-            at, end = match.span()
-            token = text[at:end].rstrip(_EDGES)
-            stretches = known.get(token)
-            if stretches is None:
-                stretches = [(a, b) for term, a, b in self._take_apart(token, language) if term in terms]
-                known[token] = stretches
-            for start, stop in stretches:
-                found.append((at + start, at + stop))
-        if not text.isascii():
-            found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
+            beginnings = sorted({_beginning(term) for term in terms} - {""})
+            self._shortest = _shortest(beginnings)
+            self._longer = tuple(beginning for beginning in beginnings if beginning not in self._shortest)
+            self._going_on = tuple({part for beginning in beginnings for part in _before_joiners(beginning)})
+            self._known = {}
+        if text.isascii():
+            if language in _KEEPS_BEGINNING:
+                return merged(self._in_plain(text, language))
+            return merged(self._in_tokens(text, _TOKEN.finditer(text), language))
+        if language in _KEEPS_BEGINNING and not _WIDE.search(text):
+            found = self._in_tokens(text, _NOT_ASCII.finditer(text), language)
+            return merged(found + self._in_plain(_NOT_ASCII.sub(_blank, text), language))
+        found = self._in_tokens(text, _TOKEN.finditer(text), language)
+        found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
         return merged(found)
+
+    def _in_plain(self, text: str, language: str) -> Stretches:
+        """In English without accents, where only what begins like a term is looked at."""
+        lowered = text.lower()
+        without_bonds = lowered.translate(_WITHOUT_BONDS)
+        if _spelled_otherwise(self._shortest, lowered, without_bonds):
+            # With a hyphen, say, in it.
+            return self._in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
+        going_on = _ANYTHING if _spelled_otherwise(self._longer, lowered, without_bonds) else self._going_on
+        found: Stretches = []
+        for beginning in self._shortest:
+            at = lowered.find(beginning)
+            while at >= 0:
+                start = at
+                while start and lowered[start - 1] in _LETTERS:
+                    start -= 1
+                end = _end(_LETTERS_TO_END, lowered, at)
+                if at + len(beginning) > end or not _stands_alone(text, lowered, start, end, going_on):
+                    while start and lowered[start - 1] in _PLAIN_CHARACTERS:
+                        start -= 1
+                    end = _end(_TO_END, lowered, at)
+                found += self._asked_in(text, start, end, language)
+                at = lowered.find(beginning, end)
+        return found
+
+    def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> Stretches:
+        return [stretch for token in tokens for stretch in self._asked_in(text, token.start(), token.end(), language)]
+
+    def _asked_in(self, text: str, start: int, end: int, language: str) -> Stretches:
+        """Where the terms stand in one token."""
+        token = text[start:end].rstrip(_EDGES)
+        known = self._known.get((language, token))
+        if known is None:
+            known = [(a, b) for term, a, b in self._take_apart(token, language) if term in self._terms]
+            self._known[language, token] = known
+        return [(start + a, start + b) for a, b in known] if known else known
 
     def _take_apart(self, token: str, language: str) -> tuple[Piece, ...]:
         pieces = self._pieces.get((language, token))
         if pieces is None:
-            found = analyze(token, language)
-            pieces = tuple(zip(found.terms, found.starts, found.ends, strict=True))
+            if _is_word(token):
+                pieces = ((stem(token, language), 0, len(token)),)
+            else:
+                found = analyze(token, language)
+                pieces = tuple(zip(found.terms, found.starts, found.ends, strict=True))
             if len(token) <= _LONGEST_KEPT:
                 if len(self._pieces) >= _KEPT:
                     self._pieces.clear()
@@ -75,10 +126,44 @@ class SpanFinder:
         return pieces
 
 
+def _spelled_otherwise(beginnings: Iterable[str], text: str, without_bonds: str) -> bool:
+    """Whether one of `beginnings` stands somewhere with bonds between its letters."""
+    return any(
+        beginning in without_bonds and without_bonds.count(beginning) != text.count(beginning)
+        for beginning in beginnings
+    )
+
+
+def _stands_alone(text: str, lowered: str, start: int, end: int, going_on: tuple[str, ...]) -> bool:
+    """Whether the letters from `start` to `end` are a term, and none that goes on behind one of `going_on` can be a
+    compound that they are in."""
+    before, behind = text[start - 1 : start], text[end : end + 1]
+    if end - start < 2 or "'" in (before, behind) or not _is_word(text[start:end]):
+        return False
+    return not behind or behind not in _JOINERS or not lowered.endswith(going_on, start, end)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _is_word(token: str) -> bool:
+    """Whether a token is letters only, and not camelCase: the analyzer gives its stem and nothing else."""
+    if not token.isalpha():
+        return False
+    if token.isascii():
+        return token.isupper() or token[1:].islower() or token.islower()
+    return max(token) < _FIRST_WITHOUT_SPACES
+
+
 @lru_cache(maxsize=64)
-def _tokens_like(terms: frozenset[str]) -> re.Pattern[str]:
-    """Finds the tokens of plain lower-case English that could hold a term: most of a text is not looked at further."""
-    beginnings = sorted({beginning for term in terms if (beginning := _beginning(term))})
+def _tokens_like(beginnings: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds the tokens of plain lower-case English that hold one of `beginnings`, with bonds between its letters."""
     if not beginnings:
         return _NOTHING
     bonds = f"[{re.escape(_BONDS)}]*"
@@ -86,21 +171,36 @@ def _tokens_like(terms: frozenset[str]) -> re.Pattern[str]:
     return re.compile(f"(?<!{_PLAIN}){_PLAIN}*?(?:{spelled}){_PLAIN}*")
 
 
+def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
+    """Sorted beginnings without those that begin with another of them."""
+    kept: list[str] = []
+    for beginning in beginnings:
+        if not kept or not beginning.startswith(kept[-1]):
+            kept.append(beginning)
+    return tuple(kept)
+
+
 def _beginning(term: str) -> str:
-    bare = "".join(character for character in term if character not in _BONDS)
+    """What all words of this term begin with, without bonds."""
+    bare = term.translate(_WITHOUT_BONDS)
     if len(bare) > 3:
-        return bare[:3]
+        return bare[:-1]
     return bare[:1] if bare.endswith("ie") else bare[:2]
 
 
-def _characters(text: str, terms: frozenset[str], language: str) -> list[tuple[int, int]]:
+def _before_joiners(beginning: str) -> list[str]:
+    """What stands before each joiner in a beginning, and the whole: behind it, a compound may go on."""
+    return [beginning, *(beginning[:at] for at, character in enumerate(beginning) if at and character in _JOINERS)]
+
+
+def _characters(text: str, terms: frozenset[str], language: str) -> Stretches:
     """Where groups of characters of a script without spaces stand in a text."""
     if not terms:
         return []
     whole = unicodedata.normalize("NFKC", text)
     single = text if whole == text else list(map(_normal, text))
     if single is text or "".join(single) == whole:
-        found: list[tuple[int, int]] = []
+        found: Stretches = []
         for size in range(1, _LONGEST_GROUP + 1):
             groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
             found += [(i, i + size) for i, group in enumerate(groups) if group in terms]
@@ -116,12 +216,17 @@ def _normal(character: str) -> str:
     return unicodedata.normalize("NFKC", character)
 
 
-def merged(stretches: list[tuple[int, int]]) -> tuple[Span, ...]:
+def merged(stretches: Stretches) -> tuple[Span, ...]:
     """Stretches as spans, ascending, overlapping ones made one: compounds and their parts, neighbouring characters."""
     spans: list[Span] = []
+    first = last = -1
     for start, end in sorted(stretches):
-        if spans and start < spans[-1].end:
-            spans[-1] = Span(spans[-1].start, max(end, spans[-1].end))
-        else:
-            spans.append(Span(start, end))
+        if start >= last:
+            if last >= 0:
+                spans.append(Span(first, last))
+            first, last = start, end
+        elif end > last:
+            last = end
+    if last >= 0:
+        spans.append(Span(first, last))
     return tuple(spans)
