@@ -58,6 +58,8 @@ ALPHA, BETA, DIARY = NOTES
         ('"sync of beta"', [BETA]),
         ('"nc of be"', [BETA]),
         ('"5 → 7"', [ALPHA]),
+        ('"→"', [ALPHA]),
+        ('"." -tag:project', [DIARY]),
         ("#include", [DIARY]),
     ],
 )

@@ -108,7 +108,7 @@ def test_a_score_is_the_sum_of_its_signals_parts(engine: Engine, query: str) -> 
     for hit in engine.search(query).hits:
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-5)
         assert [signal.name for signal in hit.signals] == [
-            "words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "links", "name",
+            "words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "coherence", "links", "name",
         ]  # fmt: skip
         assert all(0 <= signal.value <= 1 + 1e-6 for signal in hit.signals)
 

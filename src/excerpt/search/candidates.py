@@ -60,7 +60,6 @@ class Proposer:
         )
 
     def _signals(self, evidence: Evidence, rows: Rows) -> Floats:
-        similarities, mean = evidence.similarities, evidence.mean
         rarity = np.array([match.idf for match in evidence.matches], np.float32)
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
@@ -75,10 +74,26 @@ class Proposer:
             "outline": self._fit(evidence, weight, rows, ("above", "heading")),
             "note": _of_notes(words, notes),
             "proximity": self._proximity(evidence, rarity, rows),
-            "meaning": semantic.above_mean(similarities, rows, mean, float(similarities.max(initial=mean)))
-            * np.float32(evidence.trust),
+            "meaning": self._meaning(evidence, rows),
+            "coherence": self._coherence(evidence, rows, notes),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
+
+    @staticmethod
+    def _meaning(evidence: Evidence, rows: Rows) -> Floats:
+        similarities, mean = evidence.similarities, evidence.mean
+        highest = float(similarities.max(initial=mean))
+        return semantic.above_mean(similarities, rows, mean, highest) * np.float32(evidence.trust)
+
+    def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows) -> Floats:
+        """How near in meaning the nearer neighbour of each row in its note is: one passage among others on the same
+        thing, or a stray one."""
+        table, last = self._snapshot.table.notes, len(evidence.similarities) - 1
+        nearer = np.zeros(len(rows), np.float32)
+        for beside in (np.maximum(rows - 1, 0), np.minimum(rows + 1, last)):
+            alike = (table[beside] == notes) & (beside != rows)
+            nearer = np.maximum(nearer, np.where(alike, self._meaning(evidence, beside), 0))
+        return nearer
 
     def _fit(self, evidence: Evidence, weight: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
         """The share of the query that short fields cover, times the share of them that the query covers."""

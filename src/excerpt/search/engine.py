@@ -113,12 +113,14 @@ class Engine:
     def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
         """All fragments put forward for one query, scored; `wanted` goes before the strategy forced in it."""
         evidence, found = self.candidates(query, pool)
-        if query.is_filter_only and evidence.allowed is not None:
-            listed = newest_first(evidence.allowed, self.snapshot)
-            scored = fusion.listed(listed[:pool])
-            return Answer(self._leader(wanted, evidence, found), evidence, scored, marks_of(evidence), len(listed))
         leader = self._leader(wanted, evidence, found)
-        return Answer(leader, evidence, self._scored(wanted, leader, found), marks_of(evidence), found.matched)
+        scored, matched = self._scored(wanted, leader, found), found.matched
+        # Nothing to rank by: filters alone, half a word in quotation marks, signs.
+        unranked = query.phrases or not evidence.words
+        if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
+            rows = newest_first(evidence.allowed, self.snapshot)
+            scored, matched = fusion.listed(rows[:pool]), len(rows)
+        return Answer(leader, evidence, scored, marks_of(evidence), matched)
 
     @staticmethod
     def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:

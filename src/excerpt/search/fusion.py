@@ -18,7 +18,7 @@ from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]
 
-SIGNALS = ("words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning")
+SIGNALS = ("words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "coherence")
 """The signals by name, in the order of their columns."""
 
 
@@ -30,7 +30,7 @@ class Weights:
     its headings, title and tags have; `title` (or any other name of the note), `heading` and `outline` (the heading
     with those above it) the share of the query they cover times the share of them that the query covers; `note` how
     well the note's best fragments match by words; `proximity` how close the words stand; `meaning` the cosine above
-    the vault's mean.
+    the vault's mean; `coherence` the same of the nearer of its neighbours in the note.
     """
 
     words: float
@@ -41,28 +41,43 @@ class Weights:
     note: float
     proximity: float
     meaning: float
+    coherence: float
 
     @property
     def array(self) -> Floats:
         return np.array(astuple(self), np.float32)
 
 
+_HYBRID = Weights(
+    words=0.5,
+    coverage=0.05,
+    title=0.75,
+    heading=0.2,
+    outline=0.1,
+    note=0.4,
+    proximity=0.2,
+    meaning=0.18,
+    coherence=0.03,
+)
+
 WEIGHTS: Mapping[Strategy, Weights] = {
-    Strategy.ADAPTIVE: Weights(
-        words=0.5, coverage=0.05, title=0.7, heading=0.2, outline=0.1, note=0.3, proximity=0.0, meaning=0.0
-    ),
-    Strategy.PROXIMITY: Weights(
-        words=0.4, coverage=0.05, title=0.7, heading=0.2, outline=0.1, note=0.3, proximity=0.3, meaning=0.0
-    ),
+    Strategy.ADAPTIVE: replace(_HYBRID, proximity=0.0, meaning=0.0, coherence=0.0),
+    Strategy.PROXIMITY: replace(_HYBRID, proximity=0.3, meaning=0.0, coherence=0.0),
     Strategy.SEMANTIC: Weights(
-        words=0.0, coverage=0.0, title=0.2, heading=0.1, outline=0.05, note=0.0, proximity=0.0, meaning=0.7
+        words=0.0,
+        coverage=0.0,
+        title=0.2,
+        heading=0.1,
+        outline=0.05,
+        note=0.0,
+        proximity=0.0,
+        meaning=0.7,
+        coherence=0.15,
     ),
-    Strategy.HYBRID: Weights(
-        words=0.5, coverage=0.05, title=0.7, heading=0.2, outline=0.1, note=0.3, proximity=0.2, meaning=0.2
-    ),
+    Strategy.HYBRID: _HYBRID,
 }
 
-NAMED = 2.0
+NAMED = 3.0
 """What the best fragment of a note gains whose title, file name or alias is the query: more than all signals can."""
 
 RRF_K = 60
@@ -70,9 +85,9 @@ RRF_K = 60
 RANKED = ("words", "meaning")
 """The signals that RRF ranks by."""
 
-LEAD = 0.1
-"""How much more the leading strategy's own signal counts under auto than in hybrid. All signals are heard: more lead
-was worse on most sets, and hearing the leader alone ruinous (docs/design/quality.md)."""
+LEAD = 0.03
+"""What the leading strategy's own signal weighs more under auto than in hybrid. All signals are heard: more lead was
+worse on most sets, and hearing the leader alone ruinous (docs/design/quality.md)."""
 
 _OWN = {Strategy.ADAPTIVE: "words", Strategy.PROXIMITY: "proximity", Strategy.SEMANTIC: "meaning"}
 
@@ -107,7 +122,7 @@ def led_by(leader: Strategy) -> Weights:
     """Auto's weights when `leader` leads."""
     hybrid = WEIGHTS[Strategy.HYBRID]
     own = _OWN.get(leader)
-    return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) * (1 + LEAD)})
+    return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + LEAD})
 
 
 @dataclass(frozen=True, slots=True)
