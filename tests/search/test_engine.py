@@ -12,6 +12,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result, Strategy
 from excerpt.search.engine import FIRST, Engine
 from excerpt.search.evidence import count_words
+from excerpt.search.fusion import SIGNALS
 from excerpt.settings import SearchSettings, Settings
 from excerpt.text.words import analyze
 from tests.search.tiny import asked
@@ -107,9 +108,7 @@ def test_the_best_come_first_and_every_score_is_positive(engine: Engine, query: 
 def test_a_score_is_the_sum_of_its_signals_parts(engine: Engine, query: str) -> None:
     for hit in engine.search(query).hits:
         assert sum(signal.part for signal in hit.signals) == pytest.approx(hit.score, abs=1e-5)
-        assert [signal.name for signal in hit.signals] == [
-            "words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "coherence", "links", "name",
-        ]  # fmt: skip
+        assert [signal.name for signal in hit.signals] == [*SIGNALS, "links", "name"]
         assert all(0 <= signal.value <= 1 + 1e-6 for signal in hit.signals)
 
 

@@ -15,6 +15,7 @@ from excerpt.model import Hit, Result, Signal, Strategy
 from excerpt.search import fusion
 from excerpt.search.boosts import Boosts
 from excerpt.search.candidates import POOL, Candidates, Proposer
+from excerpt.search.confidence import Judgement, judge
 from excerpt.search.evidence import Evidence, gather
 from excerpt.search.filters import newest_first
 from excerpt.search.fusion import SIGNALS, Scored
@@ -33,11 +34,12 @@ Order = npt.NDArray[np.intp]
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What one query, without alternatives, found: the strategy that answered, what spoke for each row, fragments
-    with scores, what to mark."""
+    with scores and how sure they are (None where nothing was asked but filters), what to mark."""
 
     strategy: Strategy
     evidence: Evidence
     scored: Scored
+    judgement: Judgement | None
     marks: Marks
     matched: int
 
@@ -114,13 +116,14 @@ class Engine:
         """All fragments put forward for one query, scored; `wanted` goes before the strategy forced in it."""
         evidence, found = self.candidates(query, pool)
         leader = self._leader(wanted, evidence, found)
-        scored, matched = self._scored(wanted, leader, found), found.matched
+        scored = self._scored(wanted, leader, found)
         # Nothing to rank by: filters alone, half a word in quotation marks, signs.
         unranked = query.phrases or not evidence.words
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
-            scored, matched = fusion.listed(rows[:pool]), len(rows)
-        return Answer(leader, evidence, scored, marks_of(evidence), matched)
+            return Answer(leader, evidence, fusion.listed(rows[:pool]), None, marks_of(evidence), len(rows))
+        judgement = judge(evidence, found, scored.rows)
+        return Answer(leader, evidence, scored, judgement, marks_of(evidence), found.matched)
 
     @staticmethod
     def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:
@@ -179,7 +182,8 @@ class Engine:
                 for name, value, weight in zip(scored.names, scored.values[place], scored.weights, strict=True)
             )
             spans = self._marker.spans(fragment, answer.marks, table.languages[table.notes[rows[at]]])
-            hits.append(Hit(fragment, float(ranking.scores[first + at]), signals, spans))
+            confidence = answer.judgement.word(place) if answer.judgement else None
+            hits.append(Hit(fragment, float(ranking.scores[first + at]), signals, spans, confidence))
         return tuple(hits)
 
 

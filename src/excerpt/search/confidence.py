@@ -1,0 +1,75 @@
+"""How sure it is that a fragment answers the query: the honest word beside a score.
+
+A score says who is first, not whether the first is any good. What tells is absolute: the share of the query that the
+fragment has, how much the words it has say together (rare words, matched by chance by nothing), and whether a title
+or heading is about them. The three were fitted as a logistic regression to the first hits of 11,000 queries, more
+than half of them asked of vaults that cannot answer them (docs/design/quality.md, `python -m benchmarks.confidence`).
+Nearness in meaning added nothing to them: the model finds something near to anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.model import Confidence
+from excerpt.search.candidates import Candidates
+from excerpt.search.evidence import Evidence
+from excerpt.search.fusion import SIGNALS
+from excerpt.search.lexical import Rows
+
+Floats = npt.NDArray[np.float32]
+
+_COVERAGE, _SAID, _NAMED, _NONE = 3.5, 2.1, 1.8, -7.9
+
+STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15
+"""The likelihood from which each word is used. At 0.7, one in 500 queries that nothing answers is called strong."""
+ENOUGH = 0.4
+"""The share of a query from which a fragment is never called nothing: a word half typed, or one that all notes have,
+says little and is yet what was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """For fragments in some order: how likely each answers, and the share of the query that it has, 0 to 1."""
+
+    likely: Floats
+    coverage: Floats
+
+    def word(self, place: int) -> Confidence:
+        """The word for the fragment at a place."""
+        return word_for(float(self.likely[place]), float(self.coverage[place]))
+
+
+def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
+    """How sure the answer is in each of `rows`, which are among those found. Where the query is the name of the note,
+    it is certain."""
+    at = np.searchsorted(found.rows, rows)
+    signals = {name: found.signals[at, SIGNALS.index(name)] for name in ("coverage", "title", "heading", "outline")}
+    named = np.maximum.reduce([signals["title"], signals["heading"], signals["outline"]])
+    rarity = sum(match.idf for match in evidence.matches)
+    likely = np.where(found.named[at], np.float32(1), likelihood(signals["coverage"], rarity, named))
+    return Judgement(likely, signals["coverage"])
+
+
+def likelihood(coverage: Floats, rarity: float, named: Floats) -> Floats:
+    """How likely each fragment answers the query, 0 to 1.
+
+    `coverage` is the share of the query that it has, by rarity; `rarity` the sum of the idf of the query's words, as
+    they count; `named` how well the best of title and headings fits.
+    """
+    said = np.log1p(coverage * np.float32(rarity))
+    sum_ = _COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE
+    found: Floats = (1 / (1 + np.exp(-sum_))).astype(np.float32)
+    return found
+
+
+def word_for(likely: float, coverage: float) -> Confidence:
+    """The word for a fragment that answers with this likelihood and has this share of the query."""
+    if likely >= STRONG:
+        return Confidence.STRONG
+    if likely >= LIKELY:
+        return Confidence.LIKELY
+    return Confidence.WEAK if likely >= WEAK or coverage >= ENOUGH else Confidence.NOTHING
