@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from model2vec import StaticModel
 
 _SAMPLE = 1000  # words that stand for all of a model's
+_MOST_TOLD = 10_000
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
@@ -36,6 +37,7 @@ class Embedder:
         content.update(model.tokenizer.to_str().encode())
         self.id = content.hexdigest()
         self.dimensions = int(model.dim)
+        self._told: dict[str, float] = {}
 
     def telling(self, words: Sequence[str]) -> NDArray[np.float32]:
         """How much each word says by itself, 0 to 1: about .15 for "the", .35 for "how", 1 for "publish".
@@ -44,8 +46,14 @@ class Embedder:
         is in general language (smooth inverse frequency; Arora, Liang and Ma, 2017), which a small vault cannot tell:
         in a manual, "my" is as rare as any noun. 1 for a word that the model does not know.
         """
-        lengths = self._lengths(words)
-        return np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
+        new = [word for word in words if word not in self._told]
+        if new:
+            lengths = self._lengths(new)
+            shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
+            if len(self._told) > _MOST_TOLD:
+                self._told = {word: share for word in words if (share := self._told.get(word)) is not None}
+            self._told.update(zip(new, shares.tolist(), strict=True))
+        return np.array([self._told[word] for word in words], np.float32)
 
     @cached_property
     def _median_length(self) -> float:
@@ -57,11 +65,15 @@ class Embedder:
         if not words:
             return np.zeros(0, np.float32)
         clean = [word.encode("utf-8", "replace").decode() for word in words]
-        vectors = self._model.encode(clean, max_length=None, normalize=False, use_multiprocessing=False)
-        # The model gives the mean of a word's pieces; a rare word is in many, and says what all of them say together.
-        pieces = np.array([len(ids) for ids in self._model.tokenize(clean)], np.float32)
-        lengths: NDArray[np.float32] = pieces * np.linalg.norm(np.asarray(vectors, np.float32), axis=1)
-        return lengths
+        # A rare word is in many pieces, and says what all of them say together; so their sum, not the model's mean.
+        lengths = [float(np.linalg.norm(self._pieces(ids).sum(axis=0))) for ids in self._model.tokenize(clean)]
+        return np.array(lengths, np.float32)
+
+    def _pieces(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """The model's weighted vectors of some tokens."""
+        model, numbers = self._model, np.array(ids, np.int64)
+        vectors = model.embedding[numbers if model.token_mapping is None else model.token_mapping[numbers]]
+        return vectors.astype(np.float32) * (1 if model.weights is None else model.weights[numbers][:, None])
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, one a text, shape (n, dimensions); all zeros for a text without a known word."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ class NoteInfo:
 class FragmentTable:
     """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
 
-    `languages` belong to `paths`.
+    `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog.
     """
 
     keys: NDArray[np.int64]
@@ -66,6 +66,7 @@ class FragmentTable:
     lines: NDArray[np.int32]
     paths: tuple[str, ...]
     languages: tuple[str, ...]
+    numbers: NDArray[np.int64]
 
 
 class Snapshot:
@@ -167,6 +168,7 @@ class Snapshot:
             lines=self.lexical.lines,
             paths=tuple(row[0] for row in notes),
             languages=tuple(row[1] for row in notes),
+            numbers=numbers,
         )
 
     @cached_property
@@ -246,6 +248,22 @@ class Snapshot:
         sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = ?"
         found = {row[0] for row in self._rows(sql, fold_name(name))}
         return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
+
+    def other_names(self, notes: Sequence[int]) -> list[tuple[str, ...]]:
+        """What notes, as places in `table.paths`, are called beside their titles: their aliases, and the file's name
+        where it is another."""
+        found: dict[int, list[str]] = {}
+        numbers = self.table.numbers[np.array(notes, np.int64)].tolist()
+        for at in range(0, len(numbers), _AT_ONCE):
+            part = numbers[at : at + _AT_ONCE]
+            marks = ",".join("?" * len(part))
+            sql = f"SELECT note, value FROM labels WHERE kind = 'alias' AND note IN ({marks}) ORDER BY rowid"
+            for number, alias in self._rows(sql, *part):
+                found.setdefault(number, []).append(alias)
+            for number, path, title in self._rows(f"SELECT id, path, title FROM notes WHERE id IN ({marks})", *part):
+                stem = PurePosixPath(path).stem
+                found.setdefault(number, []).extend([stem] if stem != title else [])
+        return [tuple(found.get(number, ())) for number in numbers]
 
     def status(self) -> Status:
         notes, fragments = self._catalog.counts()

@@ -120,6 +120,8 @@ class Term:
 
     def places(self, rows: Rows) -> Places:
         """Its occurrences in the ascending `rows`."""
+        if not len(self.entries.rows):
+            return Places(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         first = np.searchsorted(self.entries.rows, rows)
         counts = np.searchsorted(self.entries.rows, rows, side="right") - first
         picked = _runs(first, counts)

@@ -18,6 +18,7 @@ POOL = 200
 """Fragments that each of the two lists, words and meaning, puts forward; all are scored by all signals."""
 BEST_OF_NOTE = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""
+_STRIPE = 64
 COMMON = float(np.log(2))
 """The idf of a word that half of all fragments have: where it stands tells nothing, and there is much to read."""
 
@@ -64,14 +65,22 @@ class Proposer:
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
         words = evidence.scores[rows] / max(float(evidence.scores.max(initial=0.0)), 1e-9)
+        anywhere, title, heading, above, alias = self._index.presence_in(
+            evidence.words, rows, (None, "title", "heading", "above", "alias")
+        )
+        other_title, other_heading, other_above = self._index.presence_in(
+            evidence.unasked, rows, ("title", "heading", "above")
+        )
+        outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
         signals = {
             "words": words,
-            "coverage": weight @ self._index.presence(evidence.words, rows, None),
+            "coverage": weight @ anywhere,
             "title": np.maximum(
-                self._fit(evidence, weight, rows, ("title",)), self._other_names(evidence, weight, rows, notes)
+                self._fit(weight, title, other_title, rows, ("title",)),
+                self._other_names(evidence, weight, alias.any(axis=0), notes),
             ),
-            "heading": self._fit(evidence, weight, rows, ("heading",)),
-            "outline": self._fit(evidence, weight, rows, ("above", "heading")),
+            "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
+            "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
             "note": _of_notes(words, notes),
             "proximity": self._proximity(evidence, rarity, rows),
             "meaning": self._meaning(evidence, rows),
@@ -95,20 +104,17 @@ class Proposer:
             nearer = np.maximum(nearer, np.where(alike, self._meaning(evidence, beside), 0))
         return nearer
 
-    def _fit(self, evidence: Evidence, weight: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
+    def _fit(self, weight: Floats, present: Floats, unasked: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
         """The share of the query that short fields cover, times the share of them that the query covers."""
-        index, lexical = self._index, self._snapshot.lexical
-        present = np.maximum.reduce([index.presence(evidence.words, rows, field) for field in fields])
-        unasked = np.maximum.reduce([index.presence(evidence.unasked, rows, field) for field in fields])
+        lexical = self._snapshot.lexical
         lengths = np.maximum(sum(lexical.lengths(field)[rows] for field in fields), 1)
         precision = np.minimum((present.sum(axis=0) + unasked.sum(axis=0)) / lengths, 1)
         covered: Floats = (weight @ present) * precision
         return covered
 
-    def _other_names(self, evidence: Evidence, weight: Floats, rows: Rows, notes: Rows) -> Floats:
-        """As `_fit`, of each row's note's aliases and file name the best."""
-        touched = self._index.presence(evidence.words, rows, "alias").any(axis=0)
-        found = np.zeros(len(rows), np.float32)
+    def _other_names(self, evidence: Evidence, weight: Floats, touched: Flags, notes: Rows) -> Floats:
+        """As `_fit`, of each row's note's aliases and file name the best; `touched` are rows that one of them finds."""
+        found = np.zeros(len(notes), np.float32)
         unique, places = np.unique(notes[touched], return_inverse=True)
         found[touched] = self._names.shares(unique.tolist(), evidence.words, evidence.unasked, weight)[places]
         return found
@@ -125,10 +131,20 @@ class Proposer:
 
 
 def _top(values: Floats, size: int, above: float) -> Rows:
-    """Rows of the `size` highest values, of those above a floor."""
-    rows = np.flatnonzero(values > np.float32(above)).astype(np.int32)
+    """Rows, ascending, of the `size` highest values, of those above a floor; of equals the first."""
+    lowest = np.nextafter(np.float32(above), np.float32(np.inf))
+    stripes = len(values) // _STRIPE
+    if stripes > size:
+        # As many stripes have a value of at least this, so none below it is among the highest.
+        highest = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
+        lowest = max(lowest, np.partition(highest, stripes - size)[stripes - size])
+    rows = np.flatnonzero(values >= lowest).astype(np.int32)
     if len(rows) > size:
-        rows = rows[np.argpartition(values[rows], len(rows) - size)[len(rows) - size :]]
+        found = values[rows]
+        least = np.partition(found, len(rows) - size)[len(rows) - size]
+        kept = found > least
+        kept[np.flatnonzero(found == least)[: size - np.count_nonzero(kept)]] = True
+        rows = rows[kept]
     return rows
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import PurePosixPath
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,31 +25,39 @@ class Names:
         """For each note, by its place in the snapshot's table: of its best name, the share of the query that it
         covers, times the share of it that the query covers. The field of all names together would count against a
         note what its other names are."""
-        return np.array([self._best(note, words, unasked, weight) for note in notes], np.float32)
+        asked: dict[str, list[tuple[int, float]]] = {}
+        for number, word in enumerate(words):
+            for tier in word.tiers:
+                for term in tier.terms:
+                    asked.setdefault(term, []).append((number, tier.share))
+        others = {term for word in unasked for term in word.terms}
+        parts = weight.tolist()
+        return np.array(
+            [max((_fit(terms, asked, others, parts) for terms in names), default=0.0) for names in self._of(notes)],
+            np.float32,
+        )
 
-    def _best(self, note: int, words: Sequence[Word], unasked: Sequence[Word], weight: Floats) -> float:
-        best = 0.0
-        for terms in self._of(note):
-            covered = found = 0.0
-            for word, part in zip(words, weight.tolist(), strict=True):
-                share = next((tier.share for tier in word.tiers if not _disjoint(tier.terms, terms)), 0.0)
-                covered += share * part
-                found += share
-            found += sum(not _disjoint(word.terms, terms) for word in unasked)
-            best = max(best, covered * min(found / len(terms), 1.0))
-        return best
-
-    def _of(self, note: int) -> tuple[tuple[str, ...], ...]:
-        known = self._terms.get(note)
-        if known is None:
-            table = self._snapshot.table
-            info = self._snapshot.note_info(table.paths[note])
-            stem = PurePosixPath(info.path).stem
-            names = (*info.aliases, stem) if stem != info.title else info.aliases
-            taken_apart = (tuple(terms_of(name, info.language)[0]) for name in names)
-            known = self._terms[note] = tuple(terms for terms in taken_apart if terms)
-        return known
+    def _of(self, notes: Sequence[int]) -> list[tuple[tuple[str, ...], ...]]:
+        """The terms of each name of each note."""
+        new = [note for note in notes if note not in self._terms]
+        languages = self._snapshot.table.languages
+        for note, names in zip(new, self._snapshot.other_names(new), strict=True):
+            taken_apart = (tuple(terms_of(name, languages[note])[0]) for name in names)
+            self._terms[note] = tuple(terms for terms in taken_apart if terms)
+        return [self._terms[note] for note in notes]
 
 
-def _disjoint(some: Sequence[str], others: Sequence[str]) -> bool:
-    return not any(term in others for term in some)
+def _fit(
+    name: Sequence[str], asked: Mapping[str, Sequence[tuple[int, float]]], unasked: set[str], parts: Sequence[float]
+) -> float:
+    """How well a query fits one name: `asked` has the words, by number, that each term stands for, and its share of
+    them; `parts` are the words' parts of the query."""
+    shares: dict[int, float] = {}
+    for term in name:
+        for number, share in asked.get(term, ()):
+            shares[number] = max(share, shares.get(number, 0.0))
+    if not shares:
+        return 0.0
+    covered = sum(share * parts[number] for number, share in sorted(shares.items()))
+    found = sum(shares.values()) + len(unasked.intersection(name))
+    return covered * min(found / len(name), 1.0)

@@ -63,11 +63,14 @@ def line_of(reader: PositionReader, fields: Mapping[str, int], terms: Sequence[s
     found = [_NOWHERE]
     for term in terms:
         places = reader.places(term, rows)
+        if not len(places.at):
+            continue
         begin = begins[places.fields]
         # A place so far into one endless line that it would reach into the next candidate counts as its end.
         line = places.at * FAR + np.minimum(places.positions + begin, FAR - 1)
         found.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
-    return np.sort(np.concatenate(found))
+    # One term's places in one field ascend, and mostly there is only one of each.
+    return np.sort(np.concatenate(found), kind="stable")
 
 
 def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[int], count: int) -> Floats:

@@ -37,6 +37,7 @@ _LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
 _KEPT = 50_000
 _LONGEST_KEPT = 64
 
+_ODD = "odd"
 _ANYTHING = ("",)
 _NOTHING = re.compile(r"(?!)")
 
@@ -54,6 +55,7 @@ class SpanFinder:
         self._longer: tuple[str, ...] = ()
         self._going_on: tuple[str, ...] = ()
         self._known: dict[tuple[str, str], Stretches] = {}
+        self._words: dict[str, dict[str, bool | str]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
         """Where `terms` stand in `text`, which is in `language`; ascending, overlapping stretches as one."""
@@ -63,7 +65,7 @@ class SpanFinder:
             self._shortest = _shortest(beginnings)
             self._longer = tuple(beginning for beginning in beginnings if beginning not in self._shortest)
             self._going_on = tuple({part for beginning in beginnings for part in _before_joiners(beginning)})
-            self._known = {}
+            self._known, self._words = {}, {}
         if text.isascii():
             if language in _KEEPS_BEGINNING:
                 return merged(self._in_plain(text, language))
@@ -83,21 +85,34 @@ class SpanFinder:
             # With a hyphen, say, in it.
             return self._in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
         going_on = _ANYTHING if _spelled_otherwise(self._longer, lowered, without_bonds) else self._going_on
+        find, letters_to_end, known = lowered.find, _LETTERS_TO_END.match, self._words.setdefault(language, {})
         found: Stretches = []
         for beginning in self._shortest:
-            at = lowered.find(beginning)
+            at = find(beginning)
             while at >= 0:
                 start = at
                 while start and lowered[start - 1] in _LETTERS:
                     start -= 1
-                end = _end(_LETTERS_TO_END, lowered, at)
-                if at + len(beginning) > end or not _stands_alone(text, lowered, start, end, going_on):
+                end = letters_to_end(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
+                word = text[start:end]
+                asked = known.get(word)
+                if asked is None:
+                    asked = known[word] = self._word(word, language)
+                if asked is _ODD or at + len(beginning) > end or _in_compound(lowered, start, end, going_on):
                     while start and lowered[start - 1] in _PLAIN_CHARACTERS:
                         start -= 1
-                    end = _end(_TO_END, lowered, at)
-                found += self._asked_in(text, start, end, language)
-                at = lowered.find(beginning, end)
+                    end = _TO_END.match(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
+                    found += self._asked_in(text, start, end, language)
+                elif asked:
+                    found.append((start, end))
+                at = find(beginning, end)
         return found
+
+    def _word(self, word: str, language: str) -> bool | str:
+        """Whether a word by itself is asked for, or _ODD if only its analysis can tell."""
+        if len(word) < 2 or not _is_word(word):
+            return _ODD
+        return stem(word, language) in self._terms
 
     def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> Stretches:
         return [stretch for token in tokens for stretch in self._asked_in(text, token.start(), token.end(), language)]
@@ -134,22 +149,17 @@ def _spelled_otherwise(beginnings: Iterable[str], text: str, without_bonds: str)
     )
 
 
-def _stands_alone(text: str, lowered: str, start: int, end: int, going_on: tuple[str, ...]) -> bool:
-    """Whether the letters from `start` to `end` are a term, and none that goes on behind one of `going_on` can be a
-    compound that they are in."""
-    before, behind = text[start - 1 : start], text[end : end + 1]
-    if end - start < 2 or "'" in (before, behind) or not _is_word(text[start:end]):
-        return False
-    return not behind or behind not in _JOINERS or not lowered.endswith(going_on, start, end)
+def _in_compound(lowered: str, start: int, end: int, going_on: tuple[str, ...]) -> bool:
+    """Whether the letters from `start` to `end` can be a part of what is asked for: of a compound that goes on behind
+    one of `going_on`, or of a contraction."""
+    if start and lowered[start - 1] == "'":
+        return True
+    behind = lowered[end : end + 1]
+    return behind in _JOINERS and behind != "" and (behind == "'" or lowered.endswith(going_on, start, end))
 
 
 def _blank(match: re.Match[str]) -> str:
     return " " * len(match.group())
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at
 
 
 def _is_word(token: str) -> bool:
