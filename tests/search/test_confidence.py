@@ -15,15 +15,15 @@ SHARES = st.floats(0, 1, width=32)
 ORDER = list(Confidence)
 
 
-def likely(coverage: float, rarity: float, named: float) -> float:
+def likely(coverage: float, telling: float, named: float) -> float:
     shares = (np.array([value], np.float32) for value in (coverage, named))
-    return float(likelihood(next(shares), rarity, next(shares))[0])
+    return float(likelihood(next(shares), telling, next(shares))[0])
 
 
 @given(SHARES, SHARES, st.floats(0, 60), SHARES)
-def test_more_of_the_query_never_makes_less_sure(one: float, other: float, rarity: float, named: float) -> None:
+def test_more_of_the_query_never_makes_less_sure(one: float, other: float, telling: float, named: float) -> None:
     less, more = sorted((one, other))
-    assert likely(less, rarity, named) <= likely(more, rarity, named)
+    assert likely(less, telling, named) <= likely(more, telling, named)
 
 
 @given(SHARES, st.floats(0, 60), SHARES, SHARES)
@@ -33,7 +33,7 @@ def test_a_better_name_never_makes_less_sure(coverage: float, rarity: float, one
 
 
 def test_rare_words_say_more_than_common_ones() -> None:
-    assert likely(1.0, 20.0, 0.0) > likely(1.0, 2.0, 0.0)
+    assert likely(1.0, 3.0, 0.0) > likely(1.0, 0.5, 0.0)
 
 
 @pytest.mark.parametrize(

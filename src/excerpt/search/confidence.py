@@ -1,7 +1,7 @@
 """How sure it is that a fragment answers the query: the honest word beside a score.
 
 A score says who is first, not whether the first is any good. What tells is absolute: the share of the query that the
-fragment has, how much the words it has say together (rare words, matched by chance by nothing), and whether a title
+fragment has, how much the words it has say together (three rare words stand nowhere by chance), and whether a title
 or heading is about them. The three were fitted as a logistic regression to the first hits of 11,000 queries, more
 than half of them asked of vaults that cannot answer them (docs/design/quality.md, `python -m benchmarks.confidence`).
 Nearness in meaning added nothing to them: the model finds something near to anything.
@@ -22,10 +22,10 @@ from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]
 
-_COVERAGE, _SAID, _NAMED, _NONE = 3.5, 2.1, 1.8, -7.9
+_COVERAGE, _SAID, _NAMED, _NONE = 2.9, 3.6, 2.8, -6.1
 
 STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15
-"""The likelihood from which each word is used. At 0.7, one in 500 queries that nothing answers is called strong."""
+"""The likelihood from which each word is used. At 0.7, one in 900 queries that nothing answers is called strong."""
 ENOUGH = 0.4
 """The share of a query from which a fragment is never called nothing: a word half typed, or one that all notes have,
 says little and is yet what was asked for."""
@@ -49,18 +49,20 @@ def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
     at = np.searchsorted(found.rows, rows)
     signals = {name: found.signals[at, SIGNALS.index(name)] for name in ("coverage", "title", "heading", "outline")}
     named = np.maximum.reduce([signals["title"], signals["heading"], signals["outline"]])
-    rarity = sum(match.idf for match in evidence.matches)
-    likely = np.where(found.named[at], np.float32(1), likelihood(signals["coverage"], rarity, named))
+    rarest = np.log1p((len(evidence.scores) - 0.5) / 1.5)
+    telling = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
+    likely = np.where(found.named[at], np.float32(1), likelihood(signals["coverage"], telling, named))
     return Judgement(likely, signals["coverage"])
 
 
-def likelihood(coverage: Floats, rarity: float, named: Floats) -> Floats:
+def likelihood(coverage: Floats, telling: float, named: Floats) -> Floats:
     """How likely each fragment answers the query, 0 to 1.
 
-    `coverage` is the share of the query that it has, by rarity; `rarity` the sum of the idf of the query's words, as
-    they count; `named` how well the best of title and headings fits.
+    `coverage` is the share of the query that it has, by rarity; `telling` how much the query says: the idf of its
+    words, as they count, in units of that of a word which one fragment has; `named` how well the best of title and
+    headings fits.
     """
-    said = np.log1p(coverage * np.float32(rarity))
+    said = np.log1p(coverage * np.float32(telling))
     sum_ = _COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE
     found: Floats = (1 / (1 + np.exp(-sum_))).astype(np.float32)
     return found
