@@ -16,8 +16,9 @@ ORDER = list(Confidence)
 
 
 def likely(coverage: float, telling: float, named: float) -> float:
-    shares = (np.array([value], np.float32) for value in (coverage, named))
-    return float(likelihood(next(shares), telling, next(shares))[0])
+    said = np.log1p(coverage * telling)
+    coverages, words, names = (np.array([value], np.float32) for value in (coverage, said, named))
+    return float(likelihood(coverages, words, names)[0])
 
 
 @given(SHARES, SHARES, st.floats(0, 60), SHARES)

@@ -46,26 +46,27 @@ class Judgement:
 def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
     """How sure the answer is in each of `rows`, which are among those found. Where the query is the name of the note,
     it is certain."""
+    coverage, said, named = evidence_for(evidence, found, rows)
+    certain = found.named[np.searchsorted(found.rows, rows)]
+    return Judgement(np.where(certain, np.float32(1), likelihood(coverage, said, named)), coverage)
+
+
+def evidence_for(evidence: Evidence, found: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
+    """What the likelihood is made of, for each of `rows`: the share of the query that it has, by rarity; how much what
+    it has says, ln(1 + the idf of these words, in units of that of a word which one fragment has); how well the best
+    of title and headings fits."""
     at = np.searchsorted(found.rows, rows)
-    signals = {name: found.signals[at, SIGNALS.index(name)] for name in ("coverage", "title", "heading", "outline")}
-    named = np.maximum.reduce([signals["title"], signals["heading"], signals["outline"]])
+    coverage = found.signals[at, SIGNALS.index("coverage")]
+    names = [found.signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
     rarest = np.log1p((len(evidence.scores) - 0.5) / 1.5)
     telling = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
-    likely = np.where(found.named[at], np.float32(1), likelihood(signals["coverage"], telling, named))
-    return Judgement(likely, signals["coverage"])
+    return coverage, np.log1p(coverage * np.float32(telling)), np.maximum.reduce(names)
 
 
-def likelihood(coverage: Floats, telling: float, named: Floats) -> Floats:
-    """How likely each fragment answers the query, 0 to 1.
-
-    `coverage` is the share of the query that it has, by rarity; `telling` how much the query says: the idf of its
-    words, as they count, in units of that of a word which one fragment has; `named` how well the best of title and
-    headings fits.
-    """
-    said = np.log1p(coverage * np.float32(telling))
-    sum_ = _COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE
-    found: Floats = (1 / (1 + np.exp(-sum_))).astype(np.float32)
-    return found
+def likelihood(coverage: Floats, said: Floats, named: Floats) -> Floats:
+    """How likely each fragment answers the query, 0 to 1, from what `evidence_for` gives."""
+    found: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE)))
+    return found.astype(np.float32)
 
 
 def word_for(likely: float, coverage: float) -> Confidence:

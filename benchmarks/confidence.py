@@ -1,0 +1,188 @@
+"""Measure what the words for confidence are worth: `python -m benchmarks.confidence`, a part of `make quality`.
+
+Every vault is asked its own questions, and those of other sets in its language, which nothing in it answers. Printed
+is how often each word is said of either, and how often it is right; with --fit also the logistic regression that the
+weights in search/confidence.py come from, and how well it does on vaults that it was not fitted to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.judgements import Outside, QuerySet, Question
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Confidence, Hit, Strategy
+from excerpt.search.confidence import evidence_for
+from excerpt.search.engine import Engine
+from excerpt.settings import Places, Settings
+
+WORK = Path("build/quality")
+OWN, FOREIGN = 300, 150
+"""The most questions that a vault is asked of its own set, and of each other set, evenly over the set."""
+FIRST = 10
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question asked of one vault. `own` says that the vault may answer it; `right` and `first_right` that a note
+    which does is among the first ten, and first; `features` are those of the first hit, None where there is none."""
+
+    vault: str
+    own: bool
+    confidence: Confidence
+    right: bool
+    first_right: bool
+    features: tuple[float, ...] | None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.confidence")
+    parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
+    parser.add_argument("--fit", action="store_true", help="fit the weights anew as well")
+    args = parser.parse_args(argv)
+    outside = Outside(args.data.resolve(), WORK)
+    outside.check()
+    report(outside.sets(), fit=args.fit)
+    return 0
+
+
+def report(sets: Sequence[QuerySet], *, fit: bool = False) -> None:
+    """Ask everything and print the table; vaults of judged sets must have been written before."""
+    asked = [one for query_set in sets for one in answers(query_set, sets)]
+    print("\n".join(table(asked)))
+    if fit:
+        print("\n".join(fitted(asked)))
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def answers(query_set: QuerySet, sets: Sequence[QuerySet]) -> Iterator[Asked]:
+    """What the vault of one set says to its own questions and to those that it cannot answer."""
+    print(f"confidence: {query_set.name}", file=sys.stderr, flush=True)
+    home = WORK.resolve() / "home"
+    folder = Places(home / "config", home / "cache", home / "data", home / "state").index_folder(query_set.vault)
+    build(query_set.vault, folder, Settings())
+    snapshot = Snapshot.open(folder, Settings())
+    try:
+        engine = Engine(snapshot, Settings())
+        for other in sets:
+            own = other.name == query_set.name
+            if own or (other.language == query_set.language and other.family != query_set.family):
+                for question in _evenly(other.questions(), OWN if own else FOREIGN):
+                    yield _ask(engine, query_set.name, question, own=own)
+    finally:
+        snapshot.close()
+
+
+def _evenly(questions: Sequence[Question], most: int) -> Sequence[Question]:
+    return questions[:: max(1, -(-len(questions) // most))]
+
+
+def _ask(engine: Engine, vault: str, question: Question, *, own: bool) -> Asked:
+    hits = engine.search(question.text, Strategy.AUTO, FIRST).hits
+    right = [own and hit.fragment.path in question.grades for hit in hits]
+    words = [hit.confidence for hit in hits if hit.confidence is not None]
+    return Asked(
+        vault=vault,
+        own=own,
+        confidence=min(words, key=list(Confidence).index, default=Confidence.NOTHING),
+        right=any(right),
+        first_right=bool(right and right[0]),
+        features=_features(engine, question, hits[0]) if hits else None,
+    )
+
+
+def _features(engine: Engine, question: Question, hit: Hit) -> tuple[float, ...]:
+    query = engine.parse(question.text)[0]
+    evidence, found = engine.candidates(query)
+    row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
+    return tuple(float(value[0]) for value in evidence_for(evidence, found, row))
+
+
+# --- what the words are worth -----------------------------------------------------------------------------------------
+
+
+def table(asked: Sequence[Asked]) -> list[str]:
+    """A Markdown row a word: said of how many questions with and without an answer, and how often it was right."""
+    own, foreign = [one for one in asked if one.own], [one for one in asked if not one.own]
+    rows = [
+        f"{len(own):,} questions asked of their own vault, {len(foreign):,} of one that cannot answer them.",
+        "",
+        "| | own questions | of these, answered in the first ten | first | questions without an answer | worst vault |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for word in Confidence:
+        said = [one for one in own if one.confidence is word]
+        worst, where = max((_share(foreign, word, vault), vault) for vault in {one.vault for one in foreign})
+        rows.append(
+            f"| {word.value} | {len(said) / len(own):.3f} | {_mean(one.right for one in said)}"
+            f" | {_mean(one.first_right for one in said)} | {_share(foreign, word):.4f} | {worst:.3f} {where} |"
+        )
+    return rows
+
+
+def _share(asked: Sequence[Asked], word: Confidence, vault: str = "") -> float:
+    among = [one for one in asked if vault in ("", one.vault)]
+    return sum(one.confidence is word for one in among) / len(among)
+
+
+def _mean(values: Iterator[bool]) -> str:
+    known = list(values)
+    return f"{sum(known) / len(known):.3f}" if known else ""
+
+
+# --- the regression ---------------------------------------------------------------------------------------------------
+
+
+def fitted(asked: Sequence[Asked]) -> list[str]:
+    """The weights of a logistic regression on all vaults, each counting alike, and its AUC where every vault is
+    judged by weights that were fitted to the others."""
+    known = [one for one in asked if one.features is not None]
+    features = np.array([(*one.features, 1.0) for one in known if one.features is not None])
+    right = np.array([one.first_right for one in known])
+    vaults = np.array([one.vault for one in known])
+    share = np.array([1 / np.count_nonzero(vaults == vault) for vault in vaults]) * 1000
+    judged = np.zeros(len(known))
+    for vault in set(vaults.tolist()):
+        others = vaults != vault
+        weights = regression(features[others], right[others], share[others])
+        judged[~others] = features[~others] @ weights
+    names = ("coverage", "said", "named", "constant")
+    values = regression(features, right, share)
+    weights_said = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values, strict=True))
+    return ["", f"Fitted: {weights_said}; AUC on vaults left out {auc(judged, right):.3f}."]
+
+
+def regression(features: Floats, right: npt.NDArray[np.bool_], share: Floats) -> Floats:
+    """Logistic regression by Newton's method, slightly damped."""
+    weights = np.zeros(features.shape[1])
+    for _ in range(30):
+        likely = 1 / (1 + np.exp(-features @ weights))
+        slope = features.T @ (share * (likely - right))
+        bend = (features * (share * likely * (1 - likely))[:, None]).T @ features + 0.01 * np.eye(len(weights))
+        weights = weights - np.linalg.solve(bend, slope)
+    return weights
+
+
+def auc(scores: Floats, right: npt.NDArray[np.bool_]) -> float:
+    """The share of pairs, one right and one wrong, that are in the right order (area under the ROC curve)."""
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(scores)] = np.arange(len(scores))
+    rights = np.count_nonzero(right)
+    wrongs = len(right) - rights
+    return float((ranks[right].sum() - rights * (rights - 1) / 2) / (rights * wrongs)) if rights and wrongs else 0.5
+
+
+if __name__ == "__main__":
+    sys.exit(main())
