@@ -1,0 +1,183 @@
+"""Every question's candidates, asked for once: after that, any weighing of their signals is arithmetic.
+
+The engine puts candidates forward whatever the weights, so one pass over the questions is enough to rank them by any
+variant. What is repeated of the engine here, how signals become a list, is what tests and `make quality` hold to give
+the engine's own lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Strategy
+from excerpt.search import boosts, evidence, fusion, graph
+from excerpt.search.engine import Engine, Order, spread
+from excerpt.search.fusion import SIGNALS, Floats, Scored, Weights
+from excerpt.search.lexical import Rows
+from excerpt.search.query import Query
+from excerpt.settings import SearchSettings, Settings
+
+LIMIT = 50
+"""Hits that are looked at, as many as the scorer asks for."""
+LINKS = boosts.WEIGHTS["links"]
+PER_NOTE = SearchSettings().per_note
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question with its candidates: rows, signals (rows x SIGNALS), which are of notes that the query names, their
+    notes, and the order of rows that score alike.
+
+    `notes` are numbered from 0 among those that matter here: the candidates' and those they link to. `links` are
+    pairs of them, `note_count` how many there are.
+    """
+
+    question: Question
+    rows: Rows
+    signals: Floats
+    named: npt.NDArray[np.bool_]
+    notes: Rows
+    tied: Order
+    links: tuple[Rows, Rows]
+    note_count: int
+    word_count: int
+
+    def leader(self, wanted: Strategy) -> Strategy:
+        """Which strategy answers when `wanted` is asked for."""
+        return fusion.answering(
+            fusion.lead(self.word_count) if wanted is Strategy.AUTO else wanted,
+            words_found=bool(self.signals[:, SIGNALS.index("words")].any()),
+            meaning_found=bool(self.signals[:, SIGNALS.index("meaning")].any()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """A set's questions with their candidates. `places` are those of all rows of the index."""
+
+    query_set: QuerySet
+    places: Sequence[Place]
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to rank candidates: the weights by the strategy that answers, None for reciprocal ranks."""
+
+    name: str
+    wanted: Strategy
+    weights: Mapping[Strategy, Weights] | None
+    links: float = LINKS
+    per_note: int = PER_NOTE
+    names_first: bool = True
+
+
+def auto() -> Variant:
+    """What is shipped."""
+    return Variant("auto", Strategy.AUTO, {leader: fusion.led_by(leader) for leader in Strategy})
+
+
+def summaries(every: Sequence[Cases], variant: Variant) -> dict[str, Summary]:
+    """What a variant reaches on each set, by the set's name."""
+    found = {}
+    for cases in every:
+        judged = cases.query_set.collection is not None
+        answers = ((case.question, ranked(cases, case, variant)) for case in cases.cases)
+        found[cases.query_set.name] = summary([worth(question, hits, judged=judged) for question, hits in answers])
+    return found
+
+
+def ranked(cases: Cases, case: Case, variant: Variant) -> list[Place]:
+    """The first hits of one question under a variant."""
+    scored = score(case, variant)
+    scores = scored.scores
+    places = np.searchsorted(case.rows, scored.rows)
+    order = np.lexsort((case.tied[places], -scores))
+    order = spread(order[scores[order] > 0], case.notes[places], variant.per_note)
+    return [cases.places[row] for row in scored.rows[order[:LIMIT]].tolist()]
+
+
+def score(case: Case, variant: Variant) -> Scored:
+    """A question's candidates with their scores under a variant, as the engine scores them."""
+    if variant.weights is None:
+        return fusion.add_name(fusion.reciprocal(case.rows, case.signals), case.named, case.notes)
+    scored = fusion.weighted(case.rows, case.signals, variant.weights[case.leader(variant.wanted)])
+    matching = np.flatnonzero(scored.scores > 0)
+    scored, notes = scored.of_rows(matching), case.notes[matching]
+    if variant.links:
+        linked = graph.backlinks(*case.links, notes, scored.scores, case.note_count)
+        scored = scored.with_signal("links", np.round(linked[notes], 6), variant.links)
+    return fusion.add_name(scored, case.named[matching], notes) if variant.names_first else scored
+
+
+# --- asking the engine ------------------------------------------------------------------------------------------------
+
+
+def collect(query_set: QuerySet, folder: Path) -> Cases:
+    """Ask for the candidates of all questions of a set, whose vault is indexed in `folder`."""
+    snapshot = Snapshot.open(folder, Settings())
+    try:
+        engine = Engine(snapshot, Settings())
+        engine.warm()
+        cases = tuple(case_of(engine, question) for question in query_set.questions())
+        return Cases(query_set, places_of(snapshot), cases)
+    finally:
+        snapshot.close()
+
+
+@contextmanager
+def every_word_telling() -> Iterator[None]:
+    """While it lasts, a word is weighed by its rarity in the vault alone, not by what it says in general language."""
+    with patch.object(evidence, "_telling", lambda words, _snapshot: [1.0] * len(words)):
+        yield
+
+
+def case_of(engine: Engine, question: Question) -> Case:
+    """Ask for one question's candidates."""
+    query = _only(engine, question)
+    table = engine.snapshot.table
+    said, found = engine.candidates(query)
+    notes = table.notes[found.rows]
+    among, links = _links_among(engine.snapshot, np.unique(notes))
+    return Case(
+        question=question,
+        rows=found.rows,
+        signals=found.signals,
+        named=found.named,
+        notes=np.searchsorted(among, notes).astype(np.int32),
+        tied=np.argsort(np.lexsort((table.lines[found.rows], notes))),
+        links=links,
+        note_count=len(among),
+        word_count=said.word_count,
+    )
+
+
+def places_of(snapshot: Snapshot) -> list[Place]:
+    """Where each row of the index stands."""
+    return [Place(f.path, f.line_start, f.line_end) for f in snapshot.fragments(snapshot.table.keys.tolist())]
+
+
+def _only(engine: Engine, question: Question) -> Query:
+    queries = engine.parse(question.text)
+    if len(queries) > 1 or queries[0].strategy:
+        raise QualityError(f"A query of alternatives, or with a strategy of its own, is not compared: {question.text}.")
+    return queries[0]
+
+
+def _links_among(snapshot: Snapshot, voters: Rows) -> tuple[Rows, tuple[Rows, Rows]]:
+    """The voters and all notes that they link to, ascending, and their links by places in that."""
+    sources, targets = snapshot.facets.links
+    theirs = np.isin(sources, voters)
+    sources, targets = sources[theirs], targets[theirs]
+    among = np.union1d(voters, targets).astype(np.int32)
+    places = (np.searchsorted(among, ends).astype(np.int32) for ends in (sources, targets))
+    return among, (next(places), next(places))

@@ -1,0 +1,228 @@
+"""The evaluation sets: queries, which notes and lines answer them, and what a list of hits is worth.
+
+The data and its scorer are not part of this repository. The measures here are the scorer's (`eval/score.py`), said
+again so that a thousand rankings can be scored without a process for each; `make quality` compares the two.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import statistics
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FIRST = 10
+"""Notes, and hits for sections, that the measures look at."""
+
+LANGUAGES = frozenset({"ar", "de", "ja", "ko", "ru", "th", "zh"})
+"""Languages that the name of a set may end in; any other name is of an English one."""
+
+
+class QualityError(Exception):
+    """The measurement cannot be made; the message is one sentence for the reader."""
+
+
+class Place(NamedTuple):
+    """Where a fragment or a target stands; lines from 1, inclusive."""
+
+    path: str
+    line_start: int
+    line_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One query, and what answers it.
+
+    `grades` are the notes that do, and how well (known items: 1). `targets` are those below note level; `struck`
+    notes are taken out of a ranking before it is scored, since the query's words were taken from them; a `gap` query
+    has a word that its target has not.
+    """
+
+    text: str
+    grades: Mapping[str, int]
+    targets: tuple[Place, ...] = ()
+    struck: frozenset[str] = frozenset()
+    gap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What one list of hits is worth: nDCG@10 if the set is judged, else MRR@10; and whether a target's lines are
+    among the first hits, None where there is no target below note level."""
+
+    value: float
+    section: float | None
+    gap: bool
+
+
+@dataclass(frozen=True)
+class QuerySet:
+    """One set of queries. `vault` is where its notes are, or are written to if it is a judged collection; only such
+    have a `collection`, and all notes that answer are judged, where other sets know one item."""
+
+    name: str
+    vault: Path
+    queries: Path
+    collection: Path | None
+
+    @property
+    def measure(self) -> str:
+        """What its rankings are compared by."""
+        return "nDCG@10" if self.collection else "MRR@10"
+
+    @property
+    def language(self) -> str:
+        """ISO 639-1 code of what its notes are written in."""
+        last = self.name.split(".")[0].rpartition("-")[2]
+        return last if last in LANGUAGES else "en"
+
+    @property
+    def family(self) -> str:
+        """The name without language and part: sets of one family are translations, or parts, of each other."""
+        name = self.name.split(".")[0]
+        before, _, last = name.rpartition("-")
+        return before if before and last in (*LANGUAGES, "en") else name
+
+    def questions(self) -> list[Question]:
+        """Its queries, in the order of the file; judged ones without a judgement are left out, as the scorer does."""
+        return list(_judged(self.collection) if self.collection else _known(self.queries))
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The programs and data under --data; vaults of judged collections are written under `work`."""
+
+    data: Path
+    work: Path = Path("build/quality")
+
+    @property
+    def score(self) -> Path:
+        return self.data / "eval" / "score.py"
+
+    @property
+    def baseline(self) -> Path:
+        return self.data / "eval" / "baseline_fts5.py"
+
+    def check(self) -> None:
+        """Raises QualityError if something is missing."""
+        for needed in (self.score, self.baseline, self.data / "data" / "queries", self.data / "data" / "collections"):
+            if not needed.exists():
+                raise QualityError(
+                    f"The evaluation data is not at {self.data}: {needed} is missing; name it by --data."
+                )
+
+    def sets(self) -> list[QuerySet]:
+        """Small vaults first, so that a mistake shows early."""
+        data = self.data / "data"
+        known = [
+            QuerySet(file.name.removesuffix(".jsonl"), data / "vaults" / _vault_of(file.name), file, None)
+            for file in sorted((data / "queries").glob("*.jsonl"))
+        ]
+        judged = [
+            QuerySet(folder.name, self.work / "vaults" / folder.name, folder / "queries.jsonl", folder)
+            for folder in sorted((data / "collections").iterdir())
+            if (folder / "qrels.tsv").exists()
+        ]
+        return sorted(judged + known, key=lambda s: (s.name.startswith("cpp-docs"), s.collection is None, s.name))
+
+
+def _vault_of(file_name: str) -> str:
+    name = file_name.removesuffix(".jsonl").removesuffix(".dev").removesuffix(".held")
+    return name.replace("obsidian-help-", "obsidian-help/")
+
+
+# --- what a list is worth ---------------------------------------------------------------------------------------------
+
+
+def worth(question: Question, hits: Sequence[Place], *, judged: bool) -> Worth:
+    """What `hits`, best first, are worth as an answer."""
+    hits = [hit for hit in hits if hit.path not in question.struck]
+    notes = list(dict.fromkeys(hit.path for hit in hits))[:FIRST]
+    value = ndcg(notes, question.grades) if judged else reciprocal_rank(notes, question.grades)
+    section = None
+    if question.targets:
+        section = float(any(_overlap(hit, target) for hit in hits[:FIRST] for target in question.targets))
+    return Worth(value, section, question.gap)
+
+
+def reciprocal_rank(notes: Iterable[str], grades: Mapping[str, int]) -> float:
+    """One divided by the rank of the first note that answers, 0 if none does."""
+    return next((1 / rank for rank, note in enumerate(notes, 1) if note in grades), 0.0)
+
+
+def ndcg(notes: Iterable[str], grades: Mapping[str, int]) -> float:
+    """Normalised discounted cumulative gain, of gains 2^grade - 1, over the first ten."""
+    ideal = _discounted(sorted(grades.values(), reverse=True)[:FIRST])
+    return _discounted([grades.get(note, 0) for note in notes]) / ideal
+
+
+def _discounted(grades: Sequence[int]) -> float:
+    return float(sum((2**grade - 1) / math.log2(place + 2) for place, grade in enumerate(grades)))
+
+
+def _overlap(hit: Place, target: Place) -> bool:
+    return hit.path == target.path and hit.line_start <= target.line_end and hit.line_end >= target.line_start
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means over a set's questions: nDCG@10 or MRR@10; section@10 and MRR@10 of the gap rows, where it has such."""
+
+    value: float
+    section: float | None
+    gap: float | None
+
+
+def summary(worths: Sequence[Worth]) -> Summary:
+    """The means of what was answered to a set's questions."""
+    return Summary(
+        statistics.fmean(one.value for one in worths),
+        mean_of(one.section for one in worths),
+        mean_of(one.value if one.gap else None for one in worths),
+    )
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """The mean of those values that there are, None if there are none."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _known(file: Path) -> Iterator[Question]:
+    for row in _lines(file):
+        relevant = row["relevant"]
+        yield Question(
+            text=row["query"],
+            grades={one["path"]: 1 for one in relevant},
+            targets=tuple(
+                Place(one["path"], one["line_start"], one["line_end"]) for one in relevant if one.get("heading")
+            ),
+            struck=frozenset(row.get("exclude") or ()) - {one["path"] for one in relevant},
+            gap=row.get("difficulty") == "gap",
+        )
+
+
+def _judged(collection: Path) -> Iterator[Question]:
+    grades: dict[str, dict[str, int]] = {}
+    with (collection / "qrels.tsv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            if (grade := int(float(row["score"]))) > 0:
+                # The name that the scorer gives a document's note.
+                grades.setdefault(row["query-id"], {})[urllib.parse.quote(row["corpus-id"], safe="") + ".md"] = grade
+    for row in _lines(collection / "queries.jsonl"):
+        if row["_id"] in grades:
+            yield Question(text=row["text"], grades=grades[row["_id"]])
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8") as lines:
+        yield from (json.loads(line) for line in lines if line.strip())

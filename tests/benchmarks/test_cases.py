@@ -1,0 +1,108 @@
+"""Candidates asked for once and weighed here give the lists that the engine gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.cases import LIMIT, Cases, Variant, auto, case_of, every_word_telling, places_of, ranked, score
+from benchmarks.judgements import Place, QualityError, QuerySet, Question
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Strategy
+from excerpt.search.engine import Engine
+from excerpt.search.fusion import SIGNALS, WEIGHTS
+from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
+from tests.search.library import NOTES, open_vault
+
+LOG = "# The alpha log\n\n" + "\n\n".join(
+    f"## Day {n}\n\nThe alpha plan was discussed, see [[Alpha]] and day {n} of the log." for n in range(1, 9)
+)
+QUERIES = (
+    "alpha",
+    "first plan",
+    "what does the beta need",
+    "links to the diary and the second meeting",
+    "the alpha plan of the log",
+    "harbor firework",
+    "同步设置",
+    '"the alpha plan"',
+    "zzqx",
+)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    opened = open_vault(tmp_path_factory.mktemp("cases"), {**NOTES, "Log.md": LOG})
+    yield opened
+    opened.close()
+
+
+def listed(snapshot: Snapshot, text: str, variant: Variant) -> list[Place]:
+    case = case_of(Engine(snapshot, Settings()), Question(text, {}))
+    return ranked(Cases(QuerySet("set", Path(), Path(), None), places_of(snapshot), (case,)), case, variant)
+
+
+def searched(snapshot: Snapshot, text: str, strategy: Strategy, settings: SearchSettings) -> list[Place]:
+    hits = Engine(snapshot, Settings(search=settings)).search(text, strategy, LIMIT).hits
+    return [Place(hit.fragment.path, hit.fragment.line_start, hit.fragment.line_end) for hit in hits]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_the_shipped_ranking_is_the_engines(snapshot: Snapshot, text: str) -> None:
+    assert listed(snapshot, text, auto()) == searched(snapshot, text, Strategy.AUTO, SearchSettings())
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("strategy", [s for s in Strategy if s is not Strategy.AUTO])
+def test_each_strategy_is_the_engines(snapshot: Snapshot, text: str, strategy: Strategy) -> None:
+    expected = searched(snapshot, text, strategy, SearchSettings())
+    assert listed(snapshot, text, Variant("one", strategy, WEIGHTS)) == expected
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_reciprocal_ranks_are_the_engines(snapshot: Snapshot, text: str) -> None:
+    expected = searched(snapshot, text, Strategy.HYBRID, SearchSettings(fusion=Fusion.RRF))
+    assert listed(snapshot, text, Variant("RRF", Strategy.HYBRID, None)) == expected
+
+
+@pytest.mark.parametrize("per_note", [0, 1, 2])
+def test_fragments_of_one_note_are_held_back_as_the_engine_does(snapshot: Snapshot, per_note: int) -> None:
+    expected = searched(snapshot, QUERIES[4], Strategy.AUTO, SearchSettings(per_note=per_note))
+    assert listed(snapshot, QUERIES[4], replace(auto(), per_note=per_note)) == expected
+
+
+def test_a_variant_without_links_is_the_engine_without_them(snapshot: Snapshot) -> None:
+    settings = SearchSettings(boosts=BoostSettings(links=False))
+    scores = []
+    for text in QUERIES[:5]:
+        case = case_of(Engine(snapshot, Settings()), Question(text, {}))
+        scores.append(score(case, auto()).scores - score(case, replace(auto(), links=0.0)).scores)
+        assert listed(snapshot, text, replace(auto(), links=0.0)) == searched(snapshot, text, Strategy.AUTO, settings)
+    assert any(difference.any() for difference in scores), "no query tells the two apart"
+
+
+def test_names_can_be_denied_the_first_place(snapshot: Snapshot) -> None:
+    case = case_of(Engine(snapshot, Settings()), Question("First plan", {}))
+    assert "name" in score(case, auto()).names
+    assert "name" not in score(case, replace(auto(), names_first=False)).names
+
+
+def test_for_a_while_every_word_can_tell_as_much_as_its_rarity(snapshot: Snapshot) -> None:
+    question = Question("what does the beta need", {})
+    before = case_of(Engine(snapshot, Settings()), question)
+    with every_word_telling():
+        rarity_alone = case_of(Engine(snapshot, Settings()), question)
+    after = case_of(Engine(snapshot, Settings()), question)
+    words = SIGNALS.index("words")
+    assert not np.array_equal(before.signals[:, words], rarity_alone.signals[:, words])
+    assert np.array_equal(before.signals, after.signals)
+
+
+@pytest.mark.parametrize("text", ["alpha | beta", "!s alpha"])
+def test_a_query_that_is_several_or_names_its_strategy_is_refused(snapshot: Snapshot, text: str) -> None:
+    with pytest.raises(QualityError, match="not compared"):
+        case_of(Engine(snapshot, Settings()), Question(text, {}))
