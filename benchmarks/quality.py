@@ -1,9 +1,10 @@
-"""Measure excerpt's ranking against the plain FTS5 baseline: `make quality`, or `python -m benchmarks.quality`.
+"""Measure excerpt's ranking: `make quality`, or `python -m benchmarks.quality`.
 
-The data, the scorer and the baseline are not part of this repository; they are run as the outside programs they are
-(`eval/score.py`, `eval/baseline_fts5.py` under --data). excerpt is asked through its command line, so that what is
-measured is what a user gets. Indexes and answers are kept under build/quality; the table goes to stdout, the way
-there to stderr.
+Beside the plain FTS5 baseline (`table`), excerpt is asked through its command line, so that what is measured is what a
+user gets. The scorer and the baseline are no part of this repository and run as the outside programs they are
+(`eval/score.py`, `eval/baseline_fts5.py` under --data). What its signals, weights and settings are worth (`ablation`,
+`weights`, `settings`) is worked out in this process. Indexes and answers are kept under build/quality; tables go to
+stdout, the way there to stderr.
 """
 
 from __future__ import annotations
@@ -14,26 +15,22 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-WORK = Path("build/quality")
+from benchmarks.ablation import progress, settings, strategies_and_signals
+from benchmarks.cases import Cases, auto, collect, every_word_telling, summaries
+from benchmarks.cross_validation import weights_between_sets
+from benchmarks.judgements import Outside, QualityError, QuerySet
+from benchmarks.targets import verdicts
+from excerpt.settings import places
+
+PIECES = ("table", "ablation", "weights", "settings")
+EXCERPT = (sys.executable, "-m", "excerpt")
+ROUNDED = 0.00051
+"""How far apart a figure and the same figure to three digits may be."""
 MEASURES = ("MRR@10", "recall@10", "section@10", "nDCG@10", "gap MRR", "gap recall")
-
-
-class QualityError(Exception):
-    """The measurement cannot be made; the message is one sentence for the reader."""
-
-
-@dataclass(frozen=True)
-class QuerySet:
-    """One set of queries. `vault` is where its notes are, or are written to if it is a judged collection."""
-
-    name: str
-    vault: Path
-    queries: Path
-    collection: Path | None
 
 
 @dataclass(frozen=True)
@@ -46,98 +43,109 @@ class Figures:
     p95: float
 
 
-@dataclass(frozen=True)
-class Outside:
-    """The programs and data under --data."""
-
-    data: Path
-
-    @property
-    def score(self) -> Path:
-        return self.data / "eval" / "score.py"
-
-    @property
-    def baseline(self) -> Path:
-        return self.data / "eval" / "baseline_fts5.py"
-
-    def check(self) -> None:
-        for needed in (self.score, self.baseline, self.data / "data" / "queries", self.data / "data" / "collections"):
-            if not needed.exists():
-                raise QualityError(
-                    f"The evaluation data is not at {self.data}: {needed} is missing; name it by --data."
-                )
-
-    def sets(self) -> list[QuerySet]:
-        """Small vaults first, so that a mistake shows early."""
-        data = self.data / "data"
-        known = [
-            QuerySet(file.name.removesuffix(".jsonl"), data / "vaults" / _vault_of(file.name), file, None)
-            for file in sorted((data / "queries").glob("*.jsonl"))
-        ]
-        judged = [
-            QuerySet(folder.name, WORK / "vaults" / folder.name, folder / "queries.jsonl", folder)
-            for folder in sorted((data / "collections").iterdir())
-            if (folder / "qrels.tsv").exists()
-        ]
-        return sorted(judged + known, key=lambda s: (s.name.startswith("cpp-docs"), s.collection is None, s.name))
-
-
-def _vault_of(file_name: str) -> str:
-    name = file_name.removesuffix(".jsonl").removesuffix(".dev").removesuffix(".held")
-    return name.replace("obsidian-help-", "obsidian-help/")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.quality", description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
     parser.add_argument("--sets", nargs="*", default=[], metavar="NAME", help="only these sets")
+    parser.add_argument("--only", nargs="*", choices=PIECES, default=list(PIECES), help="only these pieces")
     args = parser.parse_args(argv)
     try:
-        return measure(Outside(args.data.resolve()), args.sets)
+        return measure(Outside(args.data.resolve()), args.sets, args.only)
     except QualityError as error:
         print(f"quality: {error}", file=sys.stderr)
         return 3
 
 
-def measure(outside: Outside, only: Sequence[str]) -> int:
-    """Measure the sets and print the table. Returns 0, or 1 if excerpt is below the baseline anywhere."""
+def measure(outside: Outside, names: Sequence[str], pieces: Collection[str]) -> int:
+    """Measure the sets and print the tables. Returns 0, or 1 if excerpt is below the baseline on any of them."""
     outside.check()
+    os.environ["EXCERPT_HOME"] = str((outside.work / "home").resolve())
     sets = outside.sets()
-    unknown = set(only) - {s.name for s in sets}
+    unknown = set(names) - {s.name for s in sets}
     if unknown:
         raise QualityError(f"There is no set {', '.join(sorted(unknown))}; known: {', '.join(s.name for s in sets)}.")
-    rows: list[str] = []
+    sets = [s for s in sets if s.name in names or not names]
+    for one in sets:
+        prepare(outside, one)
+    ours: dict[QuerySet, Figures] = {}
     below: list[str] = []
-    for chosen in sets:
-        if only and chosen.name not in only:
-            continue
-        ours, plain = measure_set(outside, chosen)
-        rows += table_rows(chosen.name, ours, plain)
-        below += [
-            f"{chosen.name} {measure} {ours.values[measure]:.3f} < {plain.values[measure]:.3f}"
-            for measure in MEASURES
-            if measure in plain.values and ours.values.get(measure, 0.0) < plain.values[measure]
-        ]
-    print("| set | n | | " + " | ".join(MEASURES) + " | p50 ms | p95 ms |")
-    print("|---|---:|---|" + "---:|" * (len(MEASURES) + 2))
-    print("\n".join(rows))
-    print("\nBelow the baseline: " + ("; ".join(below) if below else "nothing") + ".")
+    if "table" in pieces:
+        ours, plain = beside_baseline(outside, sets)
+        below = _below(ours, plain)
+    if set(pieces) - {"table"}:
+        every = _collected(sets)
+        check_agreement(ours, every)
+        if "ablation" in pieces:
+            strategies_and_signals(every)
+        if "weights" in pieces:
+            weights_between_sets(every)
+        if "settings" in pieces:
+            with every_word_telling():
+                untold = _collected(sets)
+            settings(every, untold)
     return 1 if below else 0
 
 
-def measure_set(outside: Outside, chosen: QuerySet) -> tuple[Figures, Figures]:
-    """excerpt's figures and the baseline's, one after the other on the same machine."""
-    print(f"quality: {chosen.name}", file=sys.stderr, flush=True)
+def prepare(outside: Outside, chosen: QuerySet) -> None:
+    """See that the set's vault is there and its index up to date."""
+    progress(f"index of {chosen.name}")
     if chosen.collection and not chosen.vault.exists():
         _run([sys.executable, str(outside.score), "vault", str(chosen.collection), str(chosen.vault)])
     if not chosen.vault.is_dir():
         raise QualityError(f"The vault of {chosen.name} is missing: {chosen.vault}.")
-    excerpt = [sys.executable, "-m", "excerpt"]
-    _run([*excerpt, "index", "--vault", str(chosen.vault)])
-    return (
-        _figures(outside, chosen, excerpt, WORK / "out" / f"{chosen.name}.excerpt.jsonl"),
-        _figures(outside, chosen, [sys.executable, str(outside.baseline)], WORK / "out" / f"{chosen.name}.fts5.jsonl"),
-    )
+    _run([*EXCERPT, "index", "--vault", str(chosen.vault)])
+
+
+def _collected(sets: Sequence[QuerySet]) -> list[Cases]:
+    every = []
+    for one in sets:
+        progress(f"candidates of {one.name}")
+        every.append(collect(one, places().index_folder(one.vault)))
+    return every
+
+
+def check_agreement(ours: Mapping[QuerySet, Figures], every: Sequence[Cases]) -> None:
+    """Raises QualityError where the candidates weighed here do not give what the command line gave."""
+    reached = summaries(every, auto())
+    for one, figures in ours.items():
+        given, weighed = figures.values[one.measure], reached[one.name].value
+        if abs(given - weighed) > ROUNDED:
+            raise QualityError(f"{one.name}: the command line reached {given:.3f}, candidates weighed {weighed:.4f}.")
+
+
+# --- beside the baseline ----------------------------------------------------------------------------------------------
+
+
+def beside_baseline(
+    outside: Outside, sets: Sequence[QuerySet]
+) -> tuple[dict[QuerySet, Figures], dict[QuerySet, Figures]]:
+    """excerpt's figures and the baseline's on each set, printed as a table, and whether that is enough."""
+    ours: dict[QuerySet, Figures] = {}
+    plain: dict[QuerySet, Figures] = {}
+    rows: list[str] = []
+    for one in sets:
+        progress(f"answers to {one.name}")
+        # One after the other on the same machine.
+        ours[one] = _figures(outside, one, EXCERPT, outside.work / "out" / f"{one.name}.excerpt.jsonl")
+        baseline = [sys.executable, str(outside.baseline)]
+        plain[one] = _figures(outside, one, baseline, outside.work / "out" / f"{one.name}.fts5.jsonl")
+        rows += table_rows(one.name, ours[one], plain[one])
+    print("## Beside FTS5\n")
+    print("| set | n | | " + " | ".join(MEASURES) + " | p50 ms | p95 ms |")
+    print("|---|---:|---|" + "---:|" * (len(MEASURES) + 2))
+    print("\n".join(rows))
+    print("\nBelow the baseline: " + ("; ".join(_below(ours, plain)) or "nothing") + ".\n")
+    print("\n".join(verdicts(*({s: f.values for s, f in who.items()} for who in (ours, plain)))), flush=True)
+    return ours, plain
+
+
+def _below(ours: Mapping[QuerySet, Figures], plain: Mapping[QuerySet, Figures]) -> list[str]:
+    return [
+        f"{one.name} {measure} {ours[one].values.get(measure, 0.0):.3f} < {least:.3f}"
+        for one, figures in plain.items()
+        for measure, least in figures.values.items()
+        if ours[one].values.get(measure, 0.0) < least
+    ]
 
 
 def _figures(outside: Outside, chosen: QuerySet, program: Sequence[str], out: Path) -> Figures:
@@ -205,13 +213,7 @@ def table_rows(name: str, ours: Figures, plain: Figures) -> list[str]:
 
 
 def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-        env={**os.environ, "EXCERPT_HOME": str((WORK / "home").resolve())},
-    )
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise QualityError(f"`{shlex.join(command)}` ended with {done.returncode}; what it said stands above.")
     return done.stdout

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.quality import Figures, Outside, QualityError, main, read_judged, read_known, table_rows
+from benchmarks.judgements import QualityError
+from benchmarks.quality import Figures, main, read_judged, read_known, table_rows
 
 KNOWN = """\
 set                                    n  MRR@10  rec@10  sect@10
@@ -52,15 +53,3 @@ def test_a_set_takes_three_rows_of_the_table() -> None:
     assert "0.700" in second
     assert "+0.100" in third
     assert "x0.50" in third
-
-
-def test_sets_are_found_with_the_vaults_they_ask(tmp_path: Path) -> None:
-    queries = tmp_path / "data" / "queries"
-    queries.mkdir(parents=True)
-    (queries / "obsidian-help-de.jsonl").touch()
-    (queries / "cpp-docs.dev.jsonl").touch()
-    (tmp_path / "data" / "collections" / "cacm").mkdir(parents=True)
-    (tmp_path / "data" / "collections" / "cacm" / "qrels.tsv").touch()
-    found = Outside(tmp_path).sets()
-    assert [s.name for s in found] == ["cacm", "obsidian-help-de", "cpp-docs.dev"]
-    assert [s.vault.name for s in found] == ["cacm", "de", "cpp-docs"]

@@ -1,0 +1,179 @@
+"""What each signal, strategy and setting of the ranking is worth: the same questions under one variant after another.
+
+All variants are worked out from candidates that were asked for once (`cases`), so that one of ten thousand questions
+takes a second or two.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from benchmarks.cases import Cases, Variant, auto, summaries
+from benchmarks.judgements import QuerySet, Summary, mean_of
+from benchmarks.measure import table
+from benchmarks.targets import verdict
+from excerpt.model import Strategy
+from excerpt.search import fusion
+from excerpt.search.fusion import SIGNALS, WEIGHTS, Weights
+
+FOUR = (Strategy.HYBRID, Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC)
+HYBRID = WEIGHTS[Strategy.HYBRID]
+ALONE = Weights(**{**dict.fromkeys(SIGNALS, 0.0), "words": 1.0})
+BELOW_BEST = 0.005
+"""How far auto may stay below the best of the four strategies on a set."""
+
+Reached = Mapping[str, Summary]
+"""What a variant reached, by the name of the set."""
+
+GROUPS: Mapping[str, Callable[[QuerySet], bool]] = {
+    "English vaults": lambda s: s.collection is None and s.language == "en",
+    "other vaults": lambda s: s.collection is None and s.language != "en",
+    "judged": lambda s: s.collection is not None and s.family != "xquad",
+    "xquad": lambda s: s.family == "xquad",
+    "all sets": lambda _: True,
+}
+"""Groups of sets, over which MRR@10 or nDCG@10 are averaged, each set counting the same."""
+
+
+# --- strategies and signals -------------------------------------------------------------------------------------------
+
+
+def strategies_and_signals(every: Sequence[Cases]) -> None:
+    """Print what the strategies reach alone, and hybrid without each of its signals."""
+    reached = _reached(every, [*compared(), *(v for _, v in without_each())])
+    print("\n## Strategies, and hybrid without each signal\n")
+    in_groups(every, reached)
+    sets = [cases.query_set for cases in every]
+    shown = ("auto", *map(str, FOUR), "RRF", "routing alone", "words alone")
+    print("\nEach set:\n")
+    table(("set", *shown, "auto - best of the four"), [_strategies_row(s.name, shown, reached) for s in sets])
+    print("\nWhat hybrid loses without a signal, in thousandths (negative: it gains):\n")
+    table(("set", "hybrid", *(signal for signal, _ in without_each())), [_without_row(s.name, reached) for s in sets])
+    print(f"\n{against_best(reached)}\n{against_rrf(reached)}")
+
+
+def compared() -> list[Variant]:
+    """The shipped ranking, and the ways to answer that it is compared with."""
+    return [
+        auto(),
+        *(Variant(str(strategy), strategy, WEIGHTS) for strategy in FOUR),
+        Variant("RRF", Strategy.HYBRID, None),
+        Variant("routing alone", Strategy.AUTO, WEIGHTS),
+        Variant("words alone", Strategy.HYBRID, {Strategy.HYBRID: ALONE}, links=0.0, names_first=False),
+    ]
+
+
+def without_each() -> list[tuple[str, Variant]]:
+    """Hybrid without each of its signals, and the signal's name."""
+    plain = Variant("", Strategy.HYBRID, WEIGHTS)
+    variants = {name: replace(plain, weights={Strategy.HYBRID: replace(HYBRID, **{name: 0.0})}) for name in SIGNALS} | {
+        "links": replace(plain, links=0.0),
+        "name": replace(plain, names_first=False),
+    }
+    return [(name, replace(variant, name=f"hybrid without {name}")) for name, variant in variants.items()]
+
+
+def against_best(reached: Mapping[str, Reached]) -> str:
+    """Whether auto is anywhere more than BELOW_BEST under the best of the four, in a sentence."""
+    gaps = {name: _lag(name, reached) for name in reached["auto"]}
+    worst = min(gaps, key=lambda name: gaps[name])
+    said = f"auto at most {BELOW_BEST} below the best of the four (most: {gaps[worst]:+.4f} on {worst})"
+    return verdict(gaps[worst] >= -BELOW_BEST, said)
+
+
+def against_rrf(reached: Mapping[str, Reached]) -> str:
+    """Whether auto is above reciprocal rank fusion on average, in a sentence."""
+    mean = {name: _mean(reached[name].values()) for name in ("auto", "RRF")}
+    said = f"auto above RRF on average ({mean['auto']:.4f} and {mean['RRF']:.4f})"
+    return verdict(mean["auto"] > mean["RRF"], said)
+
+
+def _lag(name: str, reached: Mapping[str, Reached]) -> float:
+    return reached["auto"][name].value - max(reached[str(strategy)][name].value for strategy in FOUR)
+
+
+def _strategies_row(name: str, shown: Iterable[str], reached: Mapping[str, Reached]) -> Sequence[str]:
+    return name, *(f"{reached[variant][name].value:.4f}" for variant in shown), f"{_lag(name, reached):+z.4f}"
+
+
+def _without_row(name: str, reached: Mapping[str, Reached]) -> Sequence[str]:
+    whole = reached["hybrid"][name].value
+    lost = (whole - reached[variant.name][name].value for _, variant in without_each())
+    return name, f"{whole:.4f}", *(f"{1000 * loss:z.1f}" for loss in lost)
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def settings(every: Sequence[Cases], untold: Sequence[Cases]) -> None:
+    """Print what the lead, the fragments of one note, and what is known of words in general are worth.
+
+    `untold` are the candidates where every word tells as much as its rarity says.
+    """
+    shipped = auto()
+    variants = [
+        shipped,
+        *(replace(shipped, name=f"lead {lead:g}", weights=led(HYBRID, lead)) for lead in (0.0, 0.06, 0.1, 0.2)),
+        *(replace(shipped, name=f"{most or 'any number'} of one note", per_note=most) for most in (2, 4, 5, 0)),
+    ]
+    reached = _reached(every, variants) | _reached(untold, [replace(shipped, name="words by rarity alone")])
+    print("\n## Settings of auto\n")
+    in_groups(every, reached)
+    print("\nWhat general knowledge of words gives to auto on each set, in thousandths:\n")
+    told, rarity = reached["auto"], reached["words by rarity alone"]
+    table(
+        ("set", "by rarity alone", "as shipped", "difference"),
+        [
+            (name, f"{rarity[name].value:.4f}", f"{told[name].value:.4f}", f"{1000 * gain:+z.1f}")
+            for name in told
+            for gain in [told[name].value - rarity[name].value]
+        ],
+    )
+
+
+def led(weights: Weights, lead: float) -> Mapping[Strategy, Weights]:
+    """`weights` by the strategy that leads, whose own signal counts `lead` more."""
+
+    def own(leader: Strategy) -> list[str]:
+        more = fusion.led_by(leader)
+        return [name for name in SIGNALS if getattr(more, name) != getattr(HYBRID, name)]
+
+    return {
+        leader: replace(weights, **{name: getattr(weights, name) + lead for name in own(leader)}) for leader in Strategy
+    }
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def in_groups(every: Sequence[Cases], reached: Mapping[str, Reached]) -> None:
+    """Print a row for each variant: means over groups of sets, and of section@10 and of the gap rows."""
+    sets = [cases.query_set for cases in every]
+    groups = {name: [s.name for s in sets if belongs(s)] for name, belongs in GROUPS.items()}
+    groups = {name: members for name, members in groups.items() if members}
+    rows = []
+    for variant, by_set in reached.items():
+        means: list[float | None] = [_mean(by_set[name] for name in members) for members in groups.values()]
+        means += [mean_of(one.section for one in by_set.values()), mean_of(one.gap for one in by_set.values())]
+        rows.append((variant, *("" if mean is None else f"{mean:.4f}" for mean in means)))
+    table(("", *groups, "section@10", "gap MRR"), rows)
+
+
+def _reached(every: Sequence[Cases], variants: Sequence[Variant]) -> dict[str, Reached]:
+    found: dict[str, Reached] = {}
+    for variant in variants:
+        progress(variant.name)
+        found[variant.name] = summaries(every, variant)
+    return found
+
+
+def _mean(reached: Iterable[Summary]) -> float:
+    return statistics.fmean(one.value for one in reached)
+
+
+def progress(doing: str) -> None:
+    """Say on stderr what is being done."""
+    print(f"quality: {doing}", file=sys.stderr, flush=True)

@@ -1,0 +1,60 @@
+"""What the ranking has to reach, and sentences that say whether it does."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from benchmarks.judgements import QuerySet
+
+MEAN_GAIN = 0.04
+"""By how much MRR@10 (judged sets: nDCG@10) is to be above the baseline, on average over the sets of OURS."""
+GAP_GAIN = 0.06
+"""The same on the known items whose query has a word that the target has not."""
+OURS = frozenset({"en", "de"})
+
+FLOORS: Sequence[tuple[str, str, float]] = (
+    ("obsidian-help-en.dev", "section@10", 0.92),
+    ("cpp-docs.dev", "section@10", 0.80),
+    ("obsidian-help-zh", "section@10", 0.85),
+    ("obsidian-help-ja", "section@10", 0.85),
+    ("knowledge-garden-zh", "recall@10", 0.90),
+    ("xquad-zh", "nDCG@10", 0.93),
+    ("xquad-th", "nDCG@10", 0.85),
+)
+"""What is to be reached on single sets."""
+
+Reached = Mapping[QuerySet, Mapping[str, float]]
+"""Values of measures, by set."""
+
+
+def verdict(passed: bool, said: str) -> str:
+    """A line of a Markdown list that begins with whether something holds."""
+    return f"- {'pass' if passed else 'FAIL'}: {said}"
+
+
+def verdicts(ours: Reached, plain: Reached) -> list[str]:
+    """Whether excerpt (`ours`) is as far above the baseline (`plain`) as it is to be; only of what was measured."""
+    gains = {s: ours[s][s.measure] - plain[s][s.measure] for s in ours}
+    gaps = {s: ours[s]["gap MRR"] - plain[s]["gap MRR"] for s in ours if "gap MRR" in ours[s]}
+    least = min(gains, key=lambda s: gains[s])
+    return [
+        *_mean_gain("MRR@10 or nDCG@10", gains, MEAN_GAIN),
+        verdict(gains[least] >= 0, f"no set below the baseline (least: {gains[least]:+.3f} on {least.name})"),
+        *_mean_gain("MRR@10 of gap rows", gaps, GAP_GAIN),
+        *(
+            verdict(values[measure] > floor, f"{measure} of {name} {values[measure]:.3f}, to be above {floor:.2f}")
+            for name, measure, floor in FLOORS
+            for s, values in ours.items()
+            if s.name == name and measure in values
+        ),
+    ]
+
+
+def _mean_gain(measure: str, gains: Mapping[QuerySet, float], wanted: float) -> list[str]:
+    chosen = [gain for s, gain in gains.items() if s.language in OURS]
+    if not chosen:
+        return []
+    mean = statistics.fmean(chosen)
+    said = f"{measure} {mean:+.4f} on average over {len(chosen)} English and German sets, to be {wanted:+.2f}"
+    return [verdict(mean >= wanted, said)]

@@ -1,0 +1,50 @@
+"""Variants differ from the shipped ranking in what they say, and the sentences about them are true."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.ablation import BELOW_BEST, FOUR, HYBRID, against_best, against_rrf, compared, led, without_each
+from benchmarks.judgements import Summary
+
+from excerpt.model import Strategy
+from excerpt.search import fusion
+from excerpt.search.fusion import SIGNALS
+
+
+def reached(auto: float, best: float, others: float = 0.5) -> dict[str, dict[str, Summary]]:
+    values = {"auto": auto, **{str(strategy): others for strategy in FOUR}, "hybrid": best, "RRF": others}
+    return {name: {"cacm": Summary(value, None, None)} for name, value in values.items()}
+
+
+def test_auto_may_be_a_little_below_the_best_of_the_four() -> None:
+    assert against_best(reached(0.7, 0.7 + 0.9 * BELOW_BEST)).startswith("- pass")
+    assert against_best(reached(0.7, 0.7 + 1.1 * BELOW_BEST)).startswith("- FAIL")
+
+
+def test_where_auto_stays_farthest_below_the_best_is_said() -> None:
+    assert "-0.0200 on cacm" in against_best(reached(0.7, 0.72))
+
+
+@pytest.mark.parametrize(("auto", "word"), [(0.6, "pass"), (0.5, "FAIL"), (0.4, "FAIL")])
+def test_auto_has_to_be_above_reciprocal_ranks(auto: float, word: str) -> None:
+    assert against_rrf(reached(auto, auto)).startswith(f"- {word}")
+
+
+def test_every_signal_is_left_out_once() -> None:
+    assert [name for name, _ in without_each()] == [*SIGNALS, "links", "name"]
+    for name, variant in without_each()[: len(SIGNALS)]:
+        assert variant.weights is not None
+        weights = variant.weights[Strategy.HYBRID]
+        assert [signal for signal in SIGNALS if getattr(weights, signal) != getattr(HYBRID, signal)] == [name]
+
+
+def test_what_is_compared_has_names_of_its_own() -> None:
+    names = [variant.name for variant in compared()]
+    assert len(names) == len(set(names))
+    assert {"auto", *map(str, FOUR), "RRF"} < set(names)
+
+
+@pytest.mark.parametrize("leader", list(Strategy))
+def test_the_shipped_lead_gives_the_shipped_weights(leader: Strategy) -> None:
+    assert led(HYBRID, fusion.LEAD)[leader] == fusion.led_by(leader)
+    assert led(HYBRID, 0.0)[leader] == HYBRID
