@@ -197,7 +197,7 @@ class TestExplain:
         assert (words[1], words[2], words[4]) == ("1.000", "×", "=")
         assert any(line.split()[:1] == ["score"] and line.endswith("100 % of the first hit's") for line in lines)
         assert any(line.split()[:1] == ["sync"] and "text 1, title 1" in line for line in lines)
-        assert any(line.strip().startswith("spelled like conflict, which counts ") for line in lines)
+        assert any(line.strip().startswith("spelled like conflict: counts ×0.") for line in lines)
 
     def test_it_fits_80_columns_without_colours(self, excerpt: Excerpt, vault: Path) -> None:
         query = "sync conflct zzqqxxzzqqxxzzqqxxzzqqxxzz 同期 synchronised devices their change history"

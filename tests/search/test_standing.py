@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Strategy
 from excerpt.search.candidates import POOL
 from excerpt.search.engine import Engine
-from excerpt.search.standing import COMPARED, AbsenceKind, NoteExplanation, Standing, explain_note
+from excerpt.search.standing import COMPARED, AbsenceKind, NoteExplanation, Standing, explain_fragment, explain_note
 from excerpt.settings import Settings
 
 
@@ -60,6 +61,21 @@ def test_its_highest_fragment_is_taken_apart_as_the_hit_is(engine: Engine) -> No
     assert told.hit == result.hits[told.rank - 1]
     assert told.share == told.hit.score / result.hits[0].score
     assert [part.word for part in told.words] == ["sync", "conflict"]
+
+
+def test_a_fragment_is_told_where_it_stands_itself_not_its_note(engine: Engine) -> None:
+    hits = engine.search("lighthouse").hits
+    rank, hit = next((rank, hit) for rank, hit in enumerate(hits, 1) if hit.fragment.ordinal == 5)
+    told = explain_fragment(engine, "lighthouse", hit.fragment, Strategy.AUTO)
+    assert told.explanation is not None
+    assert (told.explanation.rank, told.explanation.hit) == (rank, hit)
+    assert standing(told, "auto").line == hit.fragment.line_start
+
+
+def test_a_fragment_that_is_no_more_is_told_so(engine: Engine) -> None:
+    fragment = replace(engine.search("lighthouse").hits[0].fragment, id="none")
+    told = explain_fragment(engine, "lighthouse", fragment, Strategy.AUTO)
+    assert absence(told) == (AbsenceKind.UNKNOWN, f"{fragment.path} has changed since.")
 
 
 def test_the_strategy_forced_in_the_query_is_the_one_asked_for(engine: Engine) -> None:

@@ -7,13 +7,15 @@ from pathlib import Path
 
 from textual.message import Message
 
-from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
+from excerpt.model import Confidence, Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
 from excerpt.pack.pack import build_pack
+from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
+from excerpt.search.standing import Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.text.tokens import open_tokenizer
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker, PackRequest
-from excerpt.tui.messages import PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.messages import Explained, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.screens.main import MainScreen
 from tests.pack.vaults import Vault
@@ -96,6 +98,7 @@ _PARTS = (
     (0.28, 0.02, 0.15, 0.00, 0.00, 0.06),
     (0.12, 0.00, 0.18, 0.00, 0.03, 0.03),
 )
+_SURE = (Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK)
 _NAMES = ("words", "proximity", "meaning", "title", "heading", "coverage")
 
 
@@ -119,9 +122,15 @@ class ScriptedEngine(EngineWorker):
         words = query.casefold().split()
         found = [(fragment, _spans(fragment.text.casefold(), words)) for fragment in self.notes.fragments]
         held = sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))
-        hits = [_hit(fragment, spans, rank) for rank, (fragment, spans) in enumerate(held)]
+        known = any(all(word in fragment.text.casefold() for word in words) for fragment, _ in held)
+        hits = [_hit(fragment, spans, rank, known) for rank, (fragment, spans) in enumerate(held)]
         led = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
         self._post(SearchDone(number, Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)))
+
+    def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
+        """Only of a hit, the second one."""
+        assert isinstance(about, Hit)
+        self._post(Explained(about.fragment.id, _told(query, asked, about)))
 
     def window(self, number: int, hit: Hit) -> None:
         text = self.notes.note_text(hit.fragment.path)
@@ -145,10 +154,35 @@ def _spans(text: str, words: list[str]) -> tuple[Span, ...]:
     return tuple(sorted(found, key=lambda span: span.start))
 
 
-def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int) -> Hit:
+def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int, known: bool) -> Hit:
     parts = _PARTS[min(rank, len(_PARTS) - 1)]
     signals = tuple(Signal(name, part * 2, 0.5, part) for name, part in zip(_NAMES, parts, strict=True))
-    return Hit(fragment, sum(parts), signals, spans)
+    sure = _SURE[min(rank, len(_SURE) - 1)] if known else Confidence.NOTHING
+    return Hit(fragment, sum(parts), signals, spans, sure)
+
+
+def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
+    exact, spelled = StandIn(Likeness.EXACT, ("sync",), 1.0), StandIn(Likeness.SPELLED, ("conflict",), 0.28)
+    places = (Place("text", 2), Place("heading", 1), Place("properties", 1))
+    words = (
+        WordPart("sync", (exact,), 2, 1.61, 1.0, ("sync",), places, 0.25),
+        WordPart("conflikt", (spelled,), 14, 0.92, 1.0, ("conflict",), places[:1], 0.05),
+        WordPart("when", (), 40, 0.61, 0.35, (), (), 0.0),
+        WordPart("[/red]同步", (), 0, 0.0, 1.0, (), (), 0.0),
+    )
+    gaps = (Gap("words", 0.6, 0.84, 0.12), Gap("title", 0.0, 0.3, 0.15), Gap("meaning", 0.44, 0.4, -0.02))
+    standings = (Standing("auto", "proximity", 2, 0.76, 8), Standing("adaptive", "adaptive", 1_041, 0.5, 8))
+    return NoteExplanation(
+        query=query,
+        asked=asked,
+        note=hit.fragment.path,
+        path=hit.fragment.path,
+        standings=(*standings, Standing("semantic", "semantic")),
+        explanation=Explanation(hit, 2, hit.score, words),
+        gaps=tuple(sorted(gaps, key=lambda gap: -gap.cost)),
+        compared=1,
+        from_limit=2,
+    )
 
 
 class StillScreen(MainScreen):

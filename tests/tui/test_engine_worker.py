@@ -13,7 +13,7 @@ from textual.message import Message
 from excerpt.model import Scope, Strategy
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.engine_worker import EngineWorker, PackRequest
-from excerpt.tui.messages import IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.messages import Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 
 PATIENCE = 60.0
 
@@ -106,6 +106,23 @@ def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     assert isinstance(answer, WindowReady)
     assert answer.number == 7
     assert answer.window.fragment.path == "Cooking/Lentil soup.md"
+
+
+def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
+    opened.search(1, "sync conflict", Strategy.AUTO)
+    found = opened.next()
+    assert isinstance(found, SearchDone)
+    second = found.result.hits[1]
+    opened.explain("sync conflict", Strategy.AUTO, second)
+    of_hit = opened.next()
+    assert isinstance(of_hit, Explained)
+    assert of_hit.about == second.fragment.id
+    assert of_hit.told.explanation is not None
+    assert (of_hit.told.explanation.rank, of_hit.told.explanation.hit) == (2, second)
+    opened.explain("sync conflict", Strategy.AUTO, "lentil soup")
+    of_note = opened.next()
+    assert isinstance(of_note, Explained)
+    assert (of_note.about, of_note.told.path) == ("lentil soup", "Cooking/Lentil soup.md")
 
 
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) -> None:

@@ -141,6 +141,11 @@ async def nothing_found(pilot: Pilot[None]) -> None:
     await typed(pilot, "zebra [/x]")
 
 
+async def unanswered(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "conflict of interest")
+
+
 async def marked(pilot: Pilot[None]) -> None:
     await results(pilot)
     await pilot.press("tab", "tab", "ctrl+e", "ctrl+down")
@@ -220,6 +225,7 @@ STATES: list[Steps] = [
     results,
     results_while_building,
     nothing_found,
+    unanswered,
     marked,
     hostile,
     chinese,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input
 
-from excerpt.model import Scope, Strategy
+from excerpt.model import Confidence, Scope, Strategy
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import SearchDone, Trouble
@@ -195,6 +196,90 @@ async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: Ex
         assert str(status.render()).startswith(f"adaptive{led} · ")
         status.answer = Answer(Strategy.SEMANTIC, 4, None)
         assert str(status.render()) == "adaptive ▸ semantic · 4 hits"
+
+
+async def test_above_the_list_it_is_said_which_strategy_found_nothing(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+s")
+        await search(pilot, app, "zzqqxx")
+        result = pane_of(app).result
+        assert result is not None
+        assert result.strategy is Strategy.SEMANTIC
+        shown = replace(result, hits=tuple(replace(hit, confidence=Confidence.WEAK) for hit in result.hits))
+        pane_of(app).result = shown
+        assert str(screen_of(app).query_one("#found").border_title).endswith(" · adaptive found nothing")
+
+
+@pytest.mark.parametrize(("confidence", "word"), [(Confidence.STRONG, "strong"), (Confidence.NOTHING, "no answer")])
+async def test_how_sure_the_answer_is_stands_beside_the_strategy(
+    app: ExcerptApp, confidence: Confidence, word: str
+) -> None:
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        status = screen_of(app).query_one(QueryStatus)
+        status.answer = Answer(Strategy.PROXIMITY, 41, 6.2, confidence)
+        assert str(status.render()) == f"auto ▸ proximity · {word} · 41 hits · 6 ms"
+        status.answer = Answer(Strategy.PROXIMITY, 0, None, Confidence.NOTHING)
+        assert str(status.render()) == "auto ▸ proximity · 0 hits"
+
+
+async def test_where_there_is_no_room_the_status_says_the_first_things(app: ExcerptApp) -> None:
+    async with app.run_test(size=(40, 20)) as pilot:
+        await pilot.pause()
+        status = screen_of(app).query_one(QueryStatus)
+        status.answer = Answer(Strategy.ADAPTIVE, 118_204, 12, Confidence.LIKELY)
+        assert str(status.render()) == "auto ▸ adaptive"
+
+
+async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        pane, found = pane_of(app), screen_of(app).query_one("#found")
+        title = screen_of(app).query_one(HitList).get_component_styles("hit--title")
+        sure = pane.result
+        assert sure is not None
+        pane.result = replace(sure, hits=tuple(replace(hit, confidence=Confidence.NOTHING) for hit in sure.hits))
+        await pilot.pause()
+        assert found.border_title == "Nothing here answers this; the nearest are below"
+        faint = screen_of(app).query_one(HitList).get_component_styles("hit--title")
+        assert (faint.color, faint.text_style.bold) != (title.color, title.text_style.bold)
+        assert titles(app)
+        pane.result = replace(sure, hits=tuple(replace(hit, confidence=Confidence.LIKELY) for hit in sure.hits))
+        await pilot.pause()
+        assert found.border_title == "fragments"
+        assert not found.has_class("-unanswered")
+
+
+def drawn_of(app: ExcerptApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: ExcerptApp) -> None:
+    async with app.run_test(size=(100, 60)) as pilot:
+        await search(pilot, app, "sync conflct laptop")
+        await pilot.press("down", "ctrl+t")
+        await until(pilot, lambda: "Rank by strategy" in drawn_of(app), "the explanation")
+        drawn = drawn_of(app)
+        result = pane_of(app).result
+        assert result is not None
+        assert f"2. {result.hits[1].fragment.title}" in drawn
+        assert f"{result.hits[1].score:.3f}" in drawn
+        assert "spelled like conflict: counts ×0." in drawn
+        assert "Why not higher, beside the hit above it" in drawn
+
+
+async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
+    async with app.run_test(size=(100, 60)) as pilot:
+        await search(pilot, app, '"sync conflict"')
+        await pilot.press("ctrl+t", "tab", *"merging", "enter")
+        await until(pilot, lambda: "Merging.md" in drawn_of(app), "the other note")
+        assert isinstance(top_screen(app), Why)
+        screen = top_screen(app)
+        screen.query_one("#note", Input).value = "[/red] nobody"
+        await pilot.press("enter")
+        await until(pilot, lambda: "No note here is called [/red] nobody." in drawn_of(app), "the answer")
+        await pilot.press("escape")
+        assert top_screen(app) is screen_of(app)
 
 
 async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:

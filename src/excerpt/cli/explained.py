@@ -9,7 +9,7 @@ from typing import Any
 from excerpt.cli.hits import INDENT, bar, columns_of, cut, hit_as_json, paint, place_of, said_of, share_of, wrapped
 from excerpt.cli.printing import line_for_stdout, put
 from excerpt.model import Signal
-from excerpt.search.explain import Explanation, Likeness, WordPart, lacking
+from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
 
 _WIDTH = 80
@@ -80,24 +80,12 @@ def _word_lines(word: WordPart, width: int) -> Iterator[str]:
     name += " " * (_WORD - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
     begin = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
-    places = ", ".join(f"{place.field}{_TOGETHER}{place.count}" for place in word.places)
-    if word.is_missing:
-        places = "not here" if word.fragments else "nowhere in the vault"
+    places = ", ".join(place.replace(" ", _TOGETHER) for place in word.where)
     room = width - columns_of(begin)
     for number, (start, end) in enumerate(wrapped(places, room)):
         yield f"{begin if number == 0 else ' ' * columns_of(begin)}{places[start:end].replace(_TOGETHER, ' ')}"
-    for remark in remarks_on(word):
+    for remark in word.remarks:
         yield _faint(cut(f"  {line_for_stdout(remark)}", width))
-
-
-def remarks_on(word: WordPart) -> Iterator[str]:
-    """What is to be known of a word beside its figures: what else it stands for, and that it counts less."""
-    for like in word.stands_for:
-        if like.likeness is not Likeness.EXACT:
-            terms = [term for term in like.terms if term in word.here] or like.terms
-            yield f"{like.likeness} {', '.join(terms)}, which counts {share_of(like.share)}"
-    if word.fragments and word.telling < 0.995:
-        yield f"says little by itself: {share_of(word.telling)} of its rarity counts"
 
 
 # --- a note -----------------------------------------------------------------------------------------------------------

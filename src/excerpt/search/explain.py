@@ -66,6 +66,25 @@ class WordPart:
     def is_missing(self) -> bool:
         return not self.here
 
+    @property
+    def where(self) -> tuple[str, ...]:
+        """Where the fragment has it, each place in words."""
+        if self.is_missing:
+            return ("not here" if self.fragments else "nowhere in the vault",)
+        return tuple(f"{place.field} {place.count}" for place in self.places)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be known of it beside its figures: what else it stands for, and that it counts less."""
+        found: list[str] = []
+        for like in self.stands_for:
+            if like.likeness is not Likeness.EXACT:
+                terms = [term for term in like.terms if term in self.here] or like.terms
+                found.append(f"{like.likeness} {', '.join(terms)}: counts ×{like.share:.2f}")
+        if self.fragments and self.telling < 0.995:
+            found.append(f"says little by itself: its rarity counts ×{self.telling:.2f}")
+        return tuple(found)
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:

@@ -16,7 +16,7 @@ import numpy as np
 from rapidfuzz import process
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Hit, Signal, Strategy
+from excerpt.model import Fragment, Hit, Signal, Strategy
 from excerpt.search import fusion
 from excerpt.search.candidates import POOL
 from excerpt.search.engine import Answer, Engine, Ranking
@@ -110,6 +110,21 @@ def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteE
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
         return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text that could be found."))
+    return _stands(engine, told, queries, rows)
+
+
+def explain_fragment(engine: Engine, text: str, fragment: Fragment, asked: Strategy) -> NoteExplanation:
+    """As `explain_note`, of one fragment alone; absent where the engine's generation does not have it."""
+    queries = engine.parse(text)
+    told = NoteExplanation(text, queries[0].strategy or asked, fragment.path, fragment.path)
+    current = engine.snapshot.fragment(fragment.id)
+    if current is None:
+        return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
+    rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
+    return _stands(engine, told, queries, rows)
+
+
+def _stands(engine: Engine, told: NoteExplanation, queries: Sequence[Query], rows: Rows) -> NoteExplanation:
     pool = max(POOL, min(_pool_for(query, engine.candidates(query)[0], rows) for query in queries))
     ranking = _ranking(engine, queries, told.asked, pool)
     told = replace(told, standings=tuple(_standings(engine, queries, rows, pool)))

@@ -19,7 +19,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.model import Hit, Strategy
 from excerpt.settings import PackSettings, Settings
-from excerpt.tui.messages import IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.messages import Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.text.tokens import Tokenizer
 
-_ORDER = ("search", "window", "pack", "open")
+_ORDER = ("search", "explain", "window", "pack", "open")
 """What a waiting user looks at first is answered first; a new generation is opened between questions."""
 
 
@@ -91,6 +91,10 @@ class EngineWorker:
 
     def pack(self, number: int, request: PackRequest) -> None:
         self._ask("pack", lambda: self._pack(number, request))
+
+    def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
+        """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
+        self._ask("explain", lambda: self._explain(query, asked, about))
 
     def forget(self, kind: str) -> None:
         """Take back a waiting question."""
@@ -160,6 +164,17 @@ class EngineWorker:
     def _search(self, number: int, query: str, strategy: Strategy) -> None:
         if self._engine is not None:
             self._post(SearchDone(number, self._engine.search(query, strategy)))
+
+    def _explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
+        from excerpt.search.standing import explain_fragment, explain_note
+
+        if self._engine is None:
+            return
+        if isinstance(about, str):
+            self._post(Explained(about, explain_note(self._engine, query, about, asked)))
+        else:
+            told = explain_fragment(self._engine, query, about.fragment, asked)
+            self._post(Explained(about.fragment.id, told))
 
     def _window(self, number: int, hit: Hit) -> None:
         snapshot = self._opened()

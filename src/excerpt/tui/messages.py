@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Status
 from excerpt.tui.note_window import NoteWindow
+
+if TYPE_CHECKING:
+    from excerpt.search.standing import NoteExplanation
 
 
 @dataclass
@@ -36,6 +40,14 @@ class PackBuilt(Message):
 
 
 @dataclass
+class Explained(Message):
+    """Why a hit or note stands where it stands; `about` is the fragment's id or the note's name that was asked for."""
+
+    about: str
+    told: NoteExplanation
+
+
+@dataclass
 class IndexOpened(Message):
     """The engine reads this generation from now on."""
 
@@ -44,7 +56,8 @@ class IndexOpened(Message):
 
 @dataclass
 class Trouble(Message):
-    """Something failed behind the screen. `asked` is what was being done: open, search, window, pack or index."""
+    """Something failed behind the screen. `asked` is what was being done: open, search, window, pack,
+    explain or index."""
 
     asked: str
     title: str

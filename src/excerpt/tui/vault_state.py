@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excerpt.model import Progress, Result, Status
+from excerpt.model import Confidence, Progress, Result, Status, Strategy
 from excerpt.tui.widgets.index_pane import rate_line, share_done
 from excerpt.tui.widgets.notice import Said
 
@@ -48,6 +48,23 @@ def search_notice(status: Status | None, progress: Progress | None, trouble: Sai
         f"{status.vault} holds no Markdown file that excerpt may read.",
         "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. See F4.",
     )
+
+
+def is_unanswered(result: Result | None) -> bool:
+    """Whether there are hits, and none of them is likely to answer."""
+    return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
+
+
+def list_title(result: Result | None, most: int) -> str:
+    """What stands above the list, of which at most `most` rows are shown."""
+    if result is None:
+        return "fragments"
+    if is_unanswered(result):
+        return "Nothing here answers this; the nearest are below"
+    shown = min(len(result.hits), most)
+    title = f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments"
+    took_over = result.asked not in (Strategy.AUTO, result.strategy)
+    return f"{title} · {result.asked} found nothing" if took_over else title
 
 
 def nothing_found(result: Result, building: str) -> Said:

@@ -1,58 +1,77 @@
-"""Why a fragment stands where it stands: its signals, and what each adds to the score."""
+"""Why a fragment stands where it stands, and why any other note is not higher. The engine's thread works it out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
+from rich.console import Group, RenderableType
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
-from textual.widgets import Static
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Input, Static
 
-from excerpt.model import Result
-from excerpt.text.visible import visible_line
+from excerpt.model import Hit, Result
+from excerpt.tui.explanation import explained, hit_sum
+from excerpt.tui.messages import Explained
 from excerpt.tui.screens.dialog import Dialog
-
-_BAR = 24
 
 
 class Why(Dialog[None]):
+    """Shows what the result says at once, and the rest when `hear` is told it."""
+
     BINDINGS: ClassVar[list[BindingType]] = [Binding("e,ctrl+t,q", "leave", "close", show=False)]
 
-    def __init__(self, result: Result, rank: int) -> None:
+    DEFAULT_CSS = """
+    Why {
+        & > .box { height: 90%; }
+        #told { height: 1fr; }
+        #note { margin-top: 1; background: $surface; }
+    }
+    """
+
+    def __init__(self, result: Result, rank: int, ask: Callable[[Hit | str], object]) -> None:
+        """`ask` is asked why a hit, or the note of a name, stands where it stands."""
         super().__init__()
         self._result = result
         self._rank = rank
+        self._ask = ask
+        self._about = result.hits[rank].fragment.id
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="box") as box:
+        with Vertical(classes="box") as box:
             box.border_title = "Why here"
-            box.border_subtitle = "esc close"
-            yield Static(explanation(self._result, self._rank, self.app.theme_variables))
+            box.border_subtitle = "tab asks for another note · esc close"
+            with VerticalScroll(id="told"):
+                yield Static(self._sum(), id="text")
+            yield Input(placeholder="Another note: path, title or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
+        self._ask(self._result.hits[self._rank])
 
+    def _sum(self) -> RenderableType:
+        hits = self._result.hits
+        hit, top = hits[self._rank], hits[0].score
+        return hit_sum(hit, self._rank + 1, hit.score / top if top > 0 else 0.0, self.app.theme_variables)
 
-def explanation(result: Result, rank: int, colours: dict[str, str]) -> Text:
-    """The signals of the hit at `rank` (from 0) as a table that adds up to its score."""
-    hit = result.hits[rank]
-    fragment = hit.fragment
-    soft, bar, strong = colours["text-soft"], colours["primary"], f"bold {colours['foreground']}"
-    text = Text()
-    text.append(f"{rank + 1}. {visible_line(fragment.title)}\n", strong)
-    path = " › ".join(visible_line(part) for part in fragment.heading_path)
-    text.append(f"{path}\n" if path else "", soft)
-    text.append(f"{visible_line(fragment.path)}, lines {fragment.line_start}–{fragment.line_end}\n\n", soft)
-    text.append(f"{'signal':<12}{'value':>8}{'adds':>9}\n", soft)
-    highest = max((abs(signal.part) for signal in hit.signals), default=0.0)
-    for signal in sorted(hit.signals, key=lambda s: -s.part):
-        text.append(f"{signal.name:<12}{signal.value:>8.3f}{signal.part:>+9.3f}  ")
-        text.append("█" * (round(abs(signal.part) / highest * _BAR) if highest else 0) + "\n", bar)
-    text.append(f"{'score':<12}{'':>8}{hit.score:>9.3f}", strong)
-    if rank and result.hits[0].score > 0:
-        text.append(f"   {hit.score / result.hits[0].score:.0%} of the first hit's".replace("%", " %"), soft)
-    matched = f"{len(hit.spans):,} matched place{'' if len(hit.spans) == 1 else 's'}"
-    text.append(f"\n\nLed by {result.strategy}; {matched} in the text.", soft)
-    return text
+    @on(Input.Submitted)
+    def _note_named(self, event: Input.Submitted) -> None:
+        event.stop()
+        hit = self._result.hits[self._rank]
+        name = event.value.strip()
+        self._about = name or hit.fragment.id
+        self.query_one(".box").border_title = "Why not higher" if name else "Why here"
+        self._ask(name or hit)
+
+    def hear(self, message: Explained) -> None:
+        """Show an explanation, if it is what was asked for last."""
+        if message.about != self._about:
+            return
+        found = explained(message.told, self.app.theme_variables)
+        if message.told.explanation is None and message.about == self._result.hits[self._rank].fragment.id:
+            found = Group(self._sum(), Text(), found)
+        self.query_one("#text", Static).update(found)
+        self.query_one(VerticalScroll).scroll_home(animate=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -20,8 +20,16 @@ from excerpt.tui.snippet import snippet
 from excerpt.tui.strips import Part, line
 from excerpt.tui.widgets.row_list import RowList
 
-SIGNALS = ("words", "proximity", "meaning", "title", "heading", "coverage")
-"""The order of the bars."""
+BARS = (
+    ("words", "coverage"),
+    ("note",),
+    ("proximity",),
+    ("meaning",),
+    ("title", "name"),
+    ("heading", "outline"),
+    ("links", "recency", "use"),
+)
+"""What each bar stands for, in their order: signals of one kind are one bar."""
 
 MOST_ROWS = 50
 """Rows shown at most: more is scrolled past, never read."""
@@ -101,13 +109,18 @@ class HitList(RowList):
         return line(left, right, width, base), line(second, (), width, base)
 
     def _highest_part(self) -> float:
-        return max((signal.part for hit in self.hits for signal in hit.signals), default=0.0)
+        # A note that the query names has far more by that than by all else: beside it nothing could be told apart.
+        return max((s.part for hit in self.hits for s in hit.signals if s.name != "name"), default=0.0)
 
 
 def signal_bars(hit: Hit, highest: float) -> str:
-    """One bar a signal, as high as what it adds to the score beside the highest part in the list."""
+    """One bar a kind of signal, as high as what it adds to the score beside the highest in the list."""
+    return "".join(_bar(part, highest) for part in _bar_parts(hit))
+
+
+def _bar_parts(hit: Hit) -> Iterator[float]:
     parts = {signal.name: signal.part for signal in hit.signals}
-    return "".join(_bar(parts.get(name, 0.0), highest) for name in SIGNALS)
+    return (sum(parts.get(name, 0.0) for name in names) for names in BARS)
 
 
 def _bar(part: float, highest: float) -> str:

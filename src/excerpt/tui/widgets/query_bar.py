@@ -1,8 +1,9 @@
-"""The query and, at its right, what became of it: strategy, hits, milliseconds."""
+"""The query and, at its right, what became of it: strategy, how sure, hits, milliseconds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,23 +13,43 @@ from textual.reactive import Reactive, reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from excerpt.model import Strategy
+from excerpt.model import Confidence, Strategy
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the status says of the newest search shown. `elapsed_ms` None leaves the time out."""
+    """What the status says of the newest search shown. None leaves the time or how sure it is out."""
 
     led: Strategy
     matched: int
     elapsed_ms: float | None
+    confidence: Confidence | None = None
+
+
+_SURE = {
+    Confidence.STRONG: "strong",
+    Confidence.LIKELY: "likely",
+    Confidence.WEAK: "weak",
+    Confidence.NOTHING: "no answer",
+}
 
 
 class QueryStatus(Widget):
-    """`auto ▸ proximity · 41 hits · 6 ms`, at the right of a fixed width: it changes with every key."""
+    """`auto ▸ proximity · strong · 41 hits · 6 ms`, at the right of a fixed width: it changes with every key."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure"}
 
     DEFAULT_CSS = """
-    QueryStatus { width: 42; max-width: 60%; height: 1; color: $text-soft; padding: 0 1; text-align: right; }
+    QueryStatus {
+        width: 48;
+        max-width: 60%;
+        height: 1;
+        color: $text-soft;
+        padding: 0 1;
+        text-align: right;
+        & > .status--sure { color: $success; }
+        & > .status--unsure { color: $warning; }
+    }
     """
 
     strategy: reactive[Strategy] = reactive(Strategy.AUTO)
@@ -37,17 +58,33 @@ class QueryStatus(Widget):
     """What is being waited for, once that has taken half a second."""
 
     def render(self) -> Text:
-        parts = [str(self.strategy)]
+        parts = [Text(str(self.strategy))]
         answer = self.answer
         if answer is not None and answer.led is not self.strategy:
-            parts[0] += f" ▸ {answer.led}"
+            parts[0].append(f" ▸ {answer.led}")
         if self.busy:
-            parts.append(self.busy)
+            parts.append(Text(self.busy))
         elif answer is not None:
-            parts.append(f"{answer.matched:,} hit{'' if answer.matched == 1 else 's'}")
+            if answer.confidence is not None and answer.matched:
+                parts.append(self._sure(answer.confidence))
+            parts.append(Text(f"{answer.matched:,} hit{'' if answer.matched == 1 else 's'}"))
             if answer.elapsed_ms is not None:
-                parts.append(f"{answer.elapsed_ms:.0f} ms" if answer.elapsed_ms >= 1 else "<1 ms")
-        return Text(" · ".join(parts), no_wrap=True, justify="right")
+                parts.append(Text(f"{answer.elapsed_ms:.0f} ms" if answer.elapsed_ms >= 1 else "<1 ms"))
+        return self._fitting(parts)
+
+    def _sure(self, confidence: Confidence) -> Text:
+        styles = {Confidence.STRONG: "status--sure", Confidence.NOTHING: "status--unsure"}
+        name = styles.get(confidence)
+        style = self.get_component_rich_style(name, partial=True) if name else ""
+        return Text(_SURE[confidence], style)
+
+    def _fitting(self, parts: list[Text]) -> Text:
+        """As many of the parts, the first ones, as there is room for."""
+        for count in range(len(parts), 0, -1):
+            text = Text(" · ", no_wrap=True, justify="right").join(parts[:count])
+            if count == 1 or not self.size.width or text.cell_len <= self.content_size.width:
+                break
+        return text
 
 
 class QueryInput(Input):

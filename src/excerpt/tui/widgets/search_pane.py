@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -21,13 +22,14 @@ from excerpt.tui.keys import SEARCH
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
+    Explained,
     PackBuilt,
     RememberRequested,
     SearchDone,
     Trouble,
     WindowReady,
 )
-from excerpt.tui.vault_state import nothing_found
+from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
@@ -49,6 +51,12 @@ class SearchPane(Vertical):
         #found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #preview { height: 1.2fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #found:focus-within, #preview:focus { border-top: solid $accent; border-title-color: $accent; }
+        #found.-unanswered {
+            border-title-color: $warning;
+            HitList > .hit--title { text-style: none; color: $text-soft; }
+            HitList > .hit--heading, HitList > .hit--bars { color: $text-faint; }
+            HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
+        }
         #hits { height: 1fr; }
         #body.-bare > #preview { display: none; }
     }
@@ -185,14 +193,13 @@ class SearchPane(Vertical):
         self._hits.display = bool(result and result.hits)
         notice.display = not self._hits.display
         self.query_one("#body").set_class(result is None, "-bare")
+        self.query_one("#found").set_class(is_unanswered(result), "-unanswered")
+        self._show_title(list_title(result, MOST_ROWS))
         if result is None:
             self._status.answer = None
-            self._show_title("fragments")
             notice.said = self._failed or self.said
             return
-        shown = min(len(result.hits), MOST_ROWS)
-        self._show_title(f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments")
-        self._status.answer = Answer(result.strategy, result.matched, result.elapsed_ms)
+        self._status.answer = Answer(result.strategy, result.matched, result.elapsed_ms, result.confidence)
         if not result.hits:
             notice.said = nothing_found(result, self.progress)
 
@@ -367,8 +374,20 @@ class SearchPane(Vertical):
     def action_why(self) -> None:
         from excerpt.tui.screens.why import Why
 
-        if self.result is not None and self._hits.selected is not None:
-            self.app.push_screen(Why(self.result, self._hits.cursor))
+        result = self.result
+        if result is not None and self._hits.selected is not None:
+            self.app.push_screen(
+                Why(result, self._hits.cursor, partial(self._engine.explain, result.query, result.asked))
+            )
+
+    @on(Explained)
+    def _explained(self, message: Explained) -> None:
+        from excerpt.tui.screens.why import Why
+
+        message.stop()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, Why):
+                screen.hear(message)
 
     def action_scroll_preview(self, pages: int) -> None:
         self.query_one(Preview).scroll_pages(pages)

@@ -1,0 +1,96 @@
+"""A sentence typed letter by letter: between two letters that both have results, the list is never empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.search_pane import SearchPane
+from tests.tui.conftest import AppPilot, pane_of, screen_of, status_of, until
+
+SENTENCES = [
+    "how do two devices merge one note",
+    "what keeps a tag:howto conflict -soup",
+    "simmer red lentils | sync conflict",
+]
+
+
+@dataclass
+class Seen:
+    """Everything that a reader could have seen in the list's place, in order: (query answered, rows in sight)."""
+
+    states: list[tuple[str, int]] = field(default_factory=list)
+
+    def flickers(self) -> list[str]:
+        """Queries at which the list was empty though it had rows before and after."""
+        filled = [at for at, (_, rows) in enumerate(self.states) if rows]
+        return [query for query, rows in self.states[filled[0] : filled[-1]] if not rows] if filled else []
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
+    """What the list and the pane around it go through: noted at every change of either, not at every frame."""
+    kept = Seen()
+    show_result, watch_hits = SearchPane._show_result, HitList.watch_hits
+
+    def note(pane: SearchPane) -> None:
+        rows = pane.query_one(HitList)
+        query = pane.result.query if pane.result is not None else ""
+        kept.states.append((query, rows.row_count if rows.display else 0))
+
+    def shown(pane: SearchPane) -> None:
+        show_result(pane)
+        if pane.query(HitList):
+            note(pane)
+
+    def changed(rows: HitList) -> None:
+        watch_hits(rows)
+        note(rows.query_ancestor(SearchPane))
+
+    monkeypatch.setattr(SearchPane, "_show_result", shown)
+    monkeypatch.setattr(HitList, "watch_hits", changed)
+    yield kept
+
+
+async def typed(pilot: AppPilot, app: ExcerptApp, sentence: str, *, wait: bool) -> None:
+    """Type it, after each letter waiting for its answer or not; in the end, all is answered."""
+    await until(pilot, lambda: status_of(app) is not None, "the index")
+    for end, letter in enumerate(sentence, 1):
+        await pilot.press("space" if letter == " " else letter)
+        if wait or end == len(sentence):
+            await answered(pilot, app, sentence[:end].strip())
+
+
+async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
+    def is_shown() -> bool:
+        result = pane_of(app).result
+        return result is not None and result.query == query
+
+    await until(pilot, is_shown, f"the answer to {query}")
+
+
+@pytest.mark.parametrize("wait", [True, False], ids=["slowly", "fast"])
+@pytest.mark.parametrize("sentence", SENTENCES)
+async def test_the_list_never_flickers_to_empty(app: ExcerptApp, seen: Seen, sentence: str, wait: bool) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await typed(pilot, app, sentence, wait=wait)
+        rows = screen_of(app).query_one(HitList)
+        assert rows.row_count > 0
+        assert rows.display
+    answered = {query for query, _ in seen.states if query}
+    assert answered >= ({sentence[:end].strip() for end in range(1, len(sentence) + 1)} if wait else {sentence})
+    assert seen.flickers() == []
+
+
+async def test_deleting_it_letter_by_letter_does_not_flicker_either(app: ExcerptApp, seen: Seen) -> None:
+    sentence = "sync conflict of notes"
+    async with app.run_test(size=(100, 30)) as pilot:
+        await typed(pilot, app, sentence, wait=False)
+        for end in range(len(sentence) - 1, 3, -1):
+            await pilot.press("backspace")
+            await answered(pilot, app, sentence[:end].strip())
+    assert seen.flickers() == []
