@@ -35,7 +35,7 @@ test: lint ## lint and the whole test suite
 bench: $(READY) ## measure speed against peers in the same run
 	$(BIN)/python -m benchmarks
 
-quality: $(READY) ## measure ranking on the judged and known-item sets (DATA=../shared)
+quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.quality $(if $(DATA),--data $(DATA))
 
 screenshots: $(READY) ## make every picture in screenshots/

@@ -2,9 +2,10 @@
 
 Beside the plain FTS5 baseline (`table`), excerpt is asked through its command line, so that what is measured is what a
 user gets. The scorer and the baseline are no part of this repository and run as the outside programs they are
-(`eval/score.py`, `eval/baseline_fts5.py` under --data). What its signals, weights and settings are worth (`ablation`,
-`weights`, `settings`) is worked out in this process. Indexes and answers are kept under build/quality; tables go to
-stdout, the way there to stderr.
+(`eval/score.py`, `eval/baseline_fts5.py` under --data). The other pieces work in this process: what signals, weights
+and settings are worth (`ablation`, `weights`, `settings`), and how often each word for confidence is right
+(`confidence`, which asks every vault what the others know, and so only runs on all sets). Indexes and answers are kept
+under build/quality; tables go to stdout, the way there to stderr.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import confidence
 from benchmarks.ablation import progress, settings, strategies_and_signals
 from benchmarks.cases import Cases, auto, collect, every_word_telling, summaries
 from benchmarks.cross_validation import weights_between_sets
@@ -26,7 +28,7 @@ from benchmarks.judgements import Outside, QualityError, QuerySet
 from benchmarks.targets import verdicts
 from excerpt.settings import places
 
-PIECES = ("table", "ablation", "weights", "settings")
+PIECES = ("table", "ablation", "weights", "settings", "confidence")
 EXCERPT = (sys.executable, "-m", "excerpt")
 ROUNDED = 0.00051
 """How far apart a figure and the same figure to three digits may be."""
@@ -72,7 +74,7 @@ def measure(outside: Outside, names: Sequence[str], pieces: Collection[str]) -> 
     if "table" in pieces:
         ours, plain = beside_baseline(outside, sets)
         below = _below(ours, plain)
-    if set(pieces) - {"table"}:
+    if {"ablation", "weights", "settings"} & set(pieces):
         every = _collected(sets)
         check_agreement(ours, every)
         if "ablation" in pieces:
@@ -83,6 +85,9 @@ def measure(outside: Outside, names: Sequence[str], pieces: Collection[str]) -> 
             with every_word_telling():
                 untold = _collected(sets)
             settings(every, untold)
+    if "confidence" in pieces and not names:
+        print("\n## Confidence\n")
+        confidence.report(sets)
     return 1 if below else 0
 
 
