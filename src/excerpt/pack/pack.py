@@ -10,7 +10,7 @@ from excerpt.model import Fragment, Hit, LeftOut, PackResult, Scope, Strategy
 from excerpt.pack.budget import selections
 from excerpt.pack.expand import expand
 from excerpt.pack.merge import Candidate, DuplicateRule, Wanted, merge, same_text
-from excerpt.pack.render import as_markdown
+from excerpt.pack.render import MarkdownRenderer, Renderer
 from excerpt.pack.sizes import Size, sizes_of
 from excerpt.pack.source import NoteSource, OpenNote
 from excerpt.settings import PackSettings
@@ -22,6 +22,8 @@ GONE = "no longer in the index"
 
 MARK_SCORE = 1.0
 """Score of a fragment marked by hand: a mark counts the same whatever the query says now."""
+
+MARKDOWN = MarkdownRenderer()
 
 _EXPANDED = 4  # times the limit: how many hits are looked at where copies are left out
 _PATIENCE = 0.8
@@ -39,6 +41,7 @@ def build_pack(
     strategy: Strategy,
     settings: PackSettings,
     tokenizer: Tokenizer,
+    renderer: Renderer = MARKDOWN,
     marked: Sequence[str] = (),
     duplicate: DuplicateRule = same_text,
 ) -> PackResult:
@@ -46,7 +49,7 @@ def build_pack(
 
     At most `settings.limit` hits, copies of others not counted, are grown to `settings.scope`; marks all are. The
     rendered text is never above `settings.budget` tokens of `tokenizer`, and a larger budget never gives less value.
-    The same arguments give the same bytes.
+    `renderer` makes the text; the same arguments give the same bytes.
     """
     note_of = cache(partial(OpenNote, source))
     count = cache(tokenizer.count)
@@ -60,10 +63,10 @@ def build_pack(
         asking, limit, note_of=note_of, settings=settings, duplicate=duplicate, count=count
     )
     sizes = [
-        sizes_of(number, candidate, note_of(candidate.stretch.path), count)
+        sizes_of(number, candidate, note_of(candidate.stretch.path), count, renderer)
         for number, candidate in enumerate(candidates, start=1)
     ]
-    chosen, text, tokens = _choose(sizes, settings.budget, count)
+    chosen, text, tokens = _choose(sizes, settings.budget, count, renderer)
     packs = tuple(replace(size.pack, tokens=count(size.pack.text)) for size in chosen if size)
     return PackResult(
         query=query,
@@ -142,12 +145,12 @@ def _left_out(fragment: Fragment, reason: str, count: Callable[[str], int]) -> L
 
 
 def _choose(
-    sizes: Sequence[Sequence[Size]], budget: int, count: Callable[[str], int]
+    sizes: Sequence[Sequence[Size]], budget: int, count: Callable[[str], int], renderer: Renderer
 ) -> tuple[list[Size | None], str, int]:
     """The most valuable choice whose rendered whole is within the budget, with that text and its tokens."""
     for selection in selections([[size.option for size in each] for each in sizes], budget):
         chosen = [None if number is None else each[number] for each, number in zip(sizes, selection, strict=True)]
-        text = as_markdown([size.pack for size in chosen if size])
+        text = renderer.render([size.pack for size in chosen if size])
         tokens = count(text) if text else 0
         if tokens <= budget:
             return chosen, text, tokens

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Protocol
 
 from excerpt.model import Pack, PackResult
 from excerpt.text.visible import visible_line
@@ -27,6 +28,35 @@ _PACK_KEYS = (
 )
 _FENCES = re.compile("`{3,}")
 _DIGEST_SHOWN = 8  # of 16 characters: enough for a reader's check
+
+
+class Renderer(Protocol):
+    """How packs become text. What is rendered for the same packs is always the same."""
+
+    def render(self, packs: Sequence[Pack]) -> str:
+        """The whole text: what is pasted, and what the budget is checked on. Empty for no packs."""
+        ...
+
+    def frame(self, number: int, pack: Pack) -> Sequence[str]:
+        """What stands around the text of source `number`: strings whose tokens together are its cost."""
+        ...
+
+    def written(self, text: str) -> str:
+        """Lines of a note as they are rendered, such as with escapes."""
+        ...
+
+
+class MarkdownRenderer:
+    """The packs as numbered sources, each note's text in a fence."""
+
+    def render(self, packs: Sequence[Pack]) -> str:
+        return as_markdown(packs)
+
+    def frame(self, number: int, pack: Pack) -> Sequence[str]:
+        return frame(number, pack)
+
+    def written(self, text: str) -> str:
+        return text
 
 
 def as_markdown(packs: Sequence[Pack]) -> str:

@@ -10,7 +10,7 @@ from excerpt.model import Entry, Hit, Pack, Scope
 from excerpt.pack.budget import Option
 from excerpt.pack.expand import Stretch
 from excerpt.pack.merge import Candidate, Wanted
-from excerpt.pack.render import frame
+from excerpt.pack.render import Renderer
 from excerpt.pack.shrink import inner_stretches, stretches
 from excerpt.pack.source import OpenNote
 from excerpt.text.fragments import digest_of_text, note_id
@@ -33,17 +33,23 @@ class Size:
     hits: tuple[Hit, ...]
 
 
-def sizes_of(number: int, candidate: Candidate, note: OpenNote, count: Callable[[str], int]) -> list[Size]:
+def sizes_of(
+    number: int, candidate: Candidate, note: OpenNote, count: Callable[[str], int], renderer: Renderer
+) -> list[Size]:
     """The sizes that candidate `number` (from 1) may have, the whole first; parts of a fragment only for the best
     candidate, so that the top hit goes in even where the budget is less than a fragment."""
     whole = candidate.stretch
-    whole_tokens = max(_text_tokens(whole, note, count), 1)  # a tokenizer of the user's may count nothing
+
+    def written_tokens(text: str) -> int:
+        return count(renderer.written(text))
+
+    whole_tokens = max(_text_tokens(whole, note, written_tokens), 1)  # a tokenizer of the user's may count nothing
     worth = sum(each.worth for each in candidate.wanted)
 
     def size(stretch: Stretch, inside: Sequence[Wanted], lost: float) -> Size:
         pack = _pack(candidate.best, stretch, whole, note)
-        text_tokens = _text_tokens(stretch, note, count)
-        cost = sum(count(part) for part in frame(number, pack)) + text_tokens
+        text_tokens = _text_tokens(stretch, note, written_tokens)
+        cost = sum(count(part) for part in renderer.frame(number, pack)) + text_tokens
         context = _CONTEXT * worth * (1 - text_tokens / whole_tokens)
         option = Option(cost, worth - (1 - _CONTEXT) * lost - context)
         return Size(pack, option, tuple(each.hit for each in inside))
