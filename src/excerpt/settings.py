@@ -63,9 +63,11 @@ class VaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """`model` is a folder or a model2vec name; empty means the one that ships with excerpt."""
+    """`model` is a folder or a model2vec name; empty means the one that ships with excerpt. `multilingual` says that it
+    reads other languages as well as English, so that meaning counts in them as much."""
 
     model: str = ""
+    multilingual: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from excerpt.model import Hit, Result, Strategy
 from excerpt.search.engine import FIRST, Engine
 from excerpt.search.evidence import count_words
 from excerpt.search.fusion import SIGNALS
-from excerpt.settings import SearchSettings, Settings
+from excerpt.settings import EmbeddingSettings, SearchSettings, Settings
 from excerpt.text.words import analyze
 from tests.search.tiny import asked
 
@@ -378,3 +378,12 @@ def test_an_empty_vault_answers_every_query(tmp_path: Path) -> None:
     assert engine.search("sync conflict").hits == ()
     assert engine.search('"sync conflict"').hits == ()
     snapshot.close()
+
+
+def test_the_meaning_of_a_multilingual_model_counts_in_every_script(snapshot: Snapshot) -> None:
+    def meaning(*, multilingual: bool) -> float:
+        chosen = Settings(embedding=EmbeddingSettings(multilingual=multilingual))
+        hit = Engine(snapshot, chosen).search("!h 日本語 sync conflict").hits[0]
+        return next(signal.value for signal in hit.signals if signal.name == "meaning")
+
+    assert 0 < meaning(multilingual=False) < meaning(multilingual=True)

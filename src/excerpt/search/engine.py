@@ -71,7 +71,7 @@ class Engine:
     ) -> None:
         self.snapshot = snapshot
         self.index = WordIndex(snapshot.lexical)
-        self._settings = settings.search
+        self._settings = settings
         self._today = today
         self._proposer = Proposer(snapshot, self.index)
         self._boosts = Boosts(snapshot, settings.search.boosts, use)
@@ -91,8 +91,8 @@ class Engine:
         """
         begun = time.perf_counter()
         queries = self.parse(query)
-        wanted = queries[0].strategy or strategy or self._settings.strategy
-        limit = self._settings.limit if limit is None else limit
+        wanted = queries[0].strategy or strategy or self._settings.search.strategy
+        limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
         hits = self.hits(self.ranking(answers), 0, limit)
         matched = max(answer.matched for answer in answers)
@@ -108,8 +108,7 @@ class Engine:
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
         """What speaks for each row, and the rows put forward with every signal."""
-        threshold = self._settings.fuzzy_threshold
-        evidence = gather(query, self.snapshot, self.index, fuzzy_threshold=threshold, today=self._today())
+        evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
         return evidence, self._proposer.put_forward(evidence, pool)
 
     def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
@@ -135,7 +134,7 @@ class Engine:
 
     def _scored(self, wanted: Strategy, leader: Strategy, found: Candidates) -> Scored:
         notes = self.snapshot.table.notes[found.rows]
-        if self._settings.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
+        if self._settings.search.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
             return fusion.add_name(fusion.reciprocal(found.rows, found.signals), found.named, notes)
         weights = fusion.led_by(leader) if wanted is Strategy.AUTO else fusion.WEIGHTS[leader]
         scored = fusion.weighted(found.rows, found.signals, weights)
@@ -166,7 +165,7 @@ class Engine:
         table = self.snapshot.table
         order = np.lexsort((table.lines[rows], table.notes[rows], -scores))
         order = order[scores[order] > 0]
-        return spread(order, table.notes[rows], self._settings.per_note)
+        return spread(order, table.notes[rows], self._settings.search.per_note)
 
     def hits(self, ranking: Ranking, first: int, last: int) -> tuple[Hit, ...]:
         """The fragments from place `first` to `last` (exclusive), with their texts and marks."""

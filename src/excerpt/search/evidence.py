@@ -17,6 +17,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.search import filters, semantic
 from excerpt.search.lexical import Match, Rows, Tier, Word, WordIndex, total
 from excerpt.search.query import Query
+from excerpt.settings import Settings
 from excerpt.text.languages import is_function_word
 from excerpt.text.words import QueryWord, fold, query_terms, terms_of
 
@@ -56,10 +57,10 @@ class Evidence:
     allowed: Flags | None
 
 
-def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshold: float, today: date) -> Evidence:
+def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Settings, today: date) -> Evidence:
     """The evidence for one query; `today` is what its dates count from."""
     asked = asked_words(query.words, snapshot)
-    words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=fuzzy_threshold)
+    words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     telling = _telling(words, snapshot)
     matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
     scores = total(matches, snapshot.lexical.doc_count)
@@ -77,7 +78,7 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, *, fuzzy_threshol
         scores=scores,
         similarities=similarities,
         mean=mean,
-        trust=semantic.trust(query.words, snapshot.languages),
+        trust=1.0 if settings.embedding.multilingual else semantic.trust(query.words, snapshot.languages),
         named=named,
         word_count=count_words(asked),
         allowed=allowed,
