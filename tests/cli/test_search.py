@@ -186,6 +186,13 @@ def test_a_strategy_that_took_over_is_named_with_the_one_that_found_nothing(exce
     assert "semantic leads, for adaptive found nothing" in answer.err
 
 
+def test_a_list_of_filters_alone_is_said_to_be_newest_first(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("search", "tag:howto", "--vault", vault)
+    assert "3 matching fragments · newest first · " in answer.err
+    assert "leads" not in answer.err
+    assert "confidence" not in answer.err
+
+
 class TestExplain:
     def test_each_hit_is_followed_by_its_sum_and_its_words(self, excerpt: Excerpt, vault: Path) -> None:
         plain = excerpt("search", "sync conflct ", "--vault", vault).out.split("\n")
@@ -195,7 +202,7 @@ class TestExplain:
         ]
         words = next(line.split() for line in lines if line.split()[:1] == ["words"])
         assert (words[1], words[2], words[4]) == ("1.000", "×", "=")
-        assert any(line.split()[:1] == ["score"] and line.endswith("100 % of the first hit's") for line in lines)
+        assert any(line.split()[:1] == ["score"] and "  100 % of the first hit's" in line for line in lines)
         assert any(line.split()[:1] == ["sync"] and "text 1, title 1" in line for line in lines)
         assert any(line.strip().startswith("spelled like conflict: counts ×0.") for line in lines)
 

@@ -223,6 +223,13 @@ async def test_how_sure_the_answer_is_stands_beside_the_strategy(
         assert str(status.render()) == "auto ▸ proximity · 0 hits"
 
 
+async def test_a_list_of_filters_alone_is_said_to_be_newest_first(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "tag:howto")
+        status = screen_of(app).query_one(QueryStatus)
+        assert str(status.render()).startswith("newest first · 3 hits")
+
+
 async def test_where_there_is_no_room_the_status_says_the_first_things(app: ExcerptApp) -> None:
     async with app.run_test(size=(40, 20)) as pilot:
         await pilot.pause()

@@ -190,7 +190,8 @@ def _summary(result: Result) -> str:
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
     shown = f"{len(result.hits)} of {result.matched:,} matching fragments"
+    if result.confidence is None:  # nothing but filters was asked
+        return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)
     led = f"{result.strategy.value} leads" + (f", for {result.asked.value} found nothing" if took_over else "")
-    sure = "" if result.confidence is None else f" · confidence: {result.confidence.value}"
-    return f"{shown} · {led}{sure} · {result.elapsed_ms:.1f} ms"
+    return f"{shown} · {led} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

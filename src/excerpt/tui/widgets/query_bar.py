@@ -18,9 +18,12 @@ from excerpt.model import Confidence, Strategy
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the status says of the newest search shown. None leaves the time or how sure it is out."""
+    """What the status says of the newest search shown. `led` is None for a list of filters alone, which nothing ranks.
 
-    led: Strategy
+    None leaves the time or how sure it is out.
+    """
+
+    led: Strategy | None
     matched: int
     elapsed_ms: float | None
     confidence: Confidence | None = None
@@ -61,7 +64,7 @@ class QueryStatus(Widget):
         parts = [Text(str(self.strategy))]
         answer = self.answer
         if answer is not None and answer.led is not self.strategy:
-            parts[0].append(f" ▸ {answer.led}")
+            parts[0] = Text(f"{self.strategy} ▸ {answer.led}" if answer.led else "newest first")
         if self.busy:
             parts.append(Text(self.busy))
         elif answer is not None:

@@ -199,7 +199,8 @@ class SearchPane(Vertical):
             self._status.answer = None
             notice.said = self._failed or self.said
             return
-        self._status.answer = Answer(result.strategy, result.matched, result.elapsed_ms, result.confidence)
+        led = None if result.confidence is None else result.strategy
+        self._status.answer = Answer(led, result.matched, result.elapsed_ms, result.confidence)
         if not result.hits:
             notice.said = nothing_found(result, self.progress)
 
