@@ -213,6 +213,16 @@ class Scope(StrEnum):
     NOTE = "note"
 
 
+class Format(StrEnum):
+    """How packs are written: for a prompt, or as data."""
+
+    MARKDOWN = "markdown"
+    XML = "xml"
+    JSON = "json"
+    PLAIN = "plain"
+    TEMPLATE = "template"
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """The hit that asked for a pack. `order` is the fragment's ordinal in its note."""
@@ -229,6 +239,7 @@ class Pack:
 
     `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of
     `text` alone. `cut_above` and `cut_below` say that its fragment, section or note goes on there but had no room.
+    `modified` is the day on which the note's file was last changed when it was read, ISO 8601, UTC.
     """
 
     id: str
@@ -245,6 +256,7 @@ class Pack:
     digest: str
     cut_above: bool = False
     cut_below: bool = False
+    modified: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +274,8 @@ class LeftOut:
 class PackResult:
     """Packs within a budget and the text to paste. `tokens` are those of the whole rendered `text`, never above
     `budget`; `value` is the sum of scores that the choice maximised; `source_tokens` are those of the whole notes the
-    packs came from, what a user would otherwise have pasted."""
+    packs came from, what a user would otherwise have pasted. `format` is that of `text`: never JSON, which is data
+    about a text in Markdown."""
 
     query: str
     strategy: Strategy
@@ -274,6 +287,7 @@ class PackResult:
     tokens: int
     value: float
     source_tokens: int
+    format: Format = Format.MARKDOWN
 
     @property
     def saved(self) -> float:

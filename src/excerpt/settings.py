@@ -21,7 +21,7 @@ import msgspec
 from platformdirs import PlatformDirs
 
 from excerpt.errors import SettingsError, VaultError
-from excerpt.model import Scope, Strategy
+from excerpt.model import Format, Scope, Strategy
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -97,13 +97,20 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class PackSettings:
-    """`budget` in tokens of `tokenizer`; `limit` is how many top hits a pack is built from when none is marked."""
+    """`budget` in tokens of `tokenizer`; `limit` is how many top hits a pack is built from when none is marked.
+
+    `question` puts the query into the text, below the sources. `template` is the file that the format `template`
+    renders by; a relative path counts from the folder of the settings.
+    """
 
     budget: Count = 4000
     tokenizer: str = "o200k"
     scope: Scope = Scope.NEIGHBORS
     neighbors: Count = 1
     limit: Positive = 8
+    format: Format = Format.MARKDOWN
+    question: bool = False
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +151,14 @@ class Places:
     def memory_folder(self, vault: Path) -> Path:
         """The data folder of one vault's memories; the user's, never deleted by excerpt."""
         return self.data / "memories" / vault_slug(vault)
+
+    def marks_file(self, vault: Path) -> Path:
+        """The marks that the screen keeps of one vault; may be deleted at any time."""
+        return self.state / "marks" / f"{vault_slug(vault)}.json"
+
+    def savings_file(self, vault: Path) -> Path:
+        """What the packs of one vault have saved so far; may be deleted at any time."""
+        return self.state / "savings" / f"{vault_slug(vault)}.json"
 
     def use_file(self, vault: Path) -> Path:
         """The log of what the user opened and packed in one vault; may be deleted at any time."""
