@@ -44,6 +44,14 @@ def test_rows_come_back_in_the_order_of_keys(tmp_path: Path) -> None:
     np.testing.assert_allclose(matrix.vectors, vectors(20), atol=0.01)
 
 
+def test_cosines_are_the_same_before_and_after_all_is_unfolded(tmp_path: Path) -> None:
+    matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
+    query = vectors(1, seed=3)[0]
+    first, second = matrix.similarities(query), matrix.similarities(query)
+    assert np.array_equal(first, second)
+    np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
+
+
 def test_a_commit_appends_only_what_is_new(tmp_path: Path) -> None:
     before = written(tmp_path, 20)
     content = (tmp_path / before.name).read_bytes()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import resources
@@ -99,8 +100,23 @@ def model_source(model: str) -> str:
     return f"{model}:{','.join(f'{stat.st_size}-{stat.st_mtime_ns}' for stat in stats)}"
 
 
+_kept = threading.local()
+
+
 def open_embedder(model: str) -> Embedder:
-    """Load `model`: a folder, a model2vec name, or "" for the one that ships with excerpt. Raises ModelError."""
+    """Load `model`: a folder, a model2vec name, or "" for the one that ships with excerpt. Raises ModelError.
+
+    The last one is kept, as every new generation of an index is opened with it, and for the thread alone: a tokenizer
+    cannot be asked by two at once.
+    """
+    source = model_source(model)
+    if getattr(_kept, "source", None) != source:
+        _kept.embedder, _kept.source = _open(model), source
+    embedder: Embedder = _kept.embedder
+    return embedder
+
+
+def _open(model: str) -> Embedder:
     if not model:
         return _open_folder(_shipped())
     folder = Path(model).expanduser()

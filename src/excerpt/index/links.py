@@ -9,7 +9,6 @@ import posixpath
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
 NOTE_SUFFIXES = (".md", ".markdown")
 
@@ -20,7 +19,7 @@ class LinkTargets:
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: defaultdict[str, list[str]] = defaultdict(list)
         for path in paths:
-            self._by_name[_fold(_without_suffix(PurePosixPath(path).name))].append(path)
+            self._by_name[_fold(_without_suffix(posixpath.basename(path)))].append(path)
         for same in self._by_name.values():
             same.sort(key=lambda path: (path.count("/"), path))
 
@@ -50,4 +49,4 @@ def _without_suffix(path: str) -> str:
 
 
 def _fold(path: str) -> str:
-    return unicodedata.normalize("NFC", path).casefold()
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
