@@ -2,7 +2,7 @@
 
 A score says who is first, not whether the first is any good. What tells is absolute: the share of the query that the
 fragment has, how much the words it has say together (three rare words stand nowhere by chance), and whether a title
-or heading is about them. The three were fitted as a logistic regression to the first hits of 11,000 queries, more
+or heading is about them. The three were fitted as a logistic regression to the first hits of 13,000 queries, more
 than half of them asked of vaults that cannot answer them (docs/design/quality.md, `python -m benchmarks.confidence`).
 Nearness in meaning added nothing to them: the model finds something near to anything.
 """
@@ -22,10 +22,11 @@ from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]
 
-_COVERAGE, _SAID, _NAMED, _NONE = 2.9, 3.6, 2.8, -6.1
+_COVERAGE, _SAID, _NAMED, _NONE = 2.9, 3.8, 2.7, -6.5
 
 STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15
-"""The likelihood from which each word is used. At 0.7, one in 900 queries that nothing answers is called strong."""
+"""The likelihood from which each word is used. At 0.7, fewer than one in 100 queries that nothing answers are called
+strong."""
 ENOUGH = 0.4
 """The share of a query from which a fragment is never called nothing: a word half typed, or one that all notes have,
 says little and is yet what was asked for."""
