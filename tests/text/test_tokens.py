@@ -49,6 +49,19 @@ def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:
         open_tokenizer(str(file))
 
 
+@pytest.mark.parametrize(
+    ("other", "name"), [("chars4", "chars/4"), ("characters/4", "chars/4"), ("o200k_base", "o200k")]
+)
+def test_other_names_are_understood(other: str, name: str) -> None:
+    assert open_tokenizer(other).name == name
+
+
+@pytest.mark.parametrize("name", ["", "\0", "~nobody-of-that-name/x", "x" * 5000])
+def test_a_name_that_can_be_no_file_is_unknown(name: str) -> None:
+    with pytest.raises(SettingsError, match="There is no tokenizer"):
+        open_tokenizer(name)
+
+
 def test_a_tokenizer_json_is_opened_by_its_path(tmp_path: Path) -> None:
     file = tmp_path / "tokenizer.json"
     file.write_text(
@@ -57,3 +70,4 @@ def test_a_tokenizer_json_is_opened_by_its_path(tmp_path: Path) -> None:
         '"continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{"[UNK]":0,"find":1,"me":2}}}'
     )
     assert open_tokenizer(str(file)).count("find me") == 2
+    assert open_tokenizer(str(tmp_path)).count("find me") == 2

@@ -25,9 +25,14 @@ _VOCABULARIES = {
     "kimi": "kimi_k2",
 }
 _ESTIMATE = "chars/4"
+# What else they are called: by their makers, and where a "/" is a nuisance.
+_ALIASES = {vocabulary: name for name, vocabulary in _VOCABULARIES.items()} | {
+    "chars4": _ESTIMATE,
+    "characters/4": _ESTIMATE,
+}
 
 TOKENIZERS: tuple[str, ...] = (*_VOCABULARIES, _ESTIMATE)
-"""The names that `open_tokenizer` knows besides a path to a tokenizer.json."""
+"""The names of tokenizers that need no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +45,11 @@ class Tokenizer:
 
 @cache
 def open_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer called `name`: one of TOKENIZERS, or the path of a tokenizer.json.
+    """The tokenizer called `name`: one of TOKENIZERS, or the path of a tokenizer.json or of a folder with one.
 
     Loading takes some 20 ms once a process. Raises SettingsError if there is no such tokenizer.
     """
+    name = _ALIASES.get(name, name)
     if name == _ESTIMATE:
         return Tokenizer(name, lambda text: (len(text) + 3) // 4)
     if name in _VOCABULARIES:
@@ -54,8 +60,8 @@ def open_tokenizer(name: str) -> Tokenizer:
 
 
 def _open_file(name: str) -> Tokenizer:
-    file = Path(name).expanduser()
-    if not file.is_file():
+    file = _file_of(name)
+    if file is None:
         near = difflib.get_close_matches(name, TOKENIZERS, n=1)
         guess = f"Did you mean {near[0]}? " if near else ""
         known = ", ".join(TOKENIZERS)
@@ -68,6 +74,14 @@ def _open_file(name: str) -> Tokenizer:
         return Tokenizer(name, _counter(from_json(str(file)).encode_ordinary))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{file} is not a tokenizer that can be read: {error}.") from error
+
+
+def _file_of(name: str) -> Path | None:
+    try:
+        path = Path(name).expanduser()
+        return next((file for file in (path, path / "tokenizer.json") if file.is_file()), None)
+    except (OSError, RuntimeError, ValueError):  # too long a name, the ~ of a user there is not, a NUL
+        return None
 
 
 def _counter(encode: Callable[[str], list[int]]) -> Callable[[str], int]:
