@@ -17,6 +17,8 @@ from excerpt.cli.main import COMMANDS, program
 from excerpt.cli.vaults import DEMO
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Note
+from excerpt.search.boosts import WEIGHTS as BOOSTS
+from excerpt.search.fusion import SIGNALS
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
@@ -94,6 +96,11 @@ def test_the_settings_and_their_defaults_are_those_of_the_program() -> None:
         for table, values in defaults.items()
         for key, value in values.items()
     }
+
+
+def test_the_signals_are_all_described() -> None:
+    described = {cells[0].strip("`") for heading, cells in rows("Scores.md") if heading == "Signals"} - {"signal"}
+    assert described == {*SIGNALS, *BOOSTS, "name"}
 
 
 def test_every_toml_example_is_a_settings_file() -> None:

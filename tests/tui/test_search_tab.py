@@ -9,11 +9,13 @@ import pytest
 from textual.widgets import Input
 
 from excerpt.model import Confidence, Scope, Strategy
+from excerpt.search.boosts import WEIGHTS as BOOSTS
+from excerpt.search.fusion import SIGNALS
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import SearchDone, Trouble
 from excerpt.tui.screens.why import Why
-from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.hit_list import BARS, HitList
 from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.preview import Preview
@@ -287,6 +289,10 @@ async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
         await until(pilot, lambda: "No note here is called [/red] nobody." in drawn_of(app), "the answer")
         await pilot.press("escape")
         assert top_screen(app) is screen_of(app)
+
+
+def test_every_signal_has_its_bar() -> None:
+    assert sorted(name for names in BARS for name in names) == sorted({*SIGNALS, *BOOSTS, "name"})
 
 
 async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:

@@ -113,7 +113,10 @@ class Engine:
 
     def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
         """All fragments put forward for one query, scored; `wanted` goes before the strategy forced in it."""
-        evidence, found = self.candidates(query, pool)
+        return self.weigh(query, *self.candidates(query, pool), wanted, pool)
+
+    def weigh(self, query: Query, evidence: Evidence, found: Candidates, wanted: Strategy, pool: int) -> Answer:
+        """The fragments found for one query, scored; where there is nothing to rank by, `pool` of those allowed."""
         leader = self._leader(wanted, evidence, found)
         scored = self._scored(wanted, leader, found)
         # Nothing to rank by: filters alone, half a word in quotation marks, signs.

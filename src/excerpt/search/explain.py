@@ -11,13 +11,13 @@ from enum import StrEnum
 
 import numpy as np
 
-from excerpt.index.snapshot import Snapshot
+from excerpt.index.terms import Postings
 from excerpt.model import Hit, Result
 from excerpt.search import fusion
 from excerpt.search.candidates import POOL
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import Evidence
-from excerpt.search.lexical import FIELDS, PARTIAL, Rows, Tier, Word, WordIndex
+from excerpt.search.lexical import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
 
 
 class Likeness(StrEnum):
@@ -101,51 +101,76 @@ def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | Non
     reads another generation than the result is of."""
     top = result.hits[0].score if result.hits else 0.0
     hits = result.hits[first:last]
-    grounds: dict[str, Evidence] = {}
+    readers: dict[str, WordReader] = {}
     if hits and result.generation == engine.snapshot.generation:
-        grounds = _grounds(engine, result)
+        readers = _readers(engine, result)
     ranked = enumerate(hits, first + 1)
-    return tuple(explained(engine, grounds.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
+    return tuple(explained(readers.get(hit.fragment.id), hit, rank, top) for rank, hit in ranked)
 
 
-def _grounds(engine: Engine, result: Result) -> dict[str, Evidence]:
-    """The evidence that each hit was found by, under its fragment's id: that of the alternative that gives it most."""
+def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
+    """For each hit, under its fragment's id, who reads the words of the alternative that gives it most."""
     pool = max(POOL, len(result.hits))
     ranking = engine.ranking([engine.answer(query, result.asked, pool) for query in engine.parse(result.query)])
+    readers = [WordReader(engine, answer.evidence) for answer in ranking.answers]
     which = dict(zip(ranking.rows.tolist(), ranking.which.tolist(), strict=True))
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()
     found = zip(result.hits, rows, strict=True)
-    return {hit.fragment.id: ranking.answers[which[row]].evidence for hit, row in found if row in which}
+    return {hit.fragment.id: readers[which[row]] for hit, row in found if row in which}
 
 
-def explained(engine: Engine, evidence: Evidence | None, hit: Hit, rank: int, top: float) -> Explanation:
-    """A hit of this rank, of which `evidence` was the ground, in a list that begins with the score `top`."""
-    words = _word_parts(engine, evidence, hit) if evidence is not None else ()
+def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Explanation:
+    """A hit of this rank, in a list that begins with the score `top`; without words where nobody reads them."""
+    words = reader.parts(hit) if reader is not None else ()
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
 
 
-def _word_parts(engine: Engine, evidence: Evidence, hit: Hit) -> tuple[WordPart, ...]:
-    row = int(np.searchsorted(engine.snapshot.table.keys, hit.fragment.key))
-    gains = [_at(match.rows, match.gain, row) for match in evidence.matches]
-    total = sum(gains)
-    part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
-    parts: list[WordPart] = []
-    for word, match, gain in zip(evidence.words, evidence.matches, gains, strict=True):
-        plain = engine.index.match(word)
-        here, places = _places(engine.snapshot, word, row)
-        parts.append(
-            WordPart(
-                word=word.surface,
-                stands_for=_stand_ins(word, engine.index),
-                fragments=len(plain.rows),
-                idf=plain.idf,
-                telling=match.idf / plain.idf if plain.idf else 1.0,
-                here=here,
-                places=places,
-                part=part * gain / total if total else 0.0,
-            )
-        )
-    return tuple(parts)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is true of a word in all fragments: its gains as the score has them (`match`), and where its terms stand."""
+
+    told: WordPart
+    match: Match
+    postings: tuple[tuple[str, str, Postings], ...]
+
+
+class WordReader:
+    """Reads what fragments have of the words of one query."""
+
+    def __init__(self, engine: Engine, evidence: Evidence) -> None:
+        self._keys = engine.snapshot.table.keys
+        pairs = zip(evidence.words, evidence.matches, strict=True)
+        self._asked = [_asked(engine, word, match) for word, match in pairs]
+
+    def parts(self, hit: Hit) -> tuple[WordPart, ...]:
+        """What each word gave a hit; together as much as the signal `words`."""
+        row = int(np.searchsorted(self._keys, hit.fragment.key))
+        gains = [_at(asked.match.rows, asked.match.gain, row) for asked in self._asked]
+        total = sum(gains)
+        part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
+        parts: list[WordPart] = []
+        for asked, gain in zip(self._asked, gains, strict=True):
+            here, places = _places(asked.postings, row)
+            given = part * gain / total if total else 0.0
+            parts.append(replace(asked.told, here=here, places=places, part=given))
+        return tuple(parts)
+
+
+def _asked(engine: Engine, word: Word, match: Match) -> _Asked:
+    plain = engine.index.match(word)
+    lexical = engine.snapshot.lexical
+    told = WordPart(
+        word=word.surface,
+        stands_for=_stand_ins(word, engine.index),
+        fragments=len(plain.rows),
+        idf=plain.idf,
+        telling=match.idf / plain.idf if plain.idf else 1.0,
+        here=(),
+        places=(),
+        part=0.0,
+    )
+    postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELDS)
+    return _Asked(told, match, tuple(found for found in postings if len(found[2].rows)))
 
 
 def _stand_ins(word: Word, index: WordIndex) -> tuple[StandIn, ...]:
@@ -163,17 +188,14 @@ def _likeness(number: int, tier: Tier) -> Likeness:
     return Likeness.BEGINS if tier.share == PARTIAL else Likeness.SPELLED
 
 
-def _places(snapshot: Snapshot, word: Word, row: int) -> tuple[tuple[str, ...], tuple[Place, ...]]:
+def _places(postings: Sequence[tuple[str, str, Postings]], row: int) -> tuple[tuple[str, ...], tuple[Place, ...]]:
     """The terms by which a row has a word, and how often in which fields."""
     here: dict[str, None] = {}
     counts: dict[str, int] = {}
-    for term in word.terms:
-        for field in FIELDS:
-            postings = snapshot.lexical.postings(field, term)
-            count = int(_at(postings.rows, postings.tf, row))
-            if count:
-                here[term] = None
-                counts[field] = counts.get(field, 0) + count
+    for field, term, found in postings:
+        if count := int(_at(found.rows, found.tf, row)):
+            here[term] = None
+            counts[field] = counts.get(field, 0) + count
     return tuple(here), tuple(Place(field, counts[field]) for field in FIELDS if field in counts)
 
 

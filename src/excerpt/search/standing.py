@@ -18,10 +18,10 @@ from rapidfuzz import process
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment, Hit, Signal, Strategy
 from excerpt.search import fusion
-from excerpt.search.candidates import POOL
+from excerpt.search.candidates import POOL, Candidates
 from excerpt.search.engine import Answer, Engine, Ranking
 from excerpt.search.evidence import Evidence, asked_words
-from excerpt.search.explain import Explanation, explained
+from excerpt.search.explain import Explanation, WordReader, explained
 from excerpt.search.filters import allowed
 from excerpt.search.lexical import Rows
 from excerpt.search.query import Filter, FilterKind, Query
@@ -125,9 +125,13 @@ def explain_fragment(engine: Engine, text: str, fragment: Fragment, asked: Strat
 
 
 def _stands(engine: Engine, told: NoteExplanation, queries: Sequence[Query], rows: Rows) -> NoteExplanation:
-    pool = max(POOL, min(_pool_for(query, engine.candidates(query)[0], rows) for query in queries))
-    ranking = _ranking(engine, queries, told.asked, pool)
-    told = replace(told, standings=tuple(_standings(engine, queries, rows, pool)))
+    found = [engine.candidates(query) for query in queries]
+    pool = max(POOL, min(_pool_for(evidence, rows) for evidence, _ in found))
+    if pool > POOL:
+        found = [engine.candidates(query, pool) for query in queries]
+    grounds = [_Ground(query, *one, pool) for query, one in zip(queries, found, strict=True)]
+    ranking = _ranking(engine, grounds, told.asked)
+    told = replace(told, standings=tuple(_standings(engine, grounds, rows)))
     places = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(places):
         return replace(told, absence=_absence(engine, queries, ranking.answers, told.path or "", rows))
@@ -135,8 +139,18 @@ def _stands(engine: Engine, told: NoteExplanation, queries: Sequence[Query], row
     return replace(told, from_limit=max(int(places[0]) + 1, pool if pool > POOL else 1))
 
 
-def _ranking(engine: Engine, queries: Sequence[Query], strategy: Strategy, pool: int) -> Ranking:
-    return engine.ranking([engine.answer(query, strategy, pool) for query in queries])
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """One alternative of a query, and what was found for it, `pool` fragments by words and by meaning."""
+
+    query: Query
+    evidence: Evidence
+    found: Candidates
+    pool: int
+
+
+def _ranking(engine: Engine, grounds: Sequence[_Ground], strategy: Strategy) -> Ranking:
+    return engine.ranking([engine.weigh(g.query, g.evidence, g.found, strategy, g.pool) for g in grounds])
 
 
 def _placed(engine: Engine, told: NoteExplanation, ranking: Ranking, place: int) -> NoteExplanation:
@@ -146,22 +160,22 @@ def _placed(engine: Engine, told: NoteExplanation, ranking: Ranking, place: int)
     return replace(
         told,
         path=hit.fragment.path,
-        explanation=explained(engine, evidence, hit, place + 1, float(ranking.scores[0])),
+        explanation=explained(WordReader(engine, evidence), hit, place + 1, float(ranking.scores[0])),
         gaps=_gaps(hit, above),
         compared=len(above),
     )
 
 
-def _pool_for(query: Query, evidence: Evidence, rows: Rows) -> int:
-    """How many fragments words or meaning must put forward until one of `rows` is among them."""
-    if query.is_filter_only and evidence.allowed is not None:
-        return int(np.count_nonzero(evidence.allowed))
+def _pool_for(evidence: Evidence, rows: Rows) -> int:
+    """How many fragments words or meaning must put forward until one of `rows` is among them; where neither does, how
+    many are allowed at all."""
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
         for values, floor in ((evidence.scores, 0.0), (evidence.similarities, evidence.mean))
         if values[rows].max() > np.float32(floor)
     ]
-    return min(needed, default=0)
+    listed = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
+    return min(needed, default=listed)
 
 
 def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
@@ -177,20 +191,19 @@ def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
     return tuple(sorted(gaps, key=lambda gap: -gap.cost))
 
 
-def _standings(engine: Engine, queries: Sequence[Query], rows: Rows, pool: int) -> Iterator[Standing]:
+def _standings(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[Standing]:
     """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
     for strategy in Strategy:
-        ranking = _ranking(engine, queries, strategy, pool)
+        ranking = _ranking(engine, grounds, strategy)
         yield _standing(engine, strategy, ranking.answers[0].strategy, ranking, rows)
-    fused = [_reciprocal(engine, query, pool) for query in queries]
-    yield _standing(engine, RRF, RRF, engine.ranking(fused), rows)
+    yield _standing(engine, RRF, RRF, engine.ranking([_reciprocal(engine, ground) for ground in grounds]), rows)
 
 
-def _reciprocal(engine: Engine, query: Query, pool: int) -> Answer:
-    answer = engine.answer(query, Strategy.HYBRID, pool)
-    if query.is_filter_only:
+def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
+    answer = engine.weigh(ground.query, ground.evidence, ground.found, Strategy.HYBRID, ground.pool)
+    if answer.judgement is None:  # listed, not ranked
         return answer
-    _, found = engine.candidates(query, pool)
+    found = ground.found
     scored = fusion.reciprocal(found.rows, found.signals)
     return replace(answer, scored=fusion.add_name(scored, found.named, engine.snapshot.table.notes[found.rows]))
 

@@ -24,7 +24,7 @@ BARS = (
     ("words", "coverage"),
     ("note",),
     ("proximity",),
-    ("meaning",),
+    ("meaning", "coherence"),
     ("title", "name"),
     ("heading", "outline"),
     ("links", "recency", "use"),
