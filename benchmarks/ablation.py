@@ -9,9 +9,9 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
-from benchmarks.cases import Cases, Variant, auto, summaries
+from benchmarks.cases import LINKS, Cases, Variant, auto, summaries
 from benchmarks.judgements import QuerySet, Summary, mean_of
 from benchmarks.measure import table
 from benchmarks.targets import verdict
@@ -53,6 +53,8 @@ def strategies_and_signals(every: Sequence[Cases]) -> None:
     print("\nWhat hybrid loses without a signal, in thousandths (negative: it gains):\n")
     table(("set", "hybrid", *(signal for signal, _ in without_each())), [_without_row(s.name, reached) for s in sets])
     print(f"\n{against_best(reached)}\n{against_rrf(reached)}")
+    print("\nHybrid with one weight halved or doubled:\n")
+    in_groups(every, {"hybrid": reached["hybrid"], **_reached(every, halved_and_doubled())})
 
 
 def compared() -> list[Variant]:
@@ -68,12 +70,22 @@ def compared() -> list[Variant]:
 
 def without_each() -> list[tuple[str, Variant]]:
     """Hybrid without each of its signals, and the signal's name."""
-    plain = Variant("", Strategy.HYBRID, WEIGHTS)
-    variants = {name: replace(plain, weights={Strategy.HYBRID: replace(HYBRID, **{name: 0.0})}) for name in SIGNALS} | {
-        "links": replace(plain, links=0.0),
-        "name": replace(plain, names_first=False),
-    }
+    variants = {name: _hybrid_with(name, 0.0) for name in (*SIGNALS, "links")}
+    variants["name"] = Variant("", Strategy.HYBRID, WEIGHTS, names_first=False)
     return [(name, replace(variant, name=f"hybrid without {name}")) for name, variant in variants.items()]
+
+
+def halved_and_doubled() -> list[Variant]:
+    """Hybrid with each weight once half, once twice what it is."""
+    weights = {**asdict(HYBRID), "links": LINKS}
+    return [_hybrid_with(name, factor * weight) for name, weight in weights.items() for factor in (0.5, 2.0)]
+
+
+def _hybrid_with(name: str, weight: float) -> Variant:
+    plain = Variant(f"{name} {weight:g}", Strategy.HYBRID, WEIGHTS)
+    if name == "links":
+        return replace(plain, links=weight)
+    return replace(plain, weights={Strategy.HYBRID: replace(HYBRID, **{name: weight})})
 
 
 def against_best(reached: Mapping[str, Reached]) -> str:

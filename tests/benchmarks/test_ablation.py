@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from benchmarks.ablation import BELOW_BEST, FOUR, HYBRID, against_best, against_rrf, compared, led, without_each
+from benchmarks.ablation import (
+    BELOW_BEST,
+    FOUR,
+    HYBRID,
+    against_best,
+    against_rrf,
+    compared,
+    halved_and_doubled,
+    led,
+    without_each,
+)
+from benchmarks.cases import LINKS
 from benchmarks.judgements import Summary
 
 from excerpt.model import Strategy
@@ -36,6 +49,15 @@ def test_every_signal_is_left_out_once() -> None:
         assert variant.weights is not None
         weights = variant.weights[Strategy.HYBRID]
         assert [signal for signal in SIGNALS if getattr(weights, signal) != getattr(HYBRID, signal)] == [name]
+
+
+def test_every_weight_is_halved_and_doubled() -> None:
+    turned = {variant.name: variant for variant in halved_and_doubled()}
+    assert len(turned) == 2 * (len(SIGNALS) + 1)
+    doubled = turned[f"words {2 * HYBRID.words:g}"].weights
+    assert doubled is not None
+    assert doubled[Strategy.HYBRID] == replace(HYBRID, words=2 * HYBRID.words)
+    assert turned[f"links {LINKS / 2:g}"].links == LINKS / 2
 
 
 def test_what_is_compared_has_names_of_its_own() -> None:
