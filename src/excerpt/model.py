@@ -124,6 +124,23 @@ class Fragment:
     key: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A fragment without its text, as much as it takes to choose it: where it stands, under which heading (its
+    section's own; level 0 and no heading before the first), and how many tokens it has."""
+
+    key: int
+    id: str
+    ordinal: int
+    section: int
+    level: int
+    heading: str
+    line_start: int
+    line_end: int
+    tokens: int
+    digest: str
+
+
 # --- search -----------------------------------------------------------------------------------------------------------
 
 
@@ -274,8 +291,8 @@ class LeftOut:
 class PackResult:
     """Packs within a budget and the text to paste. `tokens` are those of the whole rendered `text`, never above
     `budget`; `value` is the sum of scores that the choice maximised; `source_tokens` are those of the whole notes the
-    packs came from, what a user would otherwise have pasted. `format` is that of `text`: never JSON, which is data
-    about a text in Markdown."""
+    packs came from, what a user would otherwise have pasted. `format` is the one asked for; where it is JSON, which is
+    data for programs, `text` is the Markdown that it tells the tokens of."""
 
     query: str
     strategy: Strategy
