@@ -1,0 +1,179 @@
+"""A template of the user's: what it sees, what it costs, and what it cannot do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.errors import SettingsError
+from excerpt.model import Format, Hit, Strategy
+from excerpt.pack import render_template
+from excerpt.pack.formats import renderer_for
+from excerpt.pack.pack import build_pack
+from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, XmlRenderer
+from excerpt.pack.render_template import TemplateRenderer, read_template
+from excerpt.settings import PackSettings
+from excerpt.text.tokens import open_tokenizer
+from tests.pack.test_render import CUT, LINKS, PACK
+from tests.pack.vaults import Vault, sentence
+
+LISTED = "{% for s in sources %}- [{{ s.number }}] {{ s.path }}\n{% endfor %}"
+
+
+def rendered(template: str, *questions: str) -> str:
+    return TemplateRenderer("own.j2", template, LINKS, questions).render([PACK, CUT])
+
+
+# --- what it sees -----------------------------------------------------------------------------------------------------
+
+
+def test_sources_and_the_question() -> None:
+    template = (
+        "Answer {{ question }} from these notes.\n"
+        "{% for s in sources %}\n"
+        "[{{ s.number }}] {{ s.heading }} ({{ s.path }}, {{ s.lines }}, {{ s.modified }}, {{ s.digest }})\n"
+        "{% if s.cut_above %}(...)\n{% endif %}"
+        "{{ s.text }}\n"
+        "{% endfor %}"
+    )
+    assert rendered(template, "why?") == (
+        "Answer why? from these notes.\n"
+        "[1] Sync › Conflicts › By hand (Guides/Sync.md, 12-14, 2025-03-01, 0c5d9a44)\n"
+        "One.\n\nTwo.\n"
+        "[2] Sync › Conflicts › By hand (Guides/Sync.md, 12, 2025-03-01, 0c5d9a44)\n"
+        "(...)\n"
+        "a < b && c\n"
+    )
+
+
+def test_ways_back() -> None:
+    template = "{% for s in sources[:1] %}{{ s.link }} {{ s.place }} {{ s.file }}{% endfor %}"
+    assert rendered(template) == (
+        "obsidian://open?vault=My%20notes&file=Guides%2FSync.md Guides/Sync.md:12 /home/me/My notes/Guides/Sync.md:12"
+    )
+
+
+def test_filters_that_keep_a_text_in_its_place() -> None:
+    fenced = (
+        "{% for s in sources[1:] %}{{ s.text | fence }} {{ s.text | xml }} {{ s | attr('path') | tojson }}{% endfor %}"
+    )
+    assert rendered(fenced) == '```markdown\na < b && c\n``` a &lt; b &amp;&amp; c "Guides/Sync.md"'
+
+
+def test_the_text_of_a_note_is_no_template_and_is_not_escaped() -> None:
+    hostile = replace(PACK, text="{{ question }} {% for %} <b> &", path="{{ 7 * 7 }}.md")
+    template = TemplateRenderer("own.j2", "{{ sources[0].path }} {{ sources[0].text }}", LINKS, ("q",))
+    assert template.render([hostile]) == "{{ 7 * 7 }}.md {{ question }} {% for %} <b> &"
+
+
+def test_no_packs_are_no_text() -> None:
+    assert TemplateRenderer("own.j2", "Always.", LINKS).render([]) == ""
+
+
+# --- what it costs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "For {{ question }}:\n{% for s in sources %}\n## {{ s.path }}\n{{ s.text | fence }}\n{% endfor %}\nAnswer.\n",
+        "{% for s in sources %}\n[{{ s.number }}]\n    {{ s.text | indent(4) }}\n{% endfor %}\n",
+        "{% for s in sources %}<d n={{ s.number }}>{{ s.text | xml }}</d>{% endfor %}\n",
+        "Only where:\n{% for s in sources %}{{ s.place }}\n{% endfor %}",
+    ],
+)
+def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -> None:
+    renderer = TemplateRenderer("own.j2", template, LINKS, ("why?",))
+    count = open_tokenizer("o200k").count
+    packs = [PACK, CUT, replace(PACK, text="if a < b && c:\n\n    return d\n" * 20)]
+    summed = sum(
+        count(renderer.written(pack.text)) + sum(map(count, renderer.frame(number, pack)))
+        for number, pack in enumerate(packs, start=1)
+    )
+    assert abs(summed - count(renderer.render(packs))) <= 3 * len(packs)
+
+
+@given(st.integers(0, 1500), st.sampled_from([LISTED, "{% for s in sources %}{{ s.text | upper }}{% endfor %}\nEnd."]))
+def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str) -> None:
+    vault = Vault({f"{name}.md": f"# {name}\n\n{sentence(name, 120)}\n" for name in "abcd"})
+    hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(vault.fragments, start=1)]
+    tokenizer = open_tokenizer("o200k")
+    result = build_pack(
+        vault,
+        hits,
+        query="q",
+        strategy=Strategy.AUTO,
+        settings=PackSettings(budget=budget),
+        tokenizer=tokenizer,
+        renderer=TemplateRenderer("own.j2", template, LINKS),
+    )
+    assert result.tokens == tokenizer.count(result.text) <= budget
+
+
+# --- what it cannot do ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{% for s in sources %}", "own.j2, line 1: "),
+        ("one\n{{ s.text }}", "own.j2, line 2: 's' is undefined."),
+        ("{{ sources[0].txt }}", "own.j2, line 1: "),
+        ("\n\n{{ 1 / 0 }}", "own.j2, line 3: division by zero."),
+        ("{{ nothing | filtered }}", "No filter named 'filtered'"),
+        ("{% include 'other.j2' %}", "own.j2, line 1: "),
+        ("{{ ''.__class__.__mro__ }}", "unsafe"),
+        ("{{ sources.append(1) }}", "access to attribute 'append'"),
+        ("{{ 'x' * 100000000 }}", "more than 16,000,000 characters"),
+        ("{{ [0] * 100000000 }}", "more than 16,000,000 characters"),
+        ("{{ 9 ** 999999999 }}", "too large"),
+        ("{% for a in range(99999) %}{{ 'x' * 9999 }}{% endfor %}", "more than 16,000,000 characters"),
+        ("{% for a in range(99999999) %}{% endfor %}", "Range too big"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion"),
+        ("{{ lipsum() }}", "'lipsum' is undefined"),
+        ("{{ [1, 2] | random }}", "No filter named 'random'"),
+    ],
+)
+def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        rendered(template)
+    assert said in error.value.message
+
+
+def test_one_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render_template, "MOST_SECONDS", 0.05)
+    endless = "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}"
+    with pytest.raises(SettingsError, match="takes longer"):
+        rendered(endless)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"no template at .*missing\.j2"):
+        read_template(tmp_path / "missing.j2")
+    (tmp_path / "latin.j2").write_bytes(b"\xff\xfe\xe9")
+    with pytest.raises(SettingsError, match=r"latin\.j2 cannot be read"):
+        read_template(tmp_path / "latin.j2")
+
+
+# --- which renderer ---------------------------------------------------------------------------------------------------
+
+
+def test_the_settings_choose_the_renderer(tmp_path: Path) -> None:
+    def chosen(form: Format, question: bool = False) -> object:
+        settings = PackSettings(format=form, question=question, template="own.j2")
+        return renderer_for(settings, ["why?", " "], LINKS, tmp_path)
+
+    (tmp_path / "own.j2").write_text(LISTED)
+    assert chosen(Format.MARKDOWN) == chosen(Format.JSON) == MarkdownRenderer()
+    assert chosen(Format.XML, question=True) == XmlRenderer(("why?",))
+    assert chosen(Format.PLAIN) == PlainRenderer()
+    assert chosen(Format.TEMPLATE) == TemplateRenderer(str(tmp_path / "own.j2"), LISTED, LINKS, ("why?",))
+
+
+def test_a_template_that_is_not_named_is_asked_for() -> None:
+    with pytest.raises(SettingsError, match="needs a file"):
+        renderer_for(PackSettings(format=Format.TEMPLATE), [], Links(Path("/v")), Path("/"))
