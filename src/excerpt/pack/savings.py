@@ -1,0 +1,104 @@
+"""How much less was pasted than the whole notes: a running total for each vault.
+
+One small file in the state folder, written anew with each pack under a lock. Deleting it begins the count again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from filelock import FileLock
+
+from excerpt.model import PackResult
+from excerpt.text.fragments import digest_of_text
+
+_LOCK_SECONDS = 2.0
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """What was taken out since a day (ISO 8601): so many packs of so many `tokens`, in place of `source_tokens`, those
+    of the whole notes that they came from. The tokens of a pack are those of the tokenizer that it was made for.
+
+    `last` is the digest of the last pack: the same one taken twice in a row is counted once.
+    """
+
+    since: str
+    packs: _Count = 0
+    tokens: _Count = 0
+    source_tokens: _Count = 0
+    last: str = ""
+
+    @property
+    def saved(self) -> float:
+        """Share of the notes' tokens that were not pasted, 0 to 1."""
+        return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
+
+
+class SavingsFile:
+    """The total of one vault, in `file`, which is made with the first pack. Several processes may add to it.
+
+    Writing raises OSError where it cannot be done; reading never does: a file that makes no sense is none.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def read(self) -> Savings | None:
+        """The total, or None before the first pack."""
+        try:
+            return msgspec.convert(json.loads(self.file.read_text(encoding="utf-8")), Savings)
+        except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            return None
+
+    def add(self, result: PackResult, today: date) -> None:
+        """Count a pack that was copied, printed or written to a file. An empty one is none."""
+        if not result.packs:
+            return
+        digest = digest_of_text(result.text)
+        with self._alone():
+            before = self.read() or Savings(today.isoformat())
+            if before.last == digest:
+                return
+            self._write(
+                replace(
+                    before,
+                    packs=before.packs + 1,
+                    tokens=before.tokens + result.tokens,
+                    source_tokens=before.source_tokens + result.source_tokens,
+                    last=digest,
+                )
+            )
+
+    def clear(self) -> Savings | None:
+        """Begin the count again; returns the total until now."""
+        with self._alone():
+            before = self.read()
+            self.file.unlink(missing_ok=True)
+        return before
+
+    def _write(self, savings: Savings) -> None:
+        fresh = self.file.with_suffix(f".{os.getpid()}")
+        try:
+            fresh.write_text(json.dumps(asdict(savings)) + "\n", encoding="utf-8")
+            fresh.replace(self.file)
+        except OSError:
+            with suppress(OSError):
+                fresh.unlink()
+            raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with FileLock(self.file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
+            yield
