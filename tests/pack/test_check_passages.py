@@ -1,0 +1,128 @@
+"""Where a quotation stands in a text, and in what it may differ."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.pack.passages import Difference, find, most_like
+
+NOTE = """\
+## Conflicts
+
+- A **sync conflict** arises when *two devices* change one note
+- before they meet, see [[Guides/Sync|Sync]] and [the docs](https://x.org "t").
+
+> It isn't able to merge "both" — yet…
+| a | b |
+Use `excerpt pack` at 1.5 GB of snake_case, non-empty. ^id-1
+"""
+
+
+def found(quotation: str) -> tuple[str, list[str]] | None:
+    passage = find(quotation, NOTE)
+    return passage and (NOTE[passage.start : passage.end], [each.value for each in passage.differences])
+
+
+def test_what_stands_there_to_the_letter_differs_in_nothing() -> None:
+    assert found("arises when *two devices* change") == ("arises when *two devices* change", [])
+
+
+@pytest.mark.parametrize(
+    ("quotation", "differences"),
+    [
+        ("change one note before they meet", ["white space", "markup"]),
+        ("A sync conflict arises", ["markup"]),
+        ("a SYNC conflict arises", ["markup", "capitals"]),
+        ("[t]wo devices", ["markup"]),
+        ("see Sync and the docs.", ["markup"]),
+        ("It isn’t able to merge “both” – yet", ["signs"]),
+        ("yet...", ["signs"]),
+        ("Use `excerpt  pack` at", ["white space"]),
+        ("Use excerpt pack at", ["markup"]),
+        ("before they meet.", ["sign at the end"]),
+        ("a b", ["white space", "markup"]),
+        ("A sync conflict … one note", ["markup", "words left out"]),
+        ("sync conflict** […] before they meet", ["words left out"]),
+        ("…before they meet…", []),
+    ],
+)
+def test_what_stands_there_nearly_says_what_differs(quotation: str, differences: list[str]) -> None:
+    passage = found(quotation)
+    assert passage is not None
+    assert passage[1] == differences
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "two devises change",
+        "devices two change",
+        "A conflict arises",
+        "able to merge “one”",
+        "one note … A sync conflict",  # the other way round
+        "sync … note … meet",  # single words stand in any text
+        "snakecase",
+        "",
+        "  ",
+        "***",
+    ],
+)
+def test_other_words_do_not_stand_there(quotation: str) -> None:
+    assert found(quotation) is None
+
+
+@pytest.mark.parametrize("quotation", ["ync conflict", "two device", "It isn", "5 GB of", "at 1", "empty", "t able to"])
+def test_a_word_is_not_cut(quotation: str) -> None:
+    """ "able to" is not what "unable to" says, nor "5 GB" what "1.5 GB" does."""
+    assert found(quotation) is None
+
+
+def test_scripts_without_spaces_may_be_cut_anywhere() -> None:
+    assert find("步冲突", "同步冲突会发生。") is not None
+
+
+def test_accents_may_be_composed_or_not() -> None:
+    passage = find("un café crème", "un cafe\u0301 cre\u0300me chaud")
+    assert passage is not None
+    assert passage.differences == (Difference.SIGNS,)
+
+
+def test_accents_are_letters() -> None:
+    assert find("un cafe creme", "un café crème") is None
+
+
+_WORDS = st.lists(
+    st.sampled_from(["sync", "Note", "naïve", "Straße", "**b**", "`c`", "[[d|e]]", "x.", "1,5"]), min_size=1
+)
+
+
+@given(_WORDS, st.data(), st.sampled_from([" ", "\n", "\n\n"]))
+def test_whole_words_cut_from_a_text_stand_in_it(words: list[str], data: st.DataObject, apart: str) -> None:
+    text = apart.join(words)
+    first = data.draw(st.integers(0, len(words) - 1))
+    last = data.draw(st.integers(first, len(words) - 1))
+    assert find(apart.join(words[first : last + 1]), text) is not None
+    assert find(" ".join(words[first : last + 1]), text) is not None
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_two_texts_are_compared(quotation: str, text: str) -> None:
+    passage, like = find(quotation, text), most_like(quotation, text)
+    for place in (passage, like):
+        assert place is None or 0 <= place.start < place.end <= len(text)
+    assert like is None or 0 <= like.similarity <= 100
+
+
+def test_the_most_alike_passage_is_whole_words() -> None:
+    like = most_like("A sync conflict arises when three devices change", NOTE)
+    assert like is not None
+    assert NOTE[like.start : like.end] == "A **sync conflict** arises when *two devices* change"
+    assert like.similarity > 90
+
+
+def test_a_quotation_longer_than_the_text_is_not_it() -> None:
+    like = most_like("sync conflict and a great deal more that nobody wrote", "sync conflict")
+    assert like is not None
+    assert like.similarity < 50
