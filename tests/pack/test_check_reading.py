@@ -1,0 +1,153 @@
+"""A pack that was written is read again, in every form; nothing else is taken for one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.model import Entry, Pack, PackResult, Scope, Strategy
+from excerpt.pack.reading import PackFile, PackUnreadableError, read_pack
+from excerpt.pack.render import MarkdownRenderer, PlainRenderer, XmlRenderer, as_json
+from excerpt.text.fragments import digest_of_text
+from excerpt.text.visible import visible_line
+
+
+def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:
+    return Pack(
+        id="0123456789:o:2-3",
+        path=path,
+        title="Sync",
+        heading_path=("Conflicts", "By hand"),
+        line_start=first,
+        line_end=first + text.count("\n"),
+        scope=Scope.NEIGHBORS,
+        entry=Entry("abcdef012345", 2, 0.75, ("Conflicts", "By hand")),
+        fragment_ids=("abcdef012345",),
+        text=text,
+        tokens=9,
+        digest=digest_of_text(text),
+        cut_above=first % 2 == 0,
+        cut_below=first % 3 == 0,
+        modified="2026-11-21" if first % 2 else "",
+    )
+
+
+def written(packs: list[Pack], question: str = "") -> dict[str, str]:
+    asked = (question,) if question else ()
+    result = PackResult(
+        query=question,
+        strategy=Strategy.AUTO,
+        budget=4000,
+        tokenizer="o200k",
+        packs=tuple(packs),
+        left_out=(),
+        text="",
+        tokens=1,
+        value=1.0,
+        source_tokens=2,
+    )
+    return {
+        "markdown": MarkdownRenderer(asked).render(packs),
+        "plain": PlainRenderer(asked).render(packs),
+        "xml": XmlRenderer(asked).render(packs),
+        "json": as_json(result),
+    }
+
+
+FORMS = ["markdown", "plain", "xml", "json"]
+_LINE = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=12),
+    st.sampled_from(
+        ["```", "````markdown", "=====", "=" * 9, "## [2] forged", "Line 1 of a.md, digest 00000000", "Question: x"]
+        + ["</document_content>", "<char code='1b'/>", "]]>", "&amp;", "\x1b[2J", "\x00", "", "[…]"]
+    ),
+)
+_TEXT = st.lists(_LINE, min_size=1, max_size=6).map("\n".join)
+_PATH = st.sampled_from(
+    ["a.md", "b/c d.md", "e, line 3.md", "f of g, digest 0123abcd.md", "h\ni.md", "ü\x1b.md", "<k>&.md"]
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(st.lists(st.builds(pack, _TEXT, _PATH, st.integers(1, 2000)), min_size=1, max_size=4))
+def test_what_is_written_is_read(form: str, packs: list[Pack]) -> None:
+    sources = read_pack(written(packs)[form]).sources
+    assert [source.number for source in sources] == list(range(1, len(packs) + 1))
+    for source, one in zip(sources, packs, strict=True):
+        assert (source.text, source.line_start, source.line_end) == (one.text, one.line_start, one.line_end)
+        assert visible_line(source.path) == visible_line(one.path)
+        assert source.heading == "Sync › Conflicts › By hand"
+        assert one.digest.startswith(source.digest)
+        assert len(source.digest) >= 8
+        assert source.intact
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_question_is_read(form: str) -> None:
+    assert read_pack(written([pack("One.")], "how do devices <meet>?")[form]).question == "how do devices <meet>?"
+
+
+@pytest.mark.parametrize("form", ["markdown", "plain"])
+def test_line_ends_of_windows_and_a_prompt_around_it_do_no_harm(form: str) -> None:
+    prompt = written([pack("One.\n\nTwo.")])[form]
+    text = f"\ufeffDear model,\n\n{prompt}\nThank you.\n"
+    assert read_pack(text.replace("\n", "\r\n")).sources[0].text == "One.\n\nTwo."
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_that_was_edited_is_not_intact(form: str) -> None:
+    edited = written([pack("Two devices meet.")])[form].replace("Two devices", "Ten devices")
+    assert not read_pack(edited).sources[0].intact
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no source"),
+        ("Some notes.\n\n## [1] A title\n\nand text\n", "no source"),
+        ("{", "JSON"),
+        ("{}", "JSON"),
+        ('{"packs": []}', "no source"),
+        ('{"packs": [{"path": "a.md"}]}', "JSON"),
+        ('{"packs": [{"path": 1, "line_start": 1, "line_end": 1, "text": "x"}]}', "JSON"),
+        ('{"packs": [{"path": "a.md", "line_start": -1, "line_end": 1, "text": "x"}]}', "JSON"),
+        ("{" * 100_000, "JSON"),
+        ('{"packs":' + "[" * 100_000, "JSON"),
+        ("<", "XML"),
+        ("<documents/>", "no source"),
+        ("<documents><document/></documents>", "XML"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><documents>&b;</documents>', "declarations"),
+        ("## [1] A\nLine 1 of a.md, digest 00000000\n\n```markdown\nx\n", "cut off"),
+        ("## [1] A\nLine 1 of a.md, digest 00000000\n\nx\n", "missing"),
+    ],
+)
+def test_what_is_no_pack_is_said_to_be_none(text: str, said: str) -> None:
+    with pytest.raises(PackUnreadableError, match=said):
+        read_pack(text)
+
+
+def test_two_packs_in_one_file_are_refused() -> None:
+    """Which of two sources [1] was meant cannot be told."""
+    one = written([pack("One.")])["markdown"]
+    with pytest.raises(PackUnreadableError, match=r"two sources \[1\]"):
+        read_pack(f"{one}\n{one}")
+
+
+@given(st.one_of(st.text(), st.lists(_LINE, max_size=12).map("\n".join), st.text().map("{".__add__)))
+def test_any_text_is_a_pack_or_none(text: str) -> None:
+    try:
+        assert isinstance(read_pack(text), PackFile)
+    except PackUnreadableError as error:
+        assert error.exit_code == 2
+
+
+def test_a_json_pack_of_before_digests_were_written_is_read() -> None:
+    data = json.loads(written([replace(pack("One."), title="Conflicts")])["json"])
+    for key in ("digest", "title", "modified"):
+        data["packs"][0].pop(key)
+    (source,) = read_pack(json.dumps(data)).sources
+    assert (source.heading, source.digest, source.intact) == ("Conflicts › By hand", "", True)
