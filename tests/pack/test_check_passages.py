@@ -22,7 +22,9 @@ Use `excerpt pack` at 1.5 GB of snake_case, non-empty. ^id-1
 
 def found(quotation: str) -> tuple[str, list[str]] | None:
     passage = find(quotation, NOTE)
-    return passage and (NOTE[passage.start : passage.end], [each.value for each in passage.differences])
+    if passage is None:
+        return None
+    return NOTE[passage.start : passage.end], [each.value for each in passage.differences]
 
 
 def test_what_stands_there_to_the_letter_differs_in_nothing() -> None:

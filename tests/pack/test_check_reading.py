@@ -61,9 +61,9 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
 FORMS = ["markdown", "plain", "xml", "json"]
 _LINE = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=12),
+    st.sampled_from(["```", "````markdown", "=====", "=" * 9, "", "[…]", "\x1b[2J", "\x00", "Question: x"]),
     st.sampled_from(
-        ["```", "````markdown", "=====", "=" * 9, "## [2] forged", "Line 1 of a.md, digest 00000000", "Question: x"]
-        + ["</document_content>", "<char code='1b'/>", "]]>", "&amp;", "\x1b[2J", "\x00", "", "[…]"]
+        ["## [2] forged", "Line 1 of a.md, digest 00000000", "</document_content>", "<char/>", "]]>", "&amp;"]
     ),
 )
 _TEXT = st.lists(_LINE, min_size=1, max_size=6).map("\n".join)

@@ -44,12 +44,14 @@ class Citation:
 @dataclass(frozen=True, slots=True)
 class Quotation:
     """Words given as another's. `readings` are the text as written, then without what may be the answer's own in it
-    (citations, the line that names the source). `cited` are the sources that it may stand in; none if it is alone."""
+    (citations, the line that names the source). `cited` are the sources that it may stand in, none if it is alone;
+    `beside` are those cited outside of it: numbers inside may be the quoted note's own."""
 
     line: int
     kind: QuoteKind
     readings: tuple[str, ...]
     cited: tuple[int, ...] = ()
+    beside: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
@@ -200,10 +202,15 @@ def _quotations(part: _Part) -> Iterator[_Place]:
             continue
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
         around = next(((start, end) for start, end in sentences if start <= quoted.start < end), (0, 0))
-        cited = part.cited(quoted.start, quoted.end) or part.paragraph.following(quoted.end) or part.cited(*around)
+        inside = part.cited(quoted.start, quoted.end)
+        beside = part.paragraph.following(quoted.end) or (() if inside else part.cited(*around))
         kind = QuoteKind.CODE if quoted.code else QuoteKind.MARKS
         readings = tuple(dict.fromkeys(reading for reading in (text.strip(), bare) if reading))
-        yield quoted.start, quoted.end, Quotation(part.line(quoted.start), kind, readings, cited)
+        yield (
+            quoted.start,
+            quoted.end,
+            Quotation(part.line(quoted.start), kind, readings, tuple(dict.fromkeys((*inside, *beside))), beside),
+        )
 
 
 def _block_quotation(part: _Part, before: _Part | None, after: _Part | None) -> Iterator[_Place]:
@@ -214,14 +221,20 @@ def _block_quotation(part: _Part, before: _Part | None, after: _Part | None) -> 
     bare = part.paragraph.without_citations(0, len(text) + 1)
     plain = _unquoted(_ATTRIBUTION.sub("", bare).strip())
     readings = tuple(dict.fromkeys(reading for reading in (text, bare, plain) if reading))
-    cited = part.cited(0, len(part.block.text))
-    if not cited and before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
-        start, end = before.paragraph.sentences()[-1]
-        cited = before.cited(start, end)
-    if not cited and after:
-        named = after.block.quoted and _ATTRIBUTION.match(after.block.text.strip())
-        cited = after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
-    yield 0, len(part.block.text), Quotation(part.block.line, QuoteKind.BLOCK, readings, cited)
+    inside = part.cited(0, len(part.block.text))
+    beside = () if inside else _cited_around(before, after)
+    yield 0, len(part.block.text), Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
+
+
+def _cited_around(before: _Part | None, after: _Part | None) -> tuple[int, ...]:
+    if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
+        cited = before.cited(*before.paragraph.sentences()[-1])
+        if cited:
+            return cited
+    if not after:
+        return ()
+    named = after.block.quoted and _ATTRIBUTION.match(after.block.text.strip())
+    return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
 
 
 def _unquoted(text: str) -> str:

@@ -1,0 +1,278 @@
+"""What an answer cites and quotes, held against the pack it was given and the vault as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+
+from excerpt.pack.answers import Answer, Citation, Quotation, Sentence
+from excerpt.pack.lookup import Lookup
+from excerpt.pack.passages import Difference, Passage, find, most_like
+from excerpt.pack.reading import PackFile, Source
+from excerpt.pack.standing import Standing, State, standing_of
+from excerpt.text.fragments import words_in
+
+
+class Verdict(StrEnum):
+    """What is said of a quotation.
+
+    TRUE: it stands in what it cites, or, without a citation, anywhere in pack or vault. CHANGED: it stood there when
+    the pack was made, and stands nowhere in the vault now. MISATTRIBUTED: it stands in another place than the cited.
+    ALTERED: something very like it stands there. INVENTED: nothing does. SHORT: nothing does either, but so few words
+    may be the answer's own, set off by marks.
+    """
+
+    TRUE = "true"
+    CHANGED = "changed"
+    MISATTRIBUTED = "misattributed"
+    ALTERED = "altered"
+    INVENTED = "invented"
+    SHORT = "short"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines of a note, and what stands there. `source` is the number of the pack's source that it was found in, None
+    for what was found in the vault alone. A place in the pack has the path and lines that the pack says."""
+
+    path: str
+    line_start: int
+    line_end: int
+    passage: str
+    source: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCitation:
+    """One number of one citation; `standing` is None where the pack has no such source."""
+
+    citation: Citation
+    number: int
+    standing: Standing | None
+
+    @property
+    def state(self) -> State:
+        return State.UNKNOWN if self.standing is None else self.standing.state
+
+    @property
+    def holds(self) -> bool:
+        """Whether the cited text is in the pack and still stands in the vault."""
+        return self.state in (State.STANDS, State.MOVED)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedQuotation:
+    """A quotation with its verdict.
+
+    `similarity` (0 to 1) is that to the passage at `place`, which is where it stands, or what is most like it.
+    `differences` are what a true one differs in. `now` is where it stands in the vault, if it does.
+    """
+
+    quotation: Quotation
+    verdict: Verdict
+    place: Place | None = None
+    differences: tuple[Difference, ...] = ()
+    similarity: float = 1.0
+    now: Place | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict in (Verdict.TRUE, Verdict.SHORT)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """Of the telling words of a sentence that cites but does not quote, how many the cited sources have. No claim
+    that it is true: a sentence may have all of its words there and say the opposite."""
+
+    sentence: Sentence
+    cited: tuple[int, ...]
+    words: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def found(self) -> int:
+        return len(self.words) - len(self.missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was found of an answer. `standings` are those of the pack's sources, in their order; `uncited` are the
+    sentences without a citation or quotation."""
+
+    pack: PackFile
+    standings: tuple[Standing, ...]
+    citations: tuple[CheckedCitation, ...]
+    quotations: tuple[CheckedQuotation, ...]
+    sentences: tuple[CheckedSentence, ...]
+    uncited: tuple[Sentence, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every source cited is there and stands, and every quotation is true."""
+        return all(each.holds for each in self.citations) and all(each.holds for each in self.quotations)
+
+
+ALTERED = 0.8
+"""Similarity from which a quotation is an altered passage rather than an invention (docs/design/citations.md)."""
+LEAST_CITED, LEAST_ALONE = 2, 3
+"""Words from which what stands nowhere is called invented, with a citation and without one: marks around fewer often
+set off a word, and quote nothing."""
+_LEAST_SENTENCE = 3
+
+
+def check_answer(answer: Answer, pack: PackFile, lookup: Lookup) -> Check:
+    """Check `answer` against the pack it was given and the vault behind `lookup`. The same three give the same."""
+    checker = _Checker(pack, lookup)
+    quotations = [checker.quotation(quotation) for quotation in answer.quotations]
+    citations = [
+        CheckedCitation(citation, number, checker.standings.get(number))
+        for citation in answer.citations
+        if not _is_quoted(citation, quotations)
+        for number in citation.numbers
+    ]
+    sentences = [found for each in answer.sentences if (found := checker.sentence(each))]
+    uncited = [
+        each
+        for each in answer.sentences
+        if not each.cited and not each.quotes and words_in(each.text) >= _LEAST_SENTENCE
+    ]
+    return Check(
+        pack, tuple(checker.standings.values()), tuple(citations), tuple(quotations), tuple(sentences), tuple(uncited)
+    )
+
+
+def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bool:
+    """Whether what looks like a citation is the quoted note's own."""
+    if citation.quotation is None:
+        return False
+    quoted = quotations[citation.quotation]
+    return quoted.verdict is Verdict.TRUE and quoted.place is not None and citation.text in quoted.place.passage
+
+
+@dataclass
+class _Checker:
+    pack: PackFile
+    lookup: Lookup
+    _told: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    @cached_property
+    def standings(self) -> dict[int, Standing]:
+        return {source.number: standing_of(source, self.lookup) for source in self.pack.sources}
+
+    # --- quotations ---------------------------------------------------------------------------------------------------
+
+    def quotation(self, quotation: Quotation) -> CheckedQuotation:
+        if quotation.cited != quotation.beside:
+            whole = self._judged(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
+            if whole.verdict is Verdict.TRUE:
+                return whole
+        return self._judged(quotation)
+
+    def _judged(self, quotation: Quotation) -> CheckedQuotation:
+        cited = [source for number in quotation.cited if (source := self.pack.source(number))]
+        others = [source for source in self.pack.sources if source not in cited]
+        return (
+            self._in_sources(quotation, cited, Verdict.TRUE)
+            or self._in_sources(quotation, others, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
+            or self._in_question(quotation)
+            or self._in_vault(quotation, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
+            or self._nowhere(quotation, [*cited, *others])
+        )
+
+    def _in_sources(self, quotation: Quotation, sources: Iterable[Source], verdict: Verdict) -> CheckedQuotation | None:
+        for reading in quotation.readings:
+            for source in sources:
+                if passage := find(reading, source.text):
+                    place = _place_in(source.text, passage, source.path, source.line_start, source.number)
+                    now = self._now(reading, source, place)
+                    if verdict is Verdict.TRUE and now is None:
+                        verdict = Verdict.CHANGED
+                    return CheckedQuotation(quotation, verdict, place, passage.differences, now=now)
+                for named in (source.heading, source.path):
+                    if passage := find(reading, named):
+                        place = Place(source.path, source.line_start, source.line_start, named, source.number)
+                        return CheckedQuotation(quotation, verdict, place, passage.differences)
+        return None
+
+    def _now(self, reading: str, source: Source, place: Place) -> Place | None:
+        """Where what was found in a source stands in the vault now."""
+        standing = self.standings[source.number]
+        if standing.state in (State.STANDS, State.MOVED):
+            moved = standing.line_start - source.line_start
+            return Place(standing.path, place.line_start + moved, place.line_end + moved, place.passage)
+        if standing.state is State.CHANGED and (passage := find(reading, standing.text)):
+            return _place_in(standing.text, passage, standing.path, standing.line_start)
+        found = self._found_in_vault(reading, standing.path)
+        return found[0] if found else None
+
+    def _in_question(self, quotation: Quotation) -> CheckedQuotation | None:
+        """The answer may repeat what it was asked."""
+        if quotation.cited or not self.pack.question or not find(quotation.text, self.pack.question):
+            return None
+        return CheckedQuotation(quotation, Verdict.TRUE)
+
+    def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
+        if words_in(quotation.text) < LEAST_CITED:
+            return None  # a single word stands somewhere in any vault, and that says nothing
+        for reading in quotation.readings:
+            if found := self._found_in_vault(reading):
+                place, passage = found
+                return CheckedQuotation(quotation, verdict, place, passage.differences, now=place)
+        return None
+
+    def _found_in_vault(self, reading: str, first: str = "") -> tuple[Place, Passage] | None:
+        """Where `reading` stands in the vault, in the note `first` if it stands there."""
+        for path in dict.fromkeys((*([first] if first else []), *self.lookup.notes_with(reading))):
+            text = self.lookup.text(path)
+            if passage := find(reading, text):
+                return _place_in(text, passage, path, 1), passage
+        return None
+
+    def _nowhere(self, quotation: Quotation, sources: Sequence[Source]) -> CheckedQuotation:
+        if words_in(quotation.text) < (LEAST_CITED if quotation.cited else LEAST_ALONE):
+            return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
+        best: tuple[float, Place | None] = (0.0, None)
+        for text, path, line, number in self._candidates(quotation, sources):
+            like = most_like(quotation.text, text)
+            if like and like.similarity / 100 > best[0]:
+                place = _place_in(text, Passage(like.start, like.end), path, line, number)
+                best = (like.similarity / 100, place)
+        similarity, nearest = best
+        verdict = Verdict.ALTERED if similarity >= ALTERED else Verdict.INVENTED
+        return CheckedQuotation(quotation, verdict, nearest, similarity=similarity)
+
+    def _candidates(
+        self, quotation: Quotation, sources: Sequence[Source]
+    ) -> Iterator[tuple[str, str, int, int | None]]:
+        """Texts that may hold what was altered, the likeliest first: text, path, first line, source."""
+        yield from ((source.text, source.path, source.line_start, source.number) for source in sources)
+        for each in self.lookup.passages_like(quotation.text):
+            yield each.text, each.path, each.line_start, None
+
+    # --- sentences ----------------------------------------------------------------------------------------------------
+
+    def sentence(self, sentence: Sentence) -> CheckedSentence | None:
+        cited = [source for number in sentence.cited if (source := self.pack.source(number))]
+        if not cited or sentence.quotes:
+            return None
+        words = self.lookup.telling(sentence.text)
+        has = frozenset().union(*(self._terms(source) for source in cited))
+        missing = [word.surface for word in words if has.isdisjoint(word.terms)]
+        numbers = tuple(source.number for source in cited)
+        return CheckedSentence(sentence, numbers, tuple(word.surface for word in words), tuple(missing))
+
+    def _terms(self, source: Source) -> frozenset[str]:
+        given = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
+        if given not in self._told:
+            self._told[given] = self.lookup.terms(given)
+        return self._told[given]
+
+
+def _place_in(text: str, passage: Passage, path: str, first_line: int, source: int | None = None) -> Place:
+    """The place of a passage of `text`, whose first line is `first_line` of the note."""
+    shown = text[passage.start : passage.end]
+    start = first_line + text.count("\n", 0, passage.start)
+    return Place(path, start, start + shown.count("\n"), shown, source)

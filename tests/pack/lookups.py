@@ -1,0 +1,41 @@
+"""A vault as checks ask it, kept in memory: every note may hold what is asked for, and no word is common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from excerpt.model import Fragment
+from excerpt.pack.lookup import telling_words
+from excerpt.text.visible import visible_line
+from excerpt.text.words import QueryWord, query_terms, terms_of
+from tests.pack.vaults import Vault
+
+
+class Notes:
+    """Notes by path, as a lookup."""
+
+    def __init__(self, notes: Mapping[str, str]) -> None:
+        self.vault = Vault(notes)
+        self.asked: list[str] = []
+
+    def path(self, shown: str) -> str | None:
+        self.asked.append(shown)
+        return next((path for path in self.vault.notes if visible_line(path) == visible_line(shown)), None)
+
+    def text(self, path: str) -> str:
+        return self.vault.note_text(path)
+
+    def notes_with_line(self, line: str) -> Iterable[str]:
+        return list(self.vault.notes)
+
+    def notes_with(self, quotation: str) -> Iterable[str]:
+        return list(self.vault.notes)
+
+    def passages_like(self, quotation: str) -> Iterable[Fragment]:
+        return self.vault.fragments
+
+    def telling(self, sentence: str) -> Sequence[QueryWord]:
+        return telling_words(query_terms(sentence, ["en"]), lambda _: False, ["en"])
+
+    def terms(self, text: str) -> frozenset[str]:
+        return frozenset(terms_of(text, "en")[0])

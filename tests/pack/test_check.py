@@ -1,0 +1,222 @@
+"""What is said of an answer's citations, quotations and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from excerpt.pack.answers import read_answer
+from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, Verdict, check_answer
+from excerpt.pack.reading import PackFile, Source
+from excerpt.pack.standing import State
+from excerpt.text.fragments import digest_of_text
+from tests.pack.lookups import Notes
+
+SYNC = "# Sync\n\nA sync conflict arises when two devices change one note.\n\nEach device keeps its own history.\n"
+SOUP = "# Soup\n\nSimmer red lentils with cumin until they are soft.\n"
+OTHER = "# Other\n\nBananas tell by their colour how ripe they are.\n"
+NOTES = {"Sync.md": SYNC, "Soup.md": SOUP, "Other.md": OTHER}
+
+
+def source(number: int, path: str, line: int, text: str) -> Source:
+    return Source(number, path, path.removesuffix(".md"), line, line + text.count("\n"), text, digest_of_text(text))
+
+
+PACK = PackFile(
+    (
+        source(1, "Sync.md", 3, "\n".join(SYNC.split("\n")[2:5])),
+        source(2, "Soup.md", 3, "Simmer red lentils with cumin until they are soft."),
+    ),
+    "how do conflicts arise at all?",
+)
+
+
+def check(answer: str, notes: Mapping[str, str] = NOTES, pack: PackFile = PACK) -> Check:
+    return check_answer(read_answer(answer), pack, Notes(notes))
+
+
+def citation(answer: str, notes: Mapping[str, str] = NOTES) -> CheckedCitation:
+    (found,) = check(answer, notes).citations
+    return found
+
+
+def quotation(answer: str, notes: Mapping[str, str] = NOTES) -> CheckedQuotation:
+    (found,) = check(answer, notes).quotations
+    return found
+
+
+# --- citations --------------------------------------------------------------------------------------------------------
+
+
+def test_a_source_whose_lines_are_as_they_were_stands() -> None:
+    found = citation("So it is [1].")
+    assert found.state is State.STANDS
+    assert found.standing is not None
+    assert (found.standing.path, found.standing.line_start, found.standing.line_end) == ("Sync.md", 3, 5)
+
+
+def test_a_number_that_the_pack_does_not_have_is_unknown() -> None:
+    assert citation("So it is [3].").state is State.UNKNOWN
+    assert not check("So it is [3].").holds
+
+
+def test_a_text_on_other_lines_of_its_note_has_moved() -> None:
+    found = citation("So it is [1].", {**NOTES, "Sync.md": f"New.\n\nMore.\n\n{SYNC}"})
+    assert found.state is State.MOVED
+    assert found.standing is not None
+    assert (found.standing.path, found.standing.line_start) == ("Sync.md", 7)
+    assert found.holds
+
+
+def test_a_text_in_another_note_has_moved_there() -> None:
+    notes = {"Archive/Old.md": f"# Old\n\n{SYNC}", "Soup.md": SOUP}
+    found = citation("So it is [1].", notes)
+    assert found.state is State.MOVED
+    assert found.standing is not None
+    assert (found.standing.path, found.standing.line_start) == ("Archive/Old.md", 5)
+
+
+def test_a_changed_text_comes_with_what_is_there_now() -> None:
+    edited = "New.\n\n" + SYNC.replace("two devices", "three devices")
+    found = citation("So it is [1].", {**NOTES, "Sync.md": edited})
+    assert found.state is State.CHANGED
+    assert not found.holds
+    assert found.standing is not None
+    assert (found.standing.line_start, found.standing.line_end) == (5, 7)
+    assert found.standing.text.startswith("A sync conflict arises when three devices")
+
+
+def test_of_a_text_with_nothing_left_of_it_the_same_lines_are_shown() -> None:
+    found = citation("So it is [1].", {**NOTES, "Sync.md": "All\nnew\nhere\nand\nnow\nlonger"})
+    assert found.standing is not None
+    assert (found.standing.state, found.standing.text) == (State.CHANGED, "here\nand\nnow")
+
+
+def test_a_text_that_grew_in_its_middle_is_shown_whole() -> None:
+    grown = SYNC.replace("note.\n\nEach", "note.\n\nOr three.\n\nOr four.\n\nEach")
+    found = citation("So it is [1].", {**NOTES, "Sync.md": grown})
+    assert found.standing is not None
+    assert found.standing.text.split("\n\n")[1:3] == ["Or three.", "Or four."]
+    assert found.standing.text.endswith("own history.")
+
+
+def test_a_note_that_is_no_more_is_gone() -> None:
+    assert citation("So it is [1].", {"Soup.md": SOUP}).state is State.GONE
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../secret.md", "C:\\secret.md", "Sync.md/../../x", "\x00", ""])
+def test_a_path_that_is_no_notes_is_nothing_at_all(path: str) -> None:
+    pack = PackFile((source(1, path, 1, "Nothing of the kind."),))
+    (found,) = check("So it is [1].", pack=pack).citations
+    assert found.state is State.GONE
+
+
+# --- quotations -------------------------------------------------------------------------------------------------------
+
+
+def test_what_stands_in_the_cited_source_is_true_and_has_its_line() -> None:
+    found = quotation('It says "Each device keeps its own history" [1].')
+    assert (found.verdict, found.differences, found.similarity) == (Verdict.TRUE, (), 1.0)
+    assert found.place is not None
+    assert (found.place.source, found.place.path, found.place.line_start) == (1, "Sync.md", 5)
+    assert found.now is not None
+    assert (found.now.path, found.now.line_start) == ("Sync.md", 5)
+
+
+def test_without_a_citation_it_is_true_wherever_it_stands() -> None:
+    assert quotation('It says "red lentils with cumin".').verdict is Verdict.TRUE
+    in_vault = quotation('It says "tell by their colour".')
+    assert in_vault.verdict is Verdict.TRUE
+    assert in_vault.place is not None
+    assert (in_vault.place.source, in_vault.place.path, in_vault.place.line_start) == (None, "Other.md", 3)
+
+
+def test_what_stands_in_another_source_or_note_is_misattributed() -> None:
+    other_source = quotation('It says "red lentils with cumin" [1].')
+    other_note = quotation('It says "tell by their colour" [1].')
+    no_source = quotation('It says "red lentils with cumin" [7].')
+    assert {found.verdict for found in (other_source, other_note, no_source)} == {Verdict.MISATTRIBUTED}
+    assert [found.place and found.place.source for found in (other_source, other_note, no_source)] == [2, None, 2]
+
+
+def test_what_stood_there_and_stands_nowhere_now_has_changed() -> None:
+    notes = {**NOTES, "Sync.md": SYNC.replace("two devices", "three devices")}
+    assert quotation('"two devices change one note" [1]', notes).verdict is Verdict.CHANGED
+    still = quotation('"Each device keeps its own history" [1]', {**notes, "Sync.md": f"New.\n{notes['Sync.md']}"})
+    assert still.verdict is Verdict.TRUE
+    assert still.now is not None
+    assert still.now.line_start == 6
+
+
+def test_what_moved_with_its_source_is_true_at_its_new_place() -> None:
+    found = quotation('"Each device keeps its own history" [1]', {"New.md": f"\n\n{SYNC}"})
+    assert found.verdict is Verdict.TRUE
+    assert found.now is not None
+    assert (found.now.path, found.now.line_start) == ("New.md", 7)
+
+
+def test_what_is_nearly_there_is_altered_and_comes_with_what_is() -> None:
+    found = quotation('"A sync conflict arises when three devices change one note" [1]')
+    assert found.verdict is Verdict.ALTERED
+    assert found.place is not None
+    assert found.place.passage == "A sync conflict arises when two devices change one note"
+    assert 0.9 < found.similarity < 1
+
+
+def test_what_is_nowhere_is_invented() -> None:
+    found = quotation('"Conflicts are settled by the moon on Tuesdays" [1]')
+    assert found.verdict is Verdict.INVENTED
+    assert not check('"Conflicts are settled by the moon on Tuesdays" [1]').holds
+
+
+def test_a_word_or_two_may_be_the_answers_own() -> None:
+    assert quotation('This "moon" is meant [1].').verdict is Verdict.SHORT
+    assert quotation('This "blue moon" is meant.').verdict is Verdict.SHORT
+    assert quotation('It says "blue moon" [1].').verdict is Verdict.INVENTED
+    assert quotation('It says "blue moon rising".').verdict is Verdict.INVENTED
+    assert check('This "moon" is meant [1].').holds
+
+
+def test_the_question_may_be_repeated() -> None:
+    assert quotation('You asked "how do conflicts arise at all".').verdict is Verdict.TRUE
+    assert quotation('It says "how do conflicts arise at all" [1].').verdict is not Verdict.TRUE
+
+
+def test_titles_and_paths_of_a_source_may_be_quoted() -> None:
+    assert quotation('See "Soup.md" [2].').verdict is Verdict.TRUE
+
+
+def test_numbers_in_brackets_that_the_note_itself_has_are_no_citations() -> None:
+    text = "It was shown [7] that they meet."
+    pack = PackFile((source(1, "Sync.md", 1, text),))
+    found = check(f'It says "{text}" [1].', {"Sync.md": text}, pack)
+    assert [each.number for each in found.citations] == [1]
+    assert found.holds
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def test_of_a_sentence_that_cites_the_words_that_the_source_lacks_are_named() -> None:
+    (found,) = check("Devices change notes on Mondays, says Sync.md [1].").sentences
+    assert found.words == ("Devices", "change", "notes", "Mondays", "says", "Sync", "md")
+    assert found.missing == ("Mondays", "says")
+    assert found.found == 5
+
+
+def test_words_are_no_verdict() -> None:
+    assert check("Quantum unicorns prevail [1].").holds
+
+
+def test_a_sentence_that_quotes_or_cites_nothing_that_is_there_has_no_words() -> None:
+    assert check('It says "red lentils with cumin" [2]. So it is [9].').sentences == ()
+
+
+def test_sentences_without_a_citation_are_counted() -> None:
+    found = check("# A title of four\n\nThis cites nothing at all. This does [1]. Yes.")
+    assert [each.text for each in found.uncited] == ["This cites nothing at all."]
+
+
+def test_an_answer_that_claims_nothing_holds() -> None:
+    assert check("").holds
