@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": "demo",
     "search": "search",
     "pack": "pack",
+    "check": "check",
     "remember": "remember",
     "recall": "recall",
     "forget": "forget",

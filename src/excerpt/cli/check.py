@@ -1,0 +1,76 @@
+"""`excerpt check`: which citations and quotations of an LLM's answer are true."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from excerpt.cli.opening import snapshot_of
+from excerpt.cli.printing import narrate, print_json
+from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
+from excerpt.settings import load_settings, places
+
+_MOST = 16 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
+
+
+@click.command()
+@click.argument("answer", type=click.Path(path_type=Path))
+@click.option(
+    "--pack",
+    "pack_file",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="PACK",
+    help="The pack that the answer was given, as `excerpt pack` wrote it.",
+)
+@vault_option
+@click.option("--uncited", is_flag=True, help="List the sentences that cite and quote nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@refresh_option
+def command(
+    *, answer: Path, pack_file: Path, vault: Path | None, uncited: bool, as_json: bool, no_refresh: bool
+) -> int:
+    """Check the citations and quotations of ANSWER, a file with an LLM's answer (- is stdin).
+
+    Says of each [n] whether the pack has that source and whether its lines still stand in the vault, of each quoted
+    passage whether it stands where the answer says, and of each other sentence with a citation how many of its rare
+    words the source has. The exit code is 1 if something is not true.
+    """
+    if str(answer) == str(pack_file) == "-":
+        raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
+    said, packed = _read(answer, "answer"), _read(pack_file, "pack")
+    where = places()
+    settings = load_settings(where.settings_file)
+
+    from excerpt.cli.checked import check_as_json, print_check, summary_of
+    from excerpt.pack.answers import read_answer
+    from excerpt.pack.check import check_answer
+    from excerpt.pack.lookup import SnapshotLookup
+    from excerpt.pack.reading import read_pack
+
+    pack = read_pack(packed)
+    with snapshot_of(chosen_vault(vault), settings, where, refresh=not no_refresh) as snapshot:
+        check = check_answer(read_answer(said), pack, SnapshotLookup(snapshot))
+    if as_json:
+        print_json(check_as_json(check))
+    else:
+        print_check(check, uncited=uncited)
+    narrate(summary_of(check))
+    return 0 if check.holds else 1
+
+
+def _read(file: Path, what: str) -> str:
+    """The text of a file or of stdin. Raises a usage error that says why it cannot be had."""
+    try:
+        if str(file) == "-":
+            content = sys.stdin.buffer.read(_MOST + 1)
+        else:
+            with file.open("rb") as opened:
+                content = opened.read(_MOST + 1)
+        if len(content) > _MOST:
+            raise click.UsageError(f"The {what} {file} is larger than {_MOST >> 20} MB.")
+        return content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"The {what} {file} cannot be read: {error}.") from error

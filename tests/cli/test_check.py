@@ -1,0 +1,194 @@
+"""check: an LLM's answer against the pack it was given and the vault."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Excerpt
+
+CONFLICT = "A sync conflict arises when two devices change one note before they meet."
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Path:
+    return tmp_path / "answer.md"
+
+
+@pytest.fixture(params=["markdown", "json", "xml", "plain"])
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def packed(excerpt: Excerpt, vault: Path, folder: Path, form: str = "markdown", query: str = "sync conflict") -> Path:
+    """A pack of the one passage about conflicts, in a file."""
+    options = ("--limit", "1", "--expand", "none", "--format", form, "--vault", vault)
+    file = folder / "pack"
+    file.write_text(excerpt("pack", query, *options).out, encoding="utf-8")
+    return file
+
+
+def test_a_true_answer_is_said_to_be_true(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, form: str
+) -> None:
+    answer.write_text(f'# Conflicts\n\nThe note says "{CONFLICT}" [1].\n', encoding="utf-8")
+    told = excerpt("check", answer, "--pack", packed(excerpt, vault, tmp_path, form), "--vault", vault)
+    assert told.code == 0
+    assert told.out.split("\n")[0] == "    3  stands        [1] Sync.md:9"
+    assert told.out.split("\n")[1].startswith("    3  true          “A sync conflict arises")
+    assert told.err == "excerpt: 1 citation (1 stands) · 1 quotation (1 true) · 0 sentences without either\n"
+
+
+def test_what_is_not_true_is_exit_code_1(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    answer.write_text(
+        'It says "a sync conflict arises when three devices change one note" [1].\n'
+        'It says "simmer red lentils with cumin" [1].\n'
+        'It says "the moon settles all of it" [2].\n',
+        encoding="utf-8",
+    )
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 1
+    verdicts = [line.split()[1] for line in told.out.split("\n") if line[:5].strip()]
+    assert verdicts == ["stands", "altered", "stands", "misattributed", "unknown", "invented"]
+    assert "“three” for “two”" in told.out
+    assert "stands in Cooking/Lentil soup.md:3, not in [1]" in told.out
+    assert "[2] is not in the pack, which has [1]" in told.out
+
+
+def test_what_changed_since_shows_the_difference(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    note = vault / "Sync.md"
+    note.write_text(note.read_text().replace("two devices", "three devices"), encoding="utf-8")
+    answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 1
+    assert [line.split()[1] for line in told.out.split("\n") if line[:5].strip()] == ["changed", "changed"]
+    assert "+A sync conflict arises when three devices" in told.out
+
+
+def test_a_text_that_moved_is_as_true_as_before(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    (vault / "Sync.md").rename(vault / "Old sync.md")
+    answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 0
+    assert told.out.count("now Old sync.md:9") == 2
+
+
+def test_it_is_read_from_stdin(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"So it is [1].\r\n"), encoding="utf-8"))
+    assert excerpt("check", "-", "--pack", pack, "--vault", vault).code == 0
+
+
+def test_words_of_a_sentence_are_counted_and_uncited_ones_listed_on_demand(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
+) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    answer.write_text("Devices meet on Mondays [1]. Nothing backs this up.\n", encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert "    1  words 2/3     Devices meet on Mondays.\n                     missing: Mondays\n" in told.out
+    assert "Nothing backs" not in told.out
+    assert "1 sentence without either" in told.err
+    listed = excerpt("check", answer, "--pack", pack, "--vault", vault, "--uncited")
+    assert "    1  uncited       Nothing backs this up." in listed.out
+
+
+def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    answer.write_text(f'It says "{CONFLICT}" [1, 2]. Devices meet [1]. So they do it.\n', encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json")
+    assert told.code == 1
+    data = told.json
+    assert list(data) == ["true", "sources", "citations", "quotations", "sentences", "uncited"]
+    assert data["true"] is False
+    assert data["sources"] == [
+        {
+            "number": 1,
+            "path": "Sync.md",
+            "line_start": 9,
+            "line_end": 9,
+            "cited": 2,
+            "state": "stands",
+            "intact": True,
+            "now": {"path": "Sync.md", "line_start": 9, "line_end": 9, "text": CONFLICT},
+        }
+    ]
+    assert data["citations"][1] == {"line": 1, "text": "[1, 2]", "number": 2, "state": "unknown"}
+    place = {"path": "Sync.md", "line_start": 9, "line_end": 9, "passage": CONFLICT}
+    assert data["quotations"] == [
+        {
+            "line": 1,
+            "kind": "marks",
+            "text": CONFLICT,
+            "cited": [1, 2],
+            "verdict": "true",
+            "differences": [],
+            "similarity": 1.0,
+            "place": {**place, "source": 1},
+            "now": {**place, "source": None},
+        }
+    ]
+    assert data["sentences"] == [
+        {"line": 1, "text": "Devices meet.", "cited": [1], "words": 2, "found": 2, "missing": []}
+    ]
+    assert data["uncited"] == [{"line": 1, "text": "So they do it."}]
+
+
+@pytest.mark.parametrize(
+    ("said", "pack"),
+    [(None, "x"), (b"\xff\xfe\x00", "x"), (b"So [1].", None), (b"So [1].", b"no pack"), (b"So [1].", b"{")],
+)
+def test_what_cannot_be_read_is_wrong_usage(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, said: bytes | None, pack: bytes | str | None
+) -> None:
+    answer = tmp_path / "answer.md"
+    if said is not None:
+        answer.write_bytes(said)
+    file = tmp_path / "no pack"
+    if isinstance(pack, bytes):
+        file.write_bytes(pack)
+    elif pack:
+        file = packed(excerpt, vault, tmp_path)
+    told = excerpt("check", answer, "--pack", file, "--vault", vault)
+    assert told.code == 2
+    assert told.out == ""
+    assert "Traceback" not in told.err
+
+
+def test_without_a_pack_or_with_both_from_stdin_it_is_wrong_usage(excerpt: Excerpt, vault: Path) -> None:
+    assert excerpt("check", "-", "--vault", vault).code == 2
+    assert excerpt("check", "-", "--pack", "-", "--vault", vault).code == 2
+
+
+def test_without_a_vault_it_cannot_be_done(excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path) -> None:
+    answer.write_text("So it is [1].", encoding="utf-8")
+    pack = packed(excerpt, vault, tmp_path)
+    assert excerpt("check", answer, "--pack", pack, "--vault", tmp_path / "none").code == 3
+
+
+def test_controls_are_shown_and_no_file_outside_of_the_vault_is_read(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
+) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("the password is swordfish", encoding="utf-8")
+    (vault / "Bad.md").write_text("A bell\x07 and an \x1b[31mescape that rings.\n", encoding="utf-8")
+    pack = tmp_path / "pack.json"
+    pack.write_text(
+        '{"packs": [{"path": "../secret.md", "line_start": 1, "line_end": 1, "text": "the password is"},'
+        f' {{"path": "{secret}\\u001b[2J", "line_start": 1, "line_end": 1, "text": "the password is"}}]}}'
+    )
+    answer.write_text('So [1][2].\x1b[2J It says "the password is swordfish".\n\n"bell\x07 and an \x1b[31mescape"\n')
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault, "--uncited")
+    assert told.code == 1
+    verdicts = [line.split()[1] for line in told.out.split("\n") if line[:5].strip()]
+    assert verdicts == ["gone", "gone", "invented", "true"]
+    assert not {"\x1b", "\x07"} & set(told.out + told.err)
+    data = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json").json
+    assert "swordfish" not in str([source["now"] for source in data["sources"]] + [data["quotations"][0]["place"]])
