@@ -58,8 +58,8 @@ def _other(exchanged: Mapping[str, str], match: re.Match[str]) -> str:
 
 
 def searched(folder: Path, queries: list[str]) -> dict[str, float]:
-    """Open an index in this process and ask it: milliseconds of the first query, of the first before anything is
-    warm, and of all others, each asked once."""
+    """Open an index in this process and ask it: milliseconds it took to open, of the first query before anything is
+    warm, of warming, and of all queries, each asked once."""
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
     from excerpt.settings import Settings

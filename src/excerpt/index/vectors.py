@@ -155,6 +155,8 @@ class VectorMatrix:
                 unfolded[at : at + len(part)] = part
                 at += len(part)
             self._unfolded = unfolded
+            # A quarter of the memory again, and nothing asks for it any more.
+            self._quantised = Quantised.from_bytes([], len(self.mean))
 
     def similarities(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosine of the normalised `query` with each row, shape (n,)."""
@@ -176,9 +178,6 @@ class VectorMatrix:
         rows, scales = self._quantised.rows, self._quantised.scales
         room = np.empty((min(_BLOCK, len(rows)), rows.shape[1]), np.float32)
         for at in range(0, len(rows), _BLOCK):
-            if self._unfolded is not None:
-                yield self._unfolded[at : at + _BLOCK]
-                continue
             part = room[: len(rows) - at]
             part[:] = rows[at : at + _BLOCK]
             part *= scales[at : at + _BLOCK, None]

@@ -112,7 +112,8 @@ class SpanFinder:
         """Whether a word by itself is asked for, or _ODD if only its analysis can tell."""
         if len(word) < 2 or not _is_word(word):
             return _ODD
-        return stem(word, language) in self._terms
+        # Most are other words, with a beginning somewhere in them: told without stemming.
+        return word.lower().startswith(self._shortest) and stem(word, language) in self._terms
 
     def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> Stretches:
         return [stretch for token in tokens for stretch in self._asked_in(text, token.start(), token.end(), language)]
