@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from excerpt.model import Fragment
-from excerpt.pack.lookup import telling_words
+from excerpt.pack.lookup import Lines, telling_words
 from excerpt.text.visible import visible_line
 from excerpt.text.words import QueryWord, query_terms, terms_of
 from tests.pack.vaults import Vault
@@ -28,11 +27,11 @@ class Notes:
     def notes_with_line(self, line: str) -> Iterable[str]:
         return list(self.vault.notes)
 
-    def notes_with(self, quotation: str) -> Iterable[str]:
-        return list(self.vault.notes)
+    def lines_with(self, quotation: str) -> Iterable[Lines]:
+        return [Lines(path, 1, note.text) for path, note in self.vault.notes.items()]
 
-    def passages_like(self, quotation: str) -> Iterable[Fragment]:
-        return self.vault.fragments
+    def lines_like(self, quotation: str) -> Iterable[Lines]:
+        return [Lines(each.path, each.line_start, each.text) for each in self.vault.fragments]
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
         return telling_words(query_terms(sentence, ["en"]), lambda _: False, ["en"])

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from excerpt.pack.answers import Answer, Citation, Quotation, Sentence
 from excerpt.pack.lookup import Lookup
-from excerpt.pack.passages import Difference, Passage, find, most_like
+from excerpt.pack.passages import Difference, Passage, find, longest_part, most_like
 from excerpt.pack.reading import PackFile, Source
 from excerpt.pack.standing import Standing, State, standing_of
 from excerpt.text.fragments import words_in
@@ -225,10 +225,9 @@ class _Checker:
 
     def _found_in_vault(self, reading: str, first: str = "") -> tuple[Place, Passage] | None:
         """Where `reading` stands in the vault, in the note `first` if it stands there."""
-        for path in dict.fromkeys((*([first] if first else []), *self.lookup.notes_with(reading))):
-            text = self.lookup.text(path)
-            if passage := find(reading, text):
-                return _place_in(text, passage, path, 1), passage
+        for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
+            if passage := find(reading, lines.text):
+                return _place_in(lines.text, passage, lines.path, lines.line_start), passage
         return None
 
     def _nowhere(self, quotation: Quotation, sources: Sequence[Source]) -> CheckedQuotation:
@@ -249,7 +248,7 @@ class _Checker:
     ) -> Iterator[tuple[str, str, int, int | None]]:
         """Texts that may hold what was altered, the likeliest first: text, path, first line, source."""
         yield from ((source.text, source.path, source.line_start, source.number) for source in sources)
-        for each in self.lookup.passages_like(quotation.text):
+        for each in self.lookup.lines_like(quotation.text):
             yield each.text, each.path, each.line_start, None
 
     # --- sentences ----------------------------------------------------------------------------------------------------

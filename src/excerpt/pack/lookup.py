@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Protocol
 
@@ -22,6 +23,15 @@ from excerpt.text.visible import visible_line
 from excerpt.text.words import QueryWord, query_terms, terms_of
 
 
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of a note, from `line_start` on."""
+
+    path: str
+    line_start: int
+    text: str
+
+
 class Lookup(Protocol):
     """A vault, as a check asks it. A note or passage that is named may hold what was asked for; the check looks."""
 
@@ -35,11 +45,11 @@ class Lookup(Protocol):
         """Paths of the notes that may have exactly this line."""
         ...
 
-    def notes_with(self, quotation: str) -> Iterable[str]:
-        """Paths of the notes in which `quotation` may stand."""
+    def lines_with(self, quotation: str) -> Iterable[Lines]:
+        """Lines in which `quotation` may stand."""
         ...
 
-    def passages_like(self, quotation: str) -> Iterable[Fragment]:
+    def lines_like(self, quotation: str) -> Iterable[Lines]:
         """The few passages that have most of the telling words of `quotation`."""
         ...
 
@@ -56,9 +66,9 @@ COMMON = 0.1
 """Share of the fragments from which a word tells little about any of them."""
 LEAST_COMMON = 3
 """Fragments that may have a word of a small vault, whatever share of them that is."""
-_MOST_NOTES = 50
+_MOST_FOUND = 50
 _MOST_LIKE = 8
-_PROBE = 6  # words from each end of a quotation, for one that goes across fragments
+_MOST_PROBED = 6  # words at each end of a quotation that is in no fragment, but may go across two
 _LANGUAGES = 3
 
 
@@ -85,22 +95,23 @@ class SnapshotLookup:
         return self._texts[path]
 
     def notes_with_line(self, line: str) -> Iterable[str]:
-        return self._paths_of_keys([key for key, _ in self._snapshot.facets.texts_with(line)][:_MOST_NOTES])
+        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MOST_FOUND]
+        return sorted({fragment.path for fragment in self._snapshot.fragments(keys)})
 
-    def notes_with(self, quotation: str) -> Iterable[str]:
+    def lines_with(self, quotation: str) -> Iterable[Lines]:
         words = self._asked(quotation)
         if not words:
-            return []
+            return
         rows = rows_of(self._snapshot, quotation, self._asked)
-        if not len(rows):
-            ends = (
-                [quotation[: words[_PROBE - 1].end], quotation[words[-_PROBE].start :]] if len(words) > _PROBE else []
-            )
+        probe = min(len(words) // 2, _MOST_PROBED)
+        if not len(rows) and probe:
+            ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]]
             found = [rows_with(self._snapshot.lexical, asked) for end in ends if (asked := self._asked(end))]
             rows = reduce(np.union1d, found, rows).astype(np.int32)
-        return self._paths_of_rows(rows[:_MOST_NOTES])
+        for fragment in self._snapshot.fragments(self._snapshot.table.keys[rows[:_MOST_FOUND]].tolist()):
+            yield self._around(fragment)
 
-    def passages_like(self, quotation: str) -> Iterable[Fragment]:
+    def lines_like(self, quotation: str) -> Iterable[Lines]:
         count = self._snapshot.lexical.doc_count
         shares = np.zeros(count, np.float32)
         for word in self.telling(quotation):
@@ -108,7 +119,7 @@ class SnapshotLookup:
             shares[rows] += np.float32(np.log1p(count / max(len(rows), 1)))
         best = np.argsort(-shares, kind="stable")[:_MOST_LIKE]
         keys = self._snapshot.table.keys[best[shares[best] > 0]].tolist()
-        return self._snapshot.fragments(keys)
+        return [Lines(each.path, each.line_start, each.text) for each in self._snapshot.fragments(keys)]
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
         most = max(self._snapshot.lexical.doc_count * COMMON, LEAST_COMMON)
@@ -126,12 +137,11 @@ class SnapshotLookup:
         found = [self._snapshot.lexical.entries(term).rows for term in word.terms]
         return np.unique(np.concatenate(found)).astype(np.int32)
 
-    def _paths_of_rows(self, rows: Rows) -> list[str]:
-        table = self._snapshot.table
-        return [table.paths[note] for note in dict.fromkeys(table.notes[rows].tolist())]
-
-    def _paths_of_keys(self, keys: Sequence[int]) -> list[str]:
-        return list(dict.fromkeys(fragment.path for fragment in self._snapshot.fragments(keys)))
+    def _around(self, fragment: Fragment) -> Lines:
+        """The fragment with its neighbours and what is between them: a quotation may go on where a fragment ends."""
+        near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
+        first, last = near[0].line_start, near[-1].line_end
+        return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
 
 
 _LETTER = re.compile(r"\w")

@@ -55,7 +55,7 @@ _ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*
 _ENDS = ".,;:!?。，、；：！？"
 _LEAST_PART = 2
 """Words on each side of an ellipsis. Single words in some order stand in any text."""
-_KEPT = 512
+_KEPT = 256  # texts, each of some fragments at most
 
 
 def find(quotation: str, text: str) -> Passage | None:
@@ -66,6 +66,11 @@ def find(quotation: str, text: str) -> Passage | None:
     if without_end != quotation.rstrip() and (found := _find_whole(without_end, text)):
         return replace(found, differences=(*found.differences, Difference.END))
     return _find_parts(quotation, text)
+
+
+def longest_part(quotation: str) -> str:
+    """What to look for first: of a quotation with ellipses, the longest part between them."""
+    return max(_ELLIPSIS.split(quotation), key=len)
 
 
 def most_like(quotation: str, text: str) -> Likeness | None:
