@@ -132,8 +132,10 @@ class Confident(Engine):
 
     sure: ClassVar[Confidence | None] = None
 
-    def search(self, query: str, strategy: Strategy | None = None, limit: int | None = None) -> Result:
-        result = super().search(query, strategy, limit)
+    def search(
+        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: bool = True
+    ) -> Result:
+        result = super().search(query, strategy, limit, marked=marked)
         return replace(result, hits=tuple(replace(hit, confidence=self.sure) for hit in result.hits))
 
 

@@ -26,6 +26,9 @@ UNKNOWN_DAY = np.iinfo(np.int64).min
 """In `Facets.created`, that nothing says when the note was created."""
 
 _APART = "\x1f"
+# A note's targets as one string: a tenth of the rows to carry over.
+_LINKS = f"SELECT note, group_concat(target, '{_APART}') FROM links WHERE target <> ''"
+_AT_ONCE = 500
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 # Properties that say when a note was created, best first, without what sets their words apart.
 _CREATED = (
@@ -110,8 +113,22 @@ class Facets:
     @cached_property
     def links(self) -> tuple[Ints, Ints]:
         """Which note (sources) links to which (targets): each pair once, ascending, no note to itself."""
-        # A note's targets as one string: a tenth of the rows to carry over.
-        rows = self._rows(f"SELECT note, group_concat(target, '{_APART}') FROM links WHERE target <> '' GROUP BY note")
+        return self._pairs(self._rows(f"{_LINKS} GROUP BY note"))
+
+    def links_of(self, notes: Ints) -> tuple[Ints, Ints]:
+        """As `links`, of these notes only: for a query that comes before anything was read."""
+        if "links" in self.__dict__:
+            return self.links
+        ids = {number: note for note, number in self._numbers.items()}
+        wanted = [ids[number] for number in sorted(set(notes.tolist()))]
+        rows: list[tuple[Any, ...]] = []
+        for at in range(0, len(wanted), _AT_ONCE):
+            part = wanted[at : at + _AT_ONCE]
+            rows += self._rows(f"{_LINKS} AND note IN ({','.join('?' * len(part))}) GROUP BY note", *part)
+        return self._pairs(rows)
+
+    def _pairs(self, rows: Iterable[tuple[Any, ...]]) -> tuple[Ints, Ints]:
+        """Links from rows of a note and its targets, joined by `_APART`."""
         known: dict[tuple[str, str], int] = {}
         pairs: set[int] = set()
         for note, targets in rows:

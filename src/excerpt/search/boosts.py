@@ -32,7 +32,7 @@ class Boosts:
         """`scored` with a signal more for each boost that is on."""
         notes = self._snapshot.table.notes[scored.rows]
         if self._switches.links:
-            sources, targets = self._snapshot.facets.links
+            sources, targets = self._snapshot.facets.links_of(notes)
             count = len(self._snapshot.table.paths)
             linked = graph.backlinks(sources, targets, notes, scored.scores, count)
             scored = _with(scored, "links", linked[notes])

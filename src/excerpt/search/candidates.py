@@ -49,8 +49,7 @@ class Proposer:
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
         scores, similarities = evidence.scores, evidence.similarities
-        rows = np.union1d(_top(scores, pool, 0.0), _top(similarities, pool, evidence.mean))
-        rows = np.union1d(rows, evidence.named).astype(np.int32)
+        rows = _united(_top(scores, pool, 0.0), _top(similarities, pool, evidence.mean), evidence.named)
         return Candidates(
             rows=rows,
             # Rounded, so that fragments of the same words are of one score and their order is that of path and line.
@@ -72,13 +71,11 @@ class Proposer:
             evidence.unasked, rows, ("title", "heading", "above")
         )
         outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
+        fit = self._fit(weight, title, other_title, rows, ("title",))
         signals = {
             "words": words,
             "coverage": weight @ anywhere,
-            "title": np.maximum(
-                self._fit(weight, title, other_title, rows, ("title",)),
-                self._other_names(evidence, weight, alias.any(axis=0), notes),
-            ),
+            "title": self._best_name(evidence, weight, fit, alias, notes),
             "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
             "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
             "note": _of_notes(words, notes),
@@ -112,11 +109,15 @@ class Proposer:
         covered: Floats = (weight @ present) * precision
         return covered
 
-    def _other_names(self, evidence: Evidence, weight: Floats, touched: Flags, notes: Rows) -> Floats:
-        """As `_fit`, of each row's note's aliases and file name the best; `touched` are rows that one of them finds."""
-        found = np.zeros(len(notes), np.float32)
-        unique, places = np.unique(notes[touched], return_inverse=True)
-        found[touched] = self._names.shares(unique.tolist(), evidence.words, evidence.unasked, weight)[places]
+    def _best_name(self, evidence: Evidence, weight: Floats, title: Floats, alias: Floats, notes: Rows) -> Floats:
+        """As `_fit`, of the best of each row's note's names; `title` is the fit of its title, `alias` which words its
+        other names have."""
+        # No name fits better than what all of them together cover.
+        better = weight @ alias > title
+        found = title.copy()
+        unique, places = np.unique(notes[better], return_inverse=True)
+        others = self._names.shares(unique.tolist(), evidence.words, evidence.unasked, weight)[places]
+        found[better] = np.maximum(found[better], others)
         return found
 
     def _proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
@@ -146,6 +147,12 @@ def _top(values: Floats, size: int, above: float) -> Rows:
         kept[np.flatnonzero(found == least)[: size - np.count_nonzero(kept)]] = True
         rows = rows[kept]
     return rows
+
+
+def _united(*some: Rows) -> Rows:
+    """All rows, ascending, each once. For hundreds of numbers sorting is ten times as fast as numpy's own."""
+    rows = np.sort(np.concatenate(some))
+    return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
 
 
 def _of_notes(words: Floats, notes: Rows) -> Floats:

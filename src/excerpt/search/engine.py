@@ -80,12 +80,18 @@ class Engine:
     def warm(self) -> None:
         """Load what the first queries would have to wait for; may run in the background, before any of them."""
         self.index.warm()
+        self.snapshot.vectors.unfold()
+        if self._settings.search.boosts.links:
+            _ = self.snapshot.facets.links
         self.search("a")
 
-    def search(self, query: str, strategy: Strategy | None = None, limit: int | None = None) -> Result:
+    def search(
+        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: bool = True
+    ) -> Result:
         """The fragments that answer `query`, best first, ties by path and line.
 
-        `strategy` and `limit` default to the settings'; a strategy forced in the query goes before both. No query is
+        `strategy` and `limit` default to the settings'; a strategy forced in the query goes before both. The hits have
+        spans if they are to be `marked`; for a reader that shows none, they need not be found. No query is
         invalid; one without a word or filter finds nothing. Of several alternatives, a fragment has the best score
         that any gives it, and the first alternative names the strategy.
         """
@@ -94,7 +100,7 @@ class Engine:
         wanted = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
-        hits = self.hits(self.ranking(answers), 0, limit)
+        hits = self.hits(self.ranking(answers), 0, limit, marked=marked)
         matched = max(answer.matched for answer in answers)
         elapsed = (time.perf_counter() - begun) * 1e3
         return Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
@@ -170,23 +176,28 @@ class Engine:
         order = order[scores[order] > 0]
         return spread(order, table.notes[rows], self._settings.search.per_note)
 
-    def hits(self, ranking: Ranking, first: int, last: int) -> tuple[Hit, ...]:
-        """The fragments from place `first` to `last` (exclusive), with their texts and marks."""
+    def hits(self, ranking: Ranking, first: int, last: int, *, marked: bool = True) -> tuple[Hit, ...]:
+        """The fragments from place `first` to `last` (exclusive), with their texts, and with spans if `marked`."""
         table = self.snapshot.table
         rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
+        scores, notes = ranking.scores[first:last].tolist(), table.notes[rows].tolist()
+        which, places = ranking.which[first:last].tolist(), ranking.places[first:last].tolist()
         hits: list[Hit] = []
-        for at, fragment in enumerate(fragments):
-            answer = ranking.answers[ranking.which[first + at]]
-            scored, place = answer.scored, ranking.places[first + at]
-            signals = tuple(
-                Signal(name, float(value), float(weight), float(value * weight))
-                for name, value, weight in zip(scored.names, scored.values[place], scored.weights, strict=True)
-            )
-            spans = self._marker.spans(fragment, answer.marks, table.languages[table.notes[rows[at]]])
+        for fragment, score, number, place, note in zip(fragments, scores, which, places, notes, strict=True):
+            answer = ranking.answers[number]
             confidence = answer.judgement.word(place) if answer.judgement else None
-            hits.append(Hit(fragment, float(ranking.scores[first + at]), signals, spans, confidence))
+            spans = self._marker.spans(fragment, answer.marks, table.languages[note]) if marked else ()
+            hits.append(Hit(fragment, score, _signals(answer.scored, place), spans, confidence))
         return tuple(hits)
+
+
+def _signals(scored: Scored, place: int) -> tuple[Signal, ...]:
+    values, weights = scored.values[place].tolist(), scored.weights.tolist()
+    return tuple(
+        Signal(name, value, weight, value * weight)
+        for name, value, weight in zip(scored.names, values, weights, strict=True)
+    )
 
 
 def spread(order: Order, notes: Rows, per_note: int) -> Order:
