@@ -173,8 +173,7 @@ class Columns:
 
     def segment(self, doc_count: int) -> Segment:
         """All of it, for a merge."""
-        for column, values in enumerate((self._docs, self._codes, self._positions)):
-            self._check(column, 0, len(values))
+        self.check()
         fields, tf = self.unpack(self._codes)
         return Segment(
             terms=self.terms(),
@@ -185,6 +184,11 @@ class Columns:
             positions=self._positions.astype(np.int32),
             doc_count=doc_count,
         )
+
+    def check(self) -> None:
+        """Check every page now, so that none is waited for later."""
+        for column, values in enumerate((self._docs, self._codes, self._positions)):
+            self._check(column, 0, len(values))
 
     def close(self) -> None:
         empty = np.zeros(0, np.uint8)

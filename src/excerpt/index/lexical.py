@@ -373,6 +373,12 @@ class LexicalReader:
         """Every term of the field, sorted; all fields are read at once, then kept."""
         return self._words.lexicon(field)
 
+    def check(self) -> None:
+        """Check all postings now: read from disk, they are at hand when they are asked for. Raises DamagedFileError."""
+        with self._lock, _damage_told():
+            for segment in self._segments:
+                segment.columns.check()
+
     def close(self) -> None:
         for segment in self._segments:
             segment.columns.close()

@@ -80,6 +80,7 @@ class Engine:
     def warm(self) -> None:
         """Load what the first queries would have to wait for; may run in the background, before any of them."""
         self.index.warm()
+        self.snapshot.lexical.check()
         self.snapshot.vectors.unfold()
         if self._settings.search.boosts.links:
             _ = self.snapshot.facets.links

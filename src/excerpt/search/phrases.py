@@ -23,7 +23,7 @@ from excerpt.text.words import QueryWord
 Asked = Callable[[str], Sequence[QueryWord]]
 """What a text asks for, in the languages of the vault."""
 
-MOST_READ = 2000
+MOST_READ = 500
 """Fragments whose texts are looked at for how a phrase stands in them (about 10 ms): of a phrase that more have by its
 words, literal or not makes no difference that a reader could see."""
 
