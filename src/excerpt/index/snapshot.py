@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,13 +29,19 @@ from excerpt.index.files import DamagedFileError
 from excerpt.index.lexical import LexicalReader
 from excerpt.index.vectors import MatrixSource, VectorMatrix
 from excerpt.index.writer import SUSPECT
-from excerpt.model import Fragment, Section, Skipped, Status
+from excerpt.model import Fragment, Part, Section, Skipped, Status
 from excerpt.settings import Settings
 
 _FRAGMENT = (
     "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
     " f.tokens, f.digest FROM fragments f JOIN notes n ON n.id = f.note"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+)
+_PARTS = (
+    "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
+    " f.digest FROM wanted w CROSS JOIN notes n ON n.path = w.path"
+    " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
+    " CROSS JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
 _AT_ONCE = 500
 _NO_END = 1 << 62
@@ -150,6 +157,11 @@ class Snapshot:
         return embedder
 
     @cached_property
+    def tokenizer(self) -> str:
+        """Name of the tokenizer whose tokens are counted in the index."""
+        return self._catalog.meta("tokenizer")
+
+    @cached_property
     def languages(self) -> tuple[str, ...]:
         """Languages of the notes, the most frequent first."""
         sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
@@ -198,6 +210,24 @@ class Snapshot:
         sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
         return [_fragment(row) for row in self._rows(sql, path, first, _NO_END if last is None else last)]
 
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+        """For each note and its first and last ordinal (None: to the end) the fragments there are, without their
+        texts; in few queries, and without reading what is long."""
+        found: list[list[Part]] = [[] for _ in ranges]
+        for at in range(0, len(ranges), _AT_ONCE):
+            asked = ranges[at : at + _AT_ONCE]
+            values = [
+                value
+                for place, (path, first, last) in enumerate(asked, at)
+                for value in (place, path, first, _NO_END if last is None else last)
+            ]
+            wanted = ",".join(["(?,?,?,?)"] * len(asked))
+            for place, *row in self._rows(
+                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
+            ):
+                found[place].append(Part(*row))
+        return found
+
     def sections(self, path: str) -> list[Section]:
         """A note's sections in their order, without their blocks."""
         sql = (
@@ -219,6 +249,14 @@ class Snapshot:
     def note_tokens(self, path: str) -> int:
         """Tokens of the whole file. Raises KeyError for an unknown note."""
         return self.note_info(path).tokens
+
+    def note_modified(self, path: str) -> str:
+        """The day on which the file was last changed when it was read, ISO 8601, UTC; empty for a time that no calendar
+        has. Raises KeyError for an unknown note."""
+        try:
+            return datetime.fromtimestamp(self.note_info(path).mtime_ns / 1e9, UTC).date().isoformat()
+        except (OverflowError, ValueError, OSError):
+            return ""
 
     def note_info(self, path: str) -> NoteInfo:
         """Raises KeyError for an unknown note."""
