@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from excerpt.model import Hit, PackResult, Scope, Strategy
-from excerpt.pack.pack import MARK_SCORE, build_pack
+from excerpt.pack.gather import MARK_SCORE
+from excerpt.pack.pack import build_pack
+from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.fragments import note_id
 from excerpt.text.tokens import open_tokenizer
@@ -42,7 +44,14 @@ def vault() -> Vault:
     return Vault({"guide.md": GUIDE, "plain.md": PLAIN})
 
 
-def packed(vault: Vault, *hits: Hit, marked: tuple[str, ...] = (), **options: object) -> PackResult:
+def packed(
+    vault: Vault,
+    *hits: Hit,
+    marked: tuple[str, ...] = (),
+    wishes: Wishes = AS_RANKED,
+    ranked: bool = True,
+    **options: object,
+) -> PackResult:
     settings = replace(PackSettings(budget=PLENTY), **options)  # type: ignore[arg-type]  # fields by name
     return build_pack(
         vault,
@@ -52,6 +61,8 @@ def packed(vault: Vault, *hits: Hit, marked: tuple[str, ...] = (), **options: ob
         settings=settings,
         tokenizer=open_tokenizer("o200k"),
         marked=marked,
+        wishes=wishes,
+        ranked=ranked,
     )
 
 
@@ -124,7 +135,6 @@ def test_hits_whose_neighbours_overlap_become_one_pack_of_the_best(vault: Vault)
     result = packed(vault, vault.hit("merge0", 0.9), vault.hit("sync0", 0.5), scope=Scope.NEIGHBORS, neighbors=1)
     assert words(result) == [["open", "sync", "conflict", "merge", "export"]]
     assert result.packs[0].entry.score == 0.9
-    assert result.value == pytest.approx(0.9 + 0.5 * 0.8)
 
 
 def test_hits_side_by_side_become_one_pack(vault: Vault) -> None:
@@ -146,7 +156,7 @@ def test_two_sections_side_by_side_become_one_range_of_fragments(vault: Vault) -
 def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
     text = sentence("same", 100)
     vault = Vault({"a.md": text, "b.md": f"# Copy\n\n{text}", "c.md": sentence("other", 100)})
-    first, copy = (vault.note_fragments(path)[0] for path in ("a.md", "b.md"))
+    first, copy = (vault.fragments_by_path[path][0] for path in ("a.md", "b.md"))
     result = packed(vault, Hit(first, 0.9), Hit(copy, 0.8), vault.hit("other0", 0.7), scope=Scope.NONE, limit=2)
     assert [pack.path for pack in result.packs] == ["a.md", "c.md"]
     assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1-1")]
@@ -155,10 +165,9 @@ def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
 def test_a_copy_of_a_neighbour_counts_for_the_neighbour() -> None:
     shared = sentence("same", 200)
     vault = Vault({"a.md": f"{sentence('first', 200)}\n\n{shared}", "b.md": f"{shared}\n\n{sentence('last', 200)}"})
-    copy = vault.note_fragments("b.md")[0]
+    copy = vault.fragments_by_path["b.md"][0]
     result = packed(vault, vault.hit("first0", 0.9), Hit(copy, 0.8), scope=Scope.NEIGHBORS, neighbors=1)
     assert [pack.path for pack in result.packs] == ["a.md"]
-    assert result.value == pytest.approx(0.9 + 0.8 * 0.8)
 
 
 # --- marks ------------------------------------------------------------------------------------------------------------
@@ -189,7 +198,54 @@ def test_a_fragment_marked_or_found_twice_is_there_once(vault: Vault) -> None:
         packed(vault, marked=(hit.fragment.id,) * 2, scope=Scope.NONE),
     ):
         assert words(result) == [["open"]]
-        assert (result.value, result.left_out) == (1.0, ())
+        assert result.left_out == ()
+
+
+def test_a_pack_whose_fragments_are_dropped_makes_room_for_the_next_hit(vault: Vault) -> None:
+    hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
+    first = packed(vault, *hits, scope=Scope.NONE, limit=2)
+    assert words(first) == [["open"], ["alpha"]]
+    dropped = AS_RANKED.dropping(first.packs[1].fragment_ids)
+    result = packed(vault, *hits, scope=Scope.NONE, limit=2, wishes=dropped)
+    assert words(result) == [["open"], ["gamma"]]
+    assert [(left.path, left.reason) for left in result.left_out] == [("plain.md", "dropped by hand")]
+
+
+def test_no_neighbour_beyond_a_dropped_one_comes_along(vault: Vault) -> None:
+    dropped = AS_RANKED.dropping([vault.holding("beta0").id])
+    result = packed(vault, vault.hit("gamma0"), scope=Scope.NEIGHBORS, neighbors=2, wishes=dropped)
+    assert words(result) == [["gamma", "delta"]]
+
+
+def test_one_pack_can_have_a_scope_of_its_own(vault: Vault) -> None:
+    hits = vault.hit("merge0", 0.9), vault.hit("beta0", 0.8)
+    alone = packed(vault, *hits, scope=Scope.NONE)
+    grown = AS_RANKED.growing(alone.packs[0].fragment_ids, Scope.SECTION)
+    result = packed(vault, *hits, scope=Scope.NONE, wishes=grown)
+    assert words(result) == [["conflict", "merge"], ["beta"]]
+    assert [pack.scope for pack in result.packs] == [Scope.SECTION, Scope.NONE]
+
+
+def test_an_order_by_hand_goes_before_the_ranking(vault: Vault) -> None:
+    hits = vault.hit("open0", 0.9), vault.hit("alpha0", 0.8), vault.hit("gamma0", 0.7)
+    order = AS_RANKED.ordering([vault.holding("gamma0").id, vault.holding("alpha0").id])
+    assert words(packed(vault, *hits, scope=Scope.NONE, wishes=order)) == [["gamma"], ["alpha"], ["open"]]
+
+
+def test_decisions_are_values_and_undo_is_the_one_before() -> None:
+    before = AS_RANKED.dropping(["a"])
+    after = before.dropping(["b"]).growing(["c"], Scope.NOTE).growing(["c"], Scope.NONE)
+    assert before == Wishes(frozenset({"a"}))
+    assert after == Wishes(frozenset({"a", "b"}), (("c", Scope.NONE),))
+
+
+def test_without_a_rank_the_same_packs_stand_in_the_order_of_the_vault(vault: Vault) -> None:
+    hits = vault.hit("delta0", 0.9), vault.hit("export0", 0.8), vault.hit("open0", 0.7)
+    ranked = packed(vault, *hits, scope=Scope.NONE)
+    result = packed(vault, *hits, scope=Scope.NONE, ranked=False)
+    assert words(result) == [["open"], ["export"], ["delta"]]
+    assert [pack.entry.score for pack in result.packs] == [0.0] * 3
+    assert {pack.id for pack in result.packs} == {pack.id for pack in ranked.packs}
 
 
 # --- a note changed since the search ----------------------------------------------------------------------------------

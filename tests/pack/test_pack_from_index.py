@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,9 @@ NOTES = {
 }
 
 
+DAY = 1740787200  # that of the notes in tests.pack.vaults
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A vault and the folder of its index."""
@@ -35,6 +39,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         file = root / "vault" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+        os.utime(file, (DAY, DAY))
     build(root / "vault", root / "index", Settings())
     return root / "vault", root / "index"
 
@@ -52,7 +57,7 @@ def packed(source: NoteSource, hits: list[Hit], scope: Scope, budget: int) -> Pa
 
 
 def packs(source: NoteSource) -> list[tuple[str, str]]:
-    fragments = Vault(NOTES).fragments
+    fragments = Vault(NOTES, "o200k").fragments
     hits = [Hit(fragment, 1 / rank) for rank, fragment in enumerate(fragments, start=1)]
     results = [packed(source, hits, scope, budget) for scope in Scope for budget in (300, 1500, 1_000_000)]
     return [(result.text, as_json(result)) for result in results]
@@ -65,15 +70,25 @@ def test_an_index_gives_the_packs_that_its_notes_give(folders: tuple[Path, Path]
     snapshot.close()
 
 
+def test_parts_are_the_fragments_without_their_texts(folders: tuple[Path, Path]) -> None:
+    snapshot = Snapshot.open(folders[1], Settings())
+    ranges = [("guide.md", 0, None), ("gone.md", 0, None), ("b/plain.md", 1, 1), ("b/plain.md", 2, 9)]
+    for (path, first, last), parts in zip(ranges, snapshot.parts(ranges), strict=True):
+        fragments = snapshot.note_fragments(path, first, last)
+        assert [replace(part, key=0) for part in parts] == list(Vault(NOTES, "o200k").parts([(path, first, last)])[0])
+        assert [part.key for part in parts] == [fragment.key for fragment in fragments]
+    snapshot.close()
+
+
 def test_processes_that_hash_differently_give_the_same_bytes() -> None:
-    code = "from tests.pack.test_pack_from_index import *; print(packs(Vault(NOTES)))"
+    code = "from tests.pack.test_pack_from_index import *; print(packs(Vault(NOTES, 'o200k')))"
     runs = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True
         ).stdout
         for seed in ("1", "2", "3")
     }
-    assert runs == {f"{packs(Vault(NOTES))}\n".encode()}
+    assert runs == {f"{packs(Vault(NOTES, 'o200k'))}\n".encode()}
 
 
 def test_a_rebuilt_index_gives_the_same_bytes(folders: tuple[Path, Path], tmp_path: Path) -> None:

@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from excerpt.model import Hit, PackResult, Scope, Strategy
-from excerpt.pack.pack import OUT_OF_BUDGET, TOO_LARGE, build_pack
-from excerpt.pack.render import as_json
+from excerpt.pack.gather import DROPPED
+from excerpt.pack.pack import MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
+from excerpt.pack.render import Renderer, as_json
+from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.vaults import Case, cases, tokenizers
 
 PLENTY = 1_000_000
+COPIES = ("same text as ", "near copy of ")
 
 pack_settings = st.builds(
     PackSettings,
@@ -26,7 +29,15 @@ pack_settings = st.builds(
 )
 
 
-def packed(case: Case, options: PackSettings, tokenizer: Tokenizer | None = None, marks: int = 0) -> PackResult:
+def packed(
+    case: Case,
+    options: PackSettings,
+    tokenizer: Tokenizer | None = None,
+    marks: int = 0,
+    *,
+    renderer: Renderer = MARKDOWN,
+    wishes: Wishes = AS_RANKED,
+) -> PackResult:
     """A pack of the case's hits, or of the first `marks` of them marked."""
     return build_pack(
         case.vault,
@@ -36,6 +47,8 @@ def packed(case: Case, options: PackSettings, tokenizer: Tokenizer | None = None
         settings=options,
         tokenizer=tokenizer or open_tokenizer("chars/4"),
         marked=[hit.fragment.id for hit in case.hits[:marks]],
+        renderer=renderer,
+        wishes=wishes,
     )
 
 
@@ -85,11 +98,10 @@ def test_a_packs_text_is_exactly_the_notes_lines(case: Case, options: PackSettin
 @given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))
 def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
     result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], limit=10))
-    digests = {hit.fragment.digest for hit in case.hits}
-    ids = {hit.fragment.id for hit in case.hits}
-    assert set(fragment_ids(result)) <= ids
-    assert {fragment.digest for fragment in case.vault.fragments if fragment.id in fragment_ids(result)} == digests
-    assert len(fragment_ids(result)) == len(digests)
+    needless = {(left.path, left.line_start) for left in result.left_out}
+    hits = {hit.fragment.id: (hit.fragment.path, hit.fragment.line_start) for hit in case.hits}
+    assert set(fragment_ids(result)) == {each for each, place in hits.items() if place not in needless}
+    assert all(left.reason.startswith(COPIES) for left in result.left_out)
 
 
 @settings(deadline=None)
@@ -104,7 +116,7 @@ def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: P
             if left.path == fragment.path and left.line_start <= fragment.line_start <= left.line_end
         ]
         assert fragment.id in fragment_ids(result) or reasons
-        assert all(reason in (TOO_LARGE, OUT_OF_BUDGET) or reason.startswith("same text as ") for reason in reasons)
+        assert all(reason in (TOO_LARGE, OUT_OF_BUDGET) or reason.startswith(COPIES) for reason in reasons)
 
 
 @settings(deadline=None)
@@ -114,15 +126,60 @@ def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings
     scores = [pack.entry.score for pack in result.packs]
     assert scores == sorted(scores, reverse=True)
     assert not any(pack.cut_above or pack.cut_below for pack in result.packs)
-    assert all(left.reason.startswith("same text as ") for left in result.left_out)
+    assert all(left.reason.startswith(COPIES) for left in result.left_out)
+
+
+@settings(deadline=None, max_examples=200)
+@given(cases(), pack_settings)
+def test_the_packs_of_a_limit_are_the_first_of_a_higher_one(case: Case, options: PackSettings) -> None:
+    """But for packs that the next hit joins to one, which then stands where the first of them did."""
+    options = replace(options, budget=PLENTY)
+    fewer = packed(case, options)
+    more = packed(case, replace(options, limit=options.limit + 1))
+    assert set(fragment_ids(fewer)) <= set(fragment_ids(more))
+    kept = [pack.id for pack in fewer.packs if pack in more.packs]
+    if len(kept) == len(fewer.packs):
+        assert more.packs[: len(kept)] == fewer.packs
+        assert len(more.packs) <= len(kept) + 1
+    else:
+        first = next(place for place, pack in enumerate(fewer.packs) if pack not in more.packs)
+        assert more.packs[:first] == fewer.packs[:first]
+        assert set(fewer.packs[first].fragment_ids) <= set(more.packs[first].fragment_ids)
 
 
 @settings(deadline=None)
 @given(cases(), pack_settings)
-def test_a_higher_limit_only_adds(case: Case, options: PackSettings) -> None:
+def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: PackSettings) -> None:
+    result = packed(case, replace(options, budget=PLENTY, scope=Scope.SECTION))
+    for pack in result.packs:
+        if pack.scope is Scope.SECTION and ":s:" in pack.id:
+            section = case.vault.sections(pack.path)[int(pack.id.rpartition(":")[2])]
+            lines = case.vault.note_text(pack.path).split("\n")[section.line_start - 1 : section.line_end]
+            assert pack.text == "\n".join(lines).strip("\n")
+            assert pack.heading_path == section.heading_path
+
+
+@settings(deadline=None, max_examples=200)
+@given(cases(), pack_settings, st.data())
+def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings, data: st.DataObject) -> None:
+    ids = [fragment.id for fragment in case.vault.fragments]
+    dropped = data.draw(st.sets(st.sampled_from(ids))) if ids else set()
+    result = packed(case, options, wishes=AS_RANKED.dropping(dropped))
+    assert not dropped & set(fragment_ids(result))
+    by_hand = {(left.path, left.line_start) for left in result.left_out if left.reason == DROPPED}
+    looked_at = case.hits[: options.limit]
+    assert by_hand >= {(h.fragment.path, h.fragment.line_start) for h in looked_at if h.fragment.id in dropped}
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings, st.data())
+def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettings, data: st.DataObject) -> None:
     options = replace(options, budget=PLENTY)
-    fewer, more = packed(case, options), packed(case, replace(options, limit=options.limit + 1))
-    assert set(fragment_ids(fewer)) <= set(fragment_ids(more))
+    ranked = packed(case, options)
+    order = data.draw(st.permutations([pack.entry.fragment_id for pack in ranked.packs]))
+    result = packed(case, options, wishes=AS_RANKED.ordering(order))
+    assert [pack.entry.fragment_id for pack in result.packs] == order
+    assert set(result.packs) == set(ranked.packs)
 
 
 @settings(deadline=None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from excerpt.model import Fragment, Hit, Section, Span
+from excerpt.model import Fragment, Hit, Part, Section, Span
 from excerpt.text.fragments import fragments_of
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import Tokenizer, open_tokenizer
@@ -17,9 +17,10 @@ class Vault:
     """Notes by path, as a source of packs."""
 
     def __init__(self, notes: Mapping[str, str], tokenizer: str = "chars/4") -> None:
-        self.tokenizer = open_tokenizer(tokenizer)
+        self.tokenizer = tokenizer
+        self.count = open_tokenizer(tokenizer).count
         self.notes = {path: parse_note(path, text) for path, text in sorted(notes.items())}
-        self.fragments_by_path = {path: fragments_of(note, self.tokenizer.count) for path, note in self.notes.items()}
+        self.fragments_by_path = {path: fragments_of(note, self.count) for path, note in self.notes.items()}
 
     @property
     def fragments(self) -> list[Fragment]:
@@ -41,8 +42,27 @@ class Vault:
     def fragment(self, fragment_id: str) -> Fragment | None:
         return next((fragment for fragment in self.fragments if fragment.id == fragment_id), None)
 
-    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> Sequence[Fragment]:
-        return self.fragments_by_path.get(path, ())[first : None if last is None else last + 1]
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+        return [
+            [part for part in self._parts(path) if first <= part.ordinal and (last is None or part.ordinal <= last)]
+            for path, first, last in ranges
+        ]
+
+    def _parts(self, path: str) -> Iterator[Part]:
+        for one in self.fragments_by_path.get(path, ()):
+            section = self.notes[path].sections[one.section]
+            yield Part(
+                key=one.key,
+                id=one.id,
+                ordinal=one.ordinal,
+                section=one.section,
+                level=section.level,
+                heading=section.heading,
+                line_start=one.line_start,
+                line_end=one.line_end,
+                tokens=one.tokens,
+                digest=one.digest,
+            )
 
     def sections(self, path: str) -> Sequence[Section]:
         return self.notes[path].sections if path in self.notes else ()
@@ -51,7 +71,10 @@ class Vault:
         return self.notes[path].text
 
     def note_tokens(self, path: str) -> int:
-        return self.tokenizer.count(self.notes[path].text)
+        return self.count(self.notes[path].text)
+
+    def note_modified(self, path: str) -> str:
+        return "2025-03-01" if path in self.notes else ""
 
 
 @dataclass(frozen=True)

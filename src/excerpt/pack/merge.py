@@ -1,15 +1,12 @@
-"""Stretches that overlap or touch become one; what says the same as another is left out."""
+"""Stretches that overlap or touch become one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from excerpt.model import Fragment, Hit
+from excerpt.model import Hit
 from excerpt.pack.expand import Stretch
-
-DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
-"""Of the fragments already held, the one that makes another fragment needless, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +16,9 @@ class Wanted:
     hit: Hit
     stretch: Stretch
     worth: float
+
+    def within(self, stretch: Stretch) -> bool:
+        return stretch.first <= self.hit.fragment.ordinal <= stretch.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,6 @@ class Candidate:
     @property
     def best(self) -> Hit:
         return self.wanted[0].hit
-
-
-def same_text(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
-    """The rule that leaves out copies: the same text, to the letter, in another place."""
-    return next((other for other in held if other.digest == fragment.digest), None)
 
 
 def merge(wanted: Sequence[Wanted]) -> list[Candidate]:

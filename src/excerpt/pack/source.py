@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol
+from weakref import WeakKeyDictionary, proxy
 
-from excerpt.model import Fragment, Section
+from excerpt.model import Fragment, Part, Section
+
+_KEPT = 256  # notes that stay read from one pack to the next
+_NO_END = 1 << 62
+
+Range = tuple[str, int, int | None]
+"""A note's path, and the first and last ordinal of its fragments that are meant; None: to the end."""
 
 
 class NoteSource(Protocol):
-    """What packs need of an index; a Snapshot gives it. Sections come by ordinal; a note that is not there has none,
-    and no fragments."""
+    """What packs need of an index; a Snapshot gives it. It never changes: what was read of it stays true.
+
+    Sections come by ordinal; a note that is not there has none, and no fragments.
+    """
+
+    @property
+    def tokenizer(self) -> str:
+        """Name of the tokenizer that the tokens of fragments are of."""
+        ...
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
-    def note_fragments(self, path: str, first: int = 0, last: int | None = None, /) -> Sequence[Fragment]:
-        """Those of the ordinals `first` to `last` that there are, by ordinal."""
+    def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
+        """For each range the fragments there are, by ordinal."""
         ...
 
     def sections(self, path: str, /) -> Sequence[Section]: ...
@@ -25,6 +39,10 @@ class NoteSource(Protocol):
 
     def note_tokens(self, path: str, /) -> int: ...
 
+    def note_modified(self, path: str, /) -> str:
+        """The day on which the note's file was last changed, ISO 8601, UTC."""
+        ...
+
 
 class OpenNote:
     """A note as packs read it, each part when first asked for: reading whole notes is most of the time of a pack."""
@@ -32,7 +50,8 @@ class OpenNote:
     def __init__(self, source: NoteSource, path: str) -> None:
         self.path = path
         self._source = source
-        self._read: dict[int, Fragment] = {}
+        self._parts: dict[int, Part] = {}
+        self._beyond = _NO_END  # an ordinal at which the note is known to have ended
         self._texts: dict[tuple[int, int], str] = {}
 
     @cached_property
@@ -43,28 +62,89 @@ class OpenNote:
     def lines(self) -> Sequence[str]:
         return self._source.note_text(self.path).split("\n")
 
+    @cached_property
+    def tokens(self) -> int:
+        """Of the whole file."""
+        return self._source.note_tokens(self.path)
+
+    @cached_property
+    def modified(self) -> str:
+        return self._source.note_modified(self.path)
+
     def text(self, line_start: int, line_end: int) -> str:
-        """Exactly the lines `line_start`..`line_end`; the note need not be read for a fragment's own."""
+        """Exactly the lines `line_start`..`line_end`; the note need not be read for the fragments that were found."""
         own = self._texts.get((line_start, line_end))
         return own if own is not None else "\n".join(self.lines[line_start - 1 : line_end])
 
-    def fragments(self, first: int, last: int) -> Sequence[Fragment]:
+    def parts(self, first: int, last: int) -> Sequence[Part]:
         """Those of the ordinals `first` to `last` that there are."""
-        if not all(ordinal in self._read for ordinal in range(first, last + 1)):
-            self._keep(self._source.note_fragments(self.path, first, last))
-        return [self._read[ordinal] for ordinal in range(first, last + 1) if ordinal in self._read]
+        if not self.has_read(first, last):
+            self.keep(first, last, self._source.parts([(self.path, first, last)])[0])
+        return [self._parts[ordinal] for ordinal in range(first, min(last + 1, self._beyond)) if ordinal in self._parts]
 
-    def fragments_in(self, line_start: int, line_end: int) -> Sequence[Fragment]:
+    def parts_in(self, line_start: int, line_end: int) -> Sequence[Part]:
         """Those that stand whole in these lines."""
-        every = self._source.note_fragments(self.path)
-        self._keep(every)
-        return [each for each in every if line_start <= each.line_start and each.line_end <= line_end]
+        if not self.has_read(0, None):
+            self.keep(0, None, self._source.parts([(self.path, 0, None)])[0])
+        every = (self._parts[ordinal] for ordinal in range(self._beyond))
+        return [part for part in every if line_start <= part.line_start and part.line_end <= line_end]
 
     def now(self, fragment: Fragment) -> Fragment | None:
         """`fragment` as it stands here: a search may have found it before its note was read again."""
-        here = self.fragments(fragment.ordinal, fragment.ordinal)
-        return here[0] if here and here[0].id == fragment.id else self._source.fragment(fragment.id)
+        here = self.parts(fragment.ordinal, fragment.ordinal)
+        current = fragment if here and _same(here[0], fragment) else self._source.fragment(fragment.id)
+        if current:
+            self._texts[current.line_start, current.line_end] = current.text
+        return current
 
-    def _keep(self, fragments: Sequence[Fragment]) -> None:
-        self._read.update((each.ordinal, each) for each in fragments)
-        self._texts.update(((each.line_start, each.line_end), each.text) for each in fragments)
+    def has_read(self, first: int, last: int | None) -> bool:
+        """Whether these ordinals are known, or known not to be there."""
+        if last is None and self._beyond == _NO_END:
+            return False
+        until = self._beyond if last is None else min(last + 1, self._beyond)
+        return all(ordinal in self._parts for ordinal in range(first, until))
+
+    def keep(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
+        """Keep what the source has of these ordinals. A note's fragments are numbered without gaps."""
+        self._parts.update((part.ordinal, part) for part in parts)
+        if last is None or len(parts) < last - first + 1:
+            self._beyond = min(self._beyond, first + len(parts))
+
+
+def _same(part: Part, fragment: Fragment) -> bool:
+    """Whether a fragment is this very row. One that was never stored has no key."""
+    row = part.key, part.id, part.section, part.line_start
+    return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)
+
+
+class Notes:
+    """The notes of one source, kept read while they are used again and again, as when a budget is tried out."""
+
+    def __init__(self, source: NoteSource) -> None:
+        # A proxy, for what is kept by a source must not keep it.
+        self.source: NoteSource = proxy(source)
+        self._open: dict[str, OpenNote] = {}
+
+    def __getitem__(self, path: str) -> OpenNote:
+        note = self._open.pop(path, None) or OpenNote(self.source, path)
+        self._open[path] = note  # the last one used is the last one given up
+        return note
+
+    def read(self, ranges: Iterable[Range]) -> None:
+        """Read what is not known yet of many notes at once."""
+        missing = [each for each in dict.fromkeys(ranges) if not self[each[0]].has_read(*each[1:])]
+        for (path, first, last), parts in zip(missing, self.source.parts(missing) if missing else (), strict=True):
+            self[path].keep(first, last, parts)
+
+    def forget(self) -> None:
+        """Give up the notes not used for longest, but for the last ones."""
+        for path in list(self._open)[:-_KEPT]:
+            del self._open[path]
+
+
+_notes: WeakKeyDictionary[NoteSource, Notes] = WeakKeyDictionary()
+
+
+def notes_of(source: NoteSource) -> Notes:
+    """The notes of `source`, with what was read of them for earlier packs; they are given up with the source."""
+    return _notes.setdefault(source, Notes(source))

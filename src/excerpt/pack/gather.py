@@ -1,0 +1,123 @@
+"""Which hits are to be grown, what each is worth, and what is left out before anything is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from excerpt.model import Fragment, Hit, LeftOut, Scope
+from excerpt.pack.cost import Costs
+from excerpt.pack.duplicates import DuplicateRule
+from excerpt.pack.expand import expand, reading
+from excerpt.pack.merge import Wanted
+from excerpt.pack.source import Notes
+from excerpt.pack.wishes import Wishes
+from excerpt.pack.worth import worths
+from excerpt.settings import PackSettings
+
+DROPPED = "dropped by hand"
+GONE = "no longer in the index"
+SAME_TEXT = "same text as"
+NEAR_COPY = "near copy of"
+
+MARK_SCORE = 1.0
+"""Score of a fragment marked by hand: a mark counts the same whatever the query says now."""
+
+_EXPANDED = 4  # times the limit: how many hits are looked at where copies are left out
+
+
+@dataclass
+class Gathering:
+    """Hits on their way to candidates, best first, and what was left out.
+
+    A copy of text that is already held is left out; its hit then counts for the text that is held, so that cutting that
+    one down never loses what was found.
+    """
+
+    notes: Notes
+    settings: PackSettings
+    wishes: Wishes
+    costs: Costs
+    wanted: list[Wanted] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    _digests: dict[str, str] = field(default_factory=dict)
+    """Of all text that is held: the ids of fragments by their digests."""
+    _ids: set[str] = field(default_factory=set)
+    _found: list[Fragment] = field(default_factory=list)
+    _asked: set[str] = field(default_factory=set)
+
+    def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
+        """The first hits of a ranking, as many as the limit, copies and dropped ones not counted."""
+        asking = self._without_dropped(hits[: self.settings.limit * _EXPANDED])
+        self._add(asking, worths(asking), self.settings.limit, duplicate)
+
+    def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
+        """All marked fragments, with the query's spans where it found them too. A near copy goes in: the user chose it
+        himself. What the index no longer has is left out."""
+        spans = {hit.fragment.id: hit.spans for hit in hits}
+        asking = []
+        for fragment_id in marked:
+            fragment = self.notes.source.fragment(fragment_id)
+            if fragment:
+                asking.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
+            else:
+                self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE))
+        asking = self._without_dropped(asking)
+        self._add(asking, [MARK_SCORE] * len(asking), len(asking), lambda _fragment, _held: None)
+
+    def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
+        kept = [hit for hit in hits if hit.fragment.id not in self.wishes.dropped]
+        for hit in hits:
+            if hit.fragment.id in self.wishes.dropped:
+                self._leave_out(hit.fragment, DROPPED)
+        return kept
+
+    def _add(self, hits: Sequence[Hit], worth: Sequence[float], limit: int, duplicate: DuplicateRule) -> None:
+        self.notes.read(
+            reading(hit.fragment, self._scope(hit.fragment), self.settings.neighbors) for hit in hits[:limit]
+        )
+        for hit, value in zip(hits, worth, strict=True):
+            if not limit:
+                break
+            fragment = self.notes[hit.fragment.path].now(hit.fragment)
+            if fragment is None:
+                self._leave_out(hit.fragment, GONE)
+                continue
+            twin, why = self._twin(fragment, duplicate)
+            if twin:
+                self._leave_out(fragment, f"{why} {twin.path}:{twin.line_start}-{twin.line_end}")
+                self._grow(replace(hit, fragment=twin, spans=()), Scope.NONE, value)
+            else:
+                self._grow(replace(hit, fragment=fragment), self._scope(fragment), value)
+                self._found.append(fragment)
+                limit -= 1
+
+    def _scope(self, fragment: Fragment) -> Scope:
+        return dict(self.wishes.scopes).get(fragment.id, self.settings.scope)
+
+    def _twin(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
+        """What is held already and makes this needless, and in what way."""
+        if fragment.id in self._ids:
+            return None, ""
+        if fragment.digest in self._digests:
+            return self.notes.source.fragment(self._digests[fragment.digest]), SAME_TEXT
+        return duplicate(fragment, self._found), NEAR_COPY
+
+    def _grow(self, hit: Hit, scope: Scope, worth: float) -> None:
+        if hit.fragment.id in self._asked:
+            return
+        self._asked.add(hit.fragment.id)
+        note = self.notes[hit.fragment.path]
+        stretch = expand(hit.fragment, note, scope, self.settings.neighbors, self.wishes.dropped)
+        for part in note.parts(stretch.first, stretch.last):
+            self._digests.setdefault(part.digest, part.id)
+            self._ids.add(part.id)
+        self.wanted.append(Wanted(hit, stretch, worth))
+
+    def _leave_out(self, fragment: Fragment, reason: str) -> None:
+        self.left_out.append(left_out(fragment, reason, self.costs))
+
+
+def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
+    """A hit that is in no pack, with the tokens of its own text."""
+    return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)

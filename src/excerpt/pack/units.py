@@ -1,0 +1,137 @@
+"""A candidate as the choice sees it: the pieces that may be taken, what each costs and what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from excerpt.model import Hit, Pack, Scope
+from excerpt.pack.budget import Chain, Option, Taken, Unit
+from excerpt.pack.cost import Costs
+from excerpt.pack.expand import Stretch, spanning
+from excerpt.pack.merge import Candidate
+from excerpt.pack.packs import draft, pack_of
+from excerpt.pack.shrink import inner_stretches
+from excerpt.pack.source import OpenNote
+
+_CONTEXT = 0.02
+"""Share of a hit's worth that its context carries, divided among it by tokens. So a hit is not given up for the
+neighbours of another, and neighbours are not given up for nothing. Where the first hits are not the answer, what stands
+beside them is in 2 of 100 cases (see docs/design/packs.md)."""
+_CUT = 0.1
+"""Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
+one more hit does."""
+
+_Ordinals = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What may be taken of a candidate. `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are
+    the parts of the best hit's own fragment that its options stand for."""
+
+    candidate: Candidate
+    note: OpenNote
+    pieces: tuple[_Ordinals, ...]
+    chain: Chain
+    inner: tuple[Stretch, ...]
+
+    def value(self, taken: Taken, before: float) -> float:
+        """`before` and what is taken added up, in the order in which the choice adds it."""
+        if taken.option is not None:
+            return before + self.chain.options[taken.option].value
+        for first, last in taken.runs:
+            for unit in self.chain.units[first : last + 1]:
+                before += unit.value
+        return before
+
+    def packs(self, taken: Taken) -> Iterator[tuple[Pack, Sequence[Hit]]]:
+        """The packs that are taken, each with the hits in it, best first."""
+        if taken.option is not None:
+            yield pack_of(self.inner[taken.option], self.candidate.wanted[:1], self.note), [self.candidate.best]
+        for first, last in taken.runs:
+            stretch = self._stretch(self.pieces[first][0], self.pieces[last][1])
+            inside = [each for each in self.candidate.wanted if each.within(stretch)]
+            yield pack_of(stretch, inside, self.note), [each.hit for each in inside]
+
+    def fits(self, budget: int) -> bool:
+        """Whether anything of it fits the budget if nothing else goes in."""
+        asked = [unit.opening for unit in self.chain.units if unit.asked]
+        return min(asked + [option.cost for option in self.chain.options]) <= budget
+
+    def _stretch(self, first: int, last: int) -> Stretch:
+        """What was asked for, if these fragments are just that; else they and the lines between them."""
+        for stretch in (self.candidate.stretch, *(each.stretch for each in self.candidate.wanted)):
+            if (stretch.first, stretch.last) == (first, last):
+                return stretch
+        return spanning(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
+
+
+def choices(candidate: Candidate, note: OpenNote, costs: Costs, *, cuts_fragment: bool) -> Choices:
+    """What may be taken of a candidate; with `cuts_fragment` also parts of the best hit's own fragment, for where the
+    budget is less than that."""
+    frame = costs.frame(2, draft(candidate, note))
+    pieces = tuple(_pieces(candidate))
+    values = _values(candidate, note)
+    asked = {each.hit.fragment.ordinal for each in candidate.wanted}
+    inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
+    headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
+    stretches = [candidate.stretch, *(each.stretch for each in candidate.wanted)]
+    above = {each.first: costs.above(each, note) for each in stretches}
+    units = tuple(
+        Unit(
+            opening=frame + above.get(ordinals[0], 0) + tokens + 1,
+            following=between + tokens,
+            value=sum(values[ordinal] for ordinal in range(ordinals[0], ordinals[1] + 1)),
+            asked=ordinals[0] in asked,
+        )
+        for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
+    )
+    inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
+    worth = candidate.wanted[0].worth * (1 - _CUT)
+    options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), worth) for each in inner)
+    return Choices(candidate, note, pieces, Chain(units, options), inner)
+
+
+def _values(candidate: Candidate, note: OpenNote) -> dict[int, float]:
+    """What each fragment of a candidate adds, by ordinal: as a hit, and as the context of hits around it."""
+    stretch = candidate.stretch
+    parts = {part.ordinal: part for part in note.parts(stretch.first, stretch.last)}
+    values = dict.fromkeys(parts, 0.0)
+    for each in candidate.wanted:
+        own = each.hit.fragment.ordinal
+        around = [n for n in range(each.stretch.first, each.stretch.last + 1) if n != own]
+        tokens = sum(parts[ordinal].tokens for ordinal in around)
+        for ordinal in around if tokens else ():
+            values[ordinal] += _CONTEXT * each.worth * parts[ordinal].tokens / tokens
+        values[own] += each.worth * (1 - _CONTEXT if tokens else 1)
+    return values
+
+
+def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
+    """Each hit's fragment alone, and what is between them in pieces of 1, 2, 4, … fragments counted from the nearest
+    hit, so that they stay few in a long note."""
+    at = candidate.stretch.first
+    hits = sorted({each.hit.fragment.ordinal for each in candidate.wanted})
+    for hit in hits:
+        between = hit - at
+        before = 0 if at == candidate.stretch.first else between - between // 2
+        sizes = [*_doubling(before), *reversed(list(_doubling(between - before)))]
+        for size in sizes:
+            yield at, at + size - 1
+            at += size
+        yield hit, hit
+        at = hit + 1
+    for size in _doubling(candidate.stretch.last + 1 - at):
+        yield at, at + size - 1
+        at += size
+
+
+def _doubling(count: int) -> Iterator[int]:
+    """1, 2, 4, …, in all `count`."""
+    size = 1
+    while count > 0:
+        yield min(size, count)
+        count -= size
+        size *= 2
