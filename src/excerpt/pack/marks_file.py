@@ -1,0 +1,103 @@
+"""What the user marked and decided on the screen, kept from one session to the next, for `excerpt pack --from-marks`.
+
+One file a vault in the state folder:
+
+    {"query": "sync conflicts",
+     "marks": [{"fragment": "4be1c0a2d3f4", "path": "Guides/Sync.md", "spans": [[4, 12]]}],
+     "dropped": [], "scopes": {"4be1c0a2d3f4": "section"}, "order": []}
+
+A mark keeps what matched when it was made: where the fragment has to be shrunk, it is shrunk around that, whatever
+the query says by now. So a pack of marks is the same on the screen and in a pipe. `path` is for whoever reads the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from excerpt.model import Scope, Span
+from excerpt.pack.wishes import AS_RANKED, Wishes
+
+_At = Annotated[int, msgspec.Meta(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A fragment marked by hand, and what of its text matched when it was."""
+
+    fragment: str
+    path: str
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The marks in the order in which they were made, the query that was asked last, and the wishes for the pack."""
+
+    query: str = ""
+    marks: tuple[Mark, ...] = ()
+    wishes: Wishes = AS_RANKED
+
+
+NOTHING_KEPT = Kept()
+
+
+@dataclass(frozen=True, slots=True)
+class _FileMark:
+    fragment: str
+    path: str = ""
+    spans: tuple[tuple[_At, _At], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    query: str = ""
+    marks: tuple[_FileMark, ...] = ()
+    dropped: tuple[str, ...] = ()
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+
+def read_marks(file: Path) -> Kept:
+    """What was kept; nothing where there is no file, or one that makes no sense."""
+    try:
+        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _File)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return NOTHING_KEPT
+    marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
+    wishes = Wishes(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
+    return Kept(read.query, marks, wishes)
+
+
+def write_marks(file: Path, kept: Kept) -> None:
+    """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
+    if kept == NOTHING_KEPT:
+        file.unlink(missing_ok=True)
+        return
+    marks = [
+        {"fragment": mark.fragment, "path": mark.path, "spans": [[span.start, span.end] for span in mark.spans]}
+        for mark in kept.marks
+    ]
+    data = {
+        "query": kept.query,
+        "marks": marks,
+        "dropped": sorted(kept.wishes.dropped),
+        "scopes": dict(kept.wishes.scopes),
+        "order": kept.wishes.order,
+    }
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = file.with_suffix(f".{os.getpid()}")
+    try:
+        # ASCII: a path or query that is not UTF-8 becomes escapes that JSON reads back.
+        fresh.write_text(json.dumps(data) + "\n", encoding="ascii")
+        fresh.replace(file)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise

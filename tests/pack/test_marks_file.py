@@ -1,0 +1,68 @@
+"""What is kept of the marks from one session to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.model import Scope, Span
+from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark, read_marks, write_marks
+from excerpt.pack.wishes import Wishes
+
+KEPT = Kept(
+    query="wie “sync” \udce9",
+    marks=(Mark("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))), Mark("0c1d2e3f4a5b", "b.md")),
+    wishes=Wishes(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
+)
+
+
+def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
+    write_marks(tmp_path / "marks" / "vault.json", KEPT)
+    assert read_marks(tmp_path / "marks" / "vault.json") == KEPT
+    assert [file.name for file in (tmp_path / "marks").iterdir()] == ["vault.json"]
+
+
+def test_keeping_nothing_leaves_no_file(tmp_path: Path) -> None:
+    write_marks(tmp_path / "vault.json", KEPT)
+    write_marks(tmp_path / "vault.json", NOTHING_KEPT)
+    write_marks(tmp_path / "vault.json", NOTHING_KEPT)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_file_nothing_is_kept(tmp_path: Path) -> None:
+    assert read_marks(tmp_path / "vault.json") == NOTHING_KEPT
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "3", '{"marks": 3}', '{"marks": [{}]}', '{"scopes": {"a": "chapter"}}', "[" * 100_000, "\udce9"],
+)
+def test_a_file_that_makes_no_sense_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "vault.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert read_marks(tmp_path / "vault.json") == NOTHING_KEPT
+
+
+@given(cut=st.integers(0, 300))
+def test_a_file_cut_anywhere_is_whole_or_none(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    file = tmp_path_factory.mktemp("marks") / "vault.json"
+    write_marks(file, KEPT)
+    file.write_bytes(file.read_bytes()[:cut])
+    assert read_marks(file) in (KEPT, NOTHING_KEPT)
+
+
+def test_what_a_later_version_adds_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "vault.json").write_text('{"marks": [{"fragment": "a", "colour": 1}], "more": true}')
+    assert read_marks(tmp_path / "vault.json") == Kept(marks=(Mark("a", ""),))
+
+
+def test_what_was_kept_stays_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "vault.json"
+    write_marks(file, KEPT)
+    monkeypatch.setattr(Path, "replace", lambda _self, _to: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        write_marks(file, Kept(query="other"))
+    assert read_marks(file) == KEPT
+    assert [each.name for each in tmp_path.iterdir()] == ["vault.json"]
