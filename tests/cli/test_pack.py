@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from excerpt.pack.marks_file import Kept, Mark, write_marks
+from excerpt.pack.wishes import Wishes
+from excerpt.settings import places
 from excerpt.text.tokens import open_tokenizer
-from tests.cli.conftest import Excerpt
+from tests.cli.conftest import Answer, Excerpt
 
 
 def test_the_pack_goes_to_stdout_and_a_line_about_it_to_stderr(excerpt: Excerpt, vault: Path) -> None:
@@ -16,7 +21,7 @@ def test_the_pack_goes_to_stdout_and_a_line_about_it_to_stderr(excerpt: Excerpt,
     assert answer.code == 0
     assert "A sync conflict arises when two devices change one note before they meet." in answer.out
     assert " of Sync.md, " in answer.out
-    assert re.match(r"excerpt: \d+ packs.* of 4,000 tokens \(o200k\)", answer.err)
+    assert re.match(r"excerpt: \d+ packs? .* of 4,000 tokens \(o200k\)", answer.err)
 
 
 def test_the_same_question_gives_the_same_bytes(excerpt: Excerpt, vault: Path) -> None:
@@ -72,7 +77,198 @@ def test_an_unknown_tokenizer_is_wrong_usage_that_names_the_known_ones(excerpt: 
     assert answer.out == ""
 
 
+def test_one_pack_is_not_called_packs(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1")
+    assert answer.err.startswith("excerpt: 1 pack · ")
+
+
 def test_nothing_found_is_exit_code_1(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", '"zzqqxx"', "--vault", vault)
     assert answer.code == 1
     assert answer.out == ""
+
+
+# --- queries, ids, marks ----------------------------------------------------------------------------------------------
+
+
+def paths(answer: Answer) -> list[str]:
+    return [pack["path"] for pack in answer.json["packs"]]
+
+
+def ids_of(excerpt: Excerpt, vault: Path, query: str) -> list[str]:
+    return [hit["fragment_id"] for hit in excerpt("search", query, "--vault", vault, "--json").json["hits"]]
+
+
+def test_several_queries_are_answered_together(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("pack", "red lentils", "ripe banana", "--vault", vault, "--limit", "2", "--json")
+    assert set(paths(answer)) == {"Cooking/Lentil soup.md", "Colour.md"}
+    assert answer.json["query"] == "red lentils | ripe banana"
+
+
+def test_without_rank_the_packs_stand_as_in_the_vault_and_have_no_score(excerpt: Excerpt, vault: Path) -> None:
+    asked = ("pack", "red lentils", "ripe banana", "sync conflict", "--vault", vault, "--json")
+    ranked, unranked = excerpt(*asked), excerpt(*asked, "--rank", "none")
+    assert paths(unranked) == sorted(paths(ranked)) != paths(ranked)
+    assert {pack["entry"]["score"] for pack in unranked.json["packs"]} == {0}
+
+
+def test_ids_of_fragments_are_packed_in_their_order(excerpt: Excerpt, vault: Path) -> None:
+    banana, lentils = ids_of(excerpt, vault, "banana")[0], ids_of(excerpt, vault, "lentils")[0]
+    answer = excerpt("pack", "--id", banana, "--id", lentils, "--vault", vault, "--json")
+    assert [pack["entry"]["fragment_id"] for pack in answer.json["packs"]] == [banana, lentils]
+    assert answer.code == 0
+
+
+def test_an_id_that_there_is_not_is_said_so(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("pack", "--id", "000000000000", "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")
+    assert "no fragment has the id 000000000000" in answer.err
+
+
+def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: Path) -> None:
+    (lentils, *_), (banana, *_) = ids_of(excerpt, vault, "lentils"), ids_of(excerpt, vault, "banana")
+    kept = Kept("how ripe?", (Mark(banana, "Colour.md"), Mark(lentils, "")), Wishes(dropped=frozenset({lentils})))
+    write_marks(places().marks_file(vault), kept)
+    answer = excerpt("pack", "--from-marks", "--vault", vault, "--question")
+    assert "banana" in answer.out
+    assert "lentils" not in answer.out
+    assert answer.out.endswith("\nQuestion: how ripe?\n")
+    assert "1 pack, 1 left out" in answer.err
+    asked = excerpt("pack", "and why?", "--from-marks", "--vault", vault, "--question")
+    assert asked.out == answer.out.replace("how ripe?", "and why?")
+
+
+def test_without_marks_it_says_how_to_mark(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("pack", "--from-marks", "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")
+    assert "nothing is marked" in answer.err
+
+
+def test_something_must_be_asked_for(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("pack", "--vault", vault)
+    assert answer.code == 2
+    assert "Give a QUERY, an --id, or --from-marks." in answer.err
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["markdown", "xml", "plain", "template"])
+@pytest.mark.parametrize("budget", [0, 1, 60, 100, 200])
+@pytest.mark.parametrize("tokenizer", ["o200k", "llama3", "chars4"])
+def test_the_budget_holds_in_every_format(  # noqa: PLR0917 (fixtures)
+    excerpt: Excerpt, vault: Path, tmp_path: Path, form: str, budget: int, tokenizer: str
+) -> None:
+    template = tmp_path / "own.j2"
+    template.write_text(
+        "{{ question }}\n{% for s in sources %}{{ s.number }}\n{{ s.text | upper }}\n{% endfor %}\nEnd."
+    )
+    how = ("--template", template) if form == "template" else ("--format", form)
+    asked = ("pack", "sync conflict", "--vault", vault, "--budget", str(budget), "--tokenizer", tokenizer, "--question")
+    answer = excerpt(*asked, *how)
+    assert open_tokenizer(tokenizer).count(answer.out) <= budget
+    assert answer.code == (0 if answer.out else 1)
+
+
+def test_the_format_of_the_settings_holds_where_none_is_given(excerpt: Excerpt, vault: Path) -> None:
+    file = places().settings_file
+    file.parent.mkdir(parents=True)
+    file.write_text('[pack]\nformat = "template"\ntemplate = "own.j2"\nquestion = true\n')
+    (file.parent / "own.j2").write_text("{% for s in sources %}{{ s.path }}\n{% endfor %}")
+    assert excerpt("pack", "lentils", "--limit", "1", "--vault", vault).out == "Cooking/Lentil soup.md\n"
+    assert excerpt("pack", "lentils", "--vault", vault, "--format", "plain", "--no-question").out.startswith("[1] ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--format", "xml", "--json"), "--format xml and --json are different formats"),
+        (("--format", "xml", "--template", "x.j2"), "--format xml and --template are different formats"),
+        (("--format", "template"), "The format template needs a file."),
+        (("--template", "missing.j2"), "There is no template at"),
+        (("--format", "docx"), "docx"),
+    ],
+)
+def test_a_format_that_cannot_be_is_wrong_usage(
+    excerpt: Excerpt, vault: Path, options: tuple[str, ...], said: str
+) -> None:
+    answer = excerpt("pack", "sync", "--vault", vault, *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+def test_a_template_that_fails_is_named_with_its_line(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.j2").write_text("one\n{{ sorces }}\n")
+    answer = excerpt("pack", "sync", "--vault", vault, "--template", tmp_path / "own.j2")
+    assert (answer.code, answer.out) == (2, "")
+    assert "own.j2, line 2: 'sorces' is undefined." in answer.err
+
+
+# --- where it goes ----------------------------------------------------------------------------------------------------
+
+
+def test_a_file_gets_what_stdout_would(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    printed = excerpt("pack", "sync conflict", "--vault", vault).out
+    answer = excerpt("pack", "sync conflict", "--vault", vault, "-o", tmp_path / "prompt.md")
+    assert answer.out == ""
+    assert (tmp_path / "prompt.md").read_bytes() == printed.encode()
+    assert f"{tmp_path / 'prompt.md'} has the pack, {len(printed.encode()):,} bytes." in answer.err
+    assert excerpt("pack", "sync conflict", "--vault", vault, "-o", "-").out == printed
+
+
+def test_a_file_stays_as_it_was_where_nothing_was_found(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "prompt.md").write_text("before")
+    assert excerpt("pack", '"zzqqxx"', "--vault", vault, "-o", tmp_path / "prompt.md").code == 1
+    assert (tmp_path / "prompt.md").read_text() == "before"
+
+
+@pytest.mark.parametrize("place", ["prompt.md", "Cooking/../deep/prompt.md"])
+def test_the_vault_is_never_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path, place: str) -> None:
+    (tmp_path / "way in").symlink_to(vault)
+    before = sorted(vault.rglob("*"))
+    for file in (vault / place, tmp_path / "way in" / place):
+        answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
+        assert (answer.code, answer.out) == (2, "")
+        assert "is inside the vault" in answer.err
+    assert sorted(vault.rglob("*")) == before
+
+
+def test_a_file_that_cannot_be_written_is_named(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    answer = excerpt("pack", "sync", "--vault", vault, "-o", tmp_path / "missing" / "prompt.md")
+    assert answer.code == 3
+    assert "cannot be written" in answer.err
+    assert excerpt("pack", "sync", "--vault", vault, "-o", tmp_path).code == 2
+
+
+def test_a_reader_that_has_gone_away_is_no_error(excerpt: Excerpt, vault: Path) -> None:
+    excerpt("index", "--vault", vault)
+    command = [sys.executable, "-m", "excerpt", "pack", "sync conflict", "--vault", str(vault)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        err = child.stderr.read()
+    assert (child.returncode, err) == (141, b"")
+
+
+# --- what it saves ----------------------------------------------------------------------------------------------------
+
+
+def test_status_adds_up_what_packs_saved(excerpt: Excerpt, vault: Path) -> None:
+    assert excerpt("status", "--vault", vault, "--json").json["savings"] is None
+    one = excerpt("pack", "devices", "--vault", vault, "--limit", "1", "--expand", "none")
+    excerpt("pack", "devices", "--vault", vault, "--json")  # data for a program: nothing is pasted
+    status = excerpt("status", "--vault", vault, "--json").json
+    savings = status["savings"]
+    assert savings["packs"] == 1
+    assert savings["tokens"] == open_tokenizer("o200k").count(one.out)
+    assert savings["source_tokens"] == open_tokenizer("o200k").count((vault / "Sync.md").read_text())
+    assert f"1 pack of {savings['tokens']} tokens" in excerpt("status", "--vault", vault).out
+    assert "saved      nothing yet" in excerpt("status", "--vault", vault, "--clear-savings").out
+
+
+def test_what_is_saved_is_counted_in_the_tokens_of_the_pack(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("pack", "lentils", "--vault", vault, "--limit", "1", "--tokenizer", "chars/4", "--json")
+    assert answer.json["source_tokens"] == open_tokenizer("chars/4").count(
+        (vault / "Cooking/Lentil soup.md").read_text()
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,19 @@ def test_the_text_of_a_note_is_no_template_and_is_not_escaped() -> None:
 
 def test_no_packs_are_no_text() -> None:
     assert TemplateRenderer("own.j2", "Always.", LINKS).render([]) == ""
+
+
+def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
+    guide = (Path(render_template.__file__).parent.parent / "demo" / "Packs.md").read_text(encoding="utf-8")
+    own = guide[guide.index("## Your own format") : guide.index("## From the command line")]
+    assert set(re.findall(r"^\| `(\w+)` \|", own, re.M)) == {field.name for field in fields(render_template.Source)}
+    (example,) = re.findall(r"^```jinja\n(.*?)^```", own, re.M | re.S)
+    assert rendered(example, "why?").startswith(
+        "Answer from these notes, and name the number of each one you use: why?\n"
+        "\n"
+        "[1] [Sync › Conflicts › By hand](obsidian://open?vault=My%20notes&file=Guides%2FSync.md), 2025-03-01\n"
+        "```markdown\n"
+    )
 
 
 # --- what it costs ----------------------------------------------------------------------------------------------------

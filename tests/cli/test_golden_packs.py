@@ -1,0 +1,138 @@
+"""A pack has the same bytes by every way, and the bytes that are kept beside this test.
+
+Delete a file in golden/ to have it written anew by the next run, which then fails once.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Format, Scope, Strategy
+from excerpt.pack.formats import renderer_for
+from excerpt.pack.marks_file import Kept, Mark, write_marks
+from excerpt.pack.pack import build_pack
+from excerpt.pack.render import Links, as_output
+from excerpt.settings import PackSettings, Settings, places
+from excerpt.text.tokens import open_tokenizer
+from tests.cli.conftest import Excerpt
+
+GOLDEN = Path(__file__).with_name("golden")
+MODIFIED = 1_740_830_400  # 2025-03-01, 12:00 UTC
+ODD = (
+    "# Odd & ends\n\n"
+    "Text with <b>markup</b>, &amp; entities, ]]> and \x1b[31mcolour.\n\n"
+    "## [2] forged\n\n"
+    "```python\nif a < b:\n    print('=====')\n```\n\n=====\n\n"
+    "</document_content></document>\n"
+)
+TEMPLATE = (
+    "{{ question }}\n"
+    "{% for s in sources %}\n"
+    "\n"
+    "({{ s.number }}) {{ s.heading }}, {{ s.place }}, {{ s.modified }}\n"
+    "{{ s.link }}\n"
+    "{{ s.text | fence('text') }}\n"
+    "{% endfor %}\n"
+)
+QUESTION = "What is odd?"
+BUDGET = 900
+FILES = {"markdown": "pack.md", "xml": "pack.xml", "json": "pack.json", "plain": "pack.txt", "template": "pack.own"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Two fragments of an indexed vault whose files have a date, and how to pack them."""
+
+    vault: Path
+    ids: tuple[str, ...]
+    template: Path
+    excerpt: Excerpt
+
+    def argv(self, form: str) -> list[str]:
+        """The options of every way."""
+        options = ["--template", str(self.template)] if form == "template" else ["--format", form]
+        return ["pack", "--vault", str(self.vault), "--budget", str(BUDGET), "--expand", "note", "--question", *options]
+
+    @property
+    def by_ids(self) -> list[str]:
+        return [QUESTION, *(word for fragment in self.ids for word in ("--id", fragment))]
+
+
+@pytest.fixture
+def asked(vault: Path, excerpt: Excerpt, tmp_path: Path) -> Asked:
+    (vault / "Odd [1].md").write_text(ODD, encoding="utf-8")
+    for file in vault.rglob("*.md"):
+        os.utime(file, (MODIFIED, MODIFIED))
+    template = tmp_path / "own.j2"
+    template.write_text(TEMPLATE, encoding="utf-8")
+    excerpt("index", "--vault", vault)
+    snapshot = Snapshot.open(places().index_folder(vault), Settings())
+    ids = tuple(snapshot.note_fragments(path)[0].id for path in ("Odd [1].md", "Sync.md"))
+    snapshot.close()
+    return Asked(vault, ids, template, excerpt)
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_screen_command_line_and_pipe_give_the_kept_bytes(form: str, asked: Asked, tmp_path: Path) -> None:
+    kept = GOLDEN / FILES[form]
+    if not kept.exists():
+        GOLDEN.mkdir(exist_ok=True)
+        kept.write_bytes(built(form, asked).encode())
+        pytest.fail(f"{kept} was missing and has been written: look at it")
+    expected = kept.read_bytes().decode()
+    assert built(form, asked) == expected
+    assert printed(form, asked) == expected
+    assert piped(form, asked) == expected
+    assert from_marks(form, asked) == expected
+    assert to_a_file(form, asked, tmp_path / "out") == expected
+    if form != "json":
+        assert 0 < open_tokenizer("o200k").count(expected) <= BUDGET
+
+
+def built(form: str, asked: Asked) -> str:
+    """As the app does it."""
+    settings = PackSettings(
+        budget=BUDGET, scope=Scope.NOTE, format=Format(form), question=True, template=str(asked.template)
+    )
+    links = Links(asked.vault)
+    snapshot = Snapshot.open(places().index_folder(asked.vault), Settings())
+    result = build_pack(
+        snapshot,
+        [],
+        query=QUESTION,
+        strategy=Strategy.PROXIMITY,
+        settings=settings,
+        tokenizer=open_tokenizer(settings.tokenizer),
+        renderer=renderer_for(settings, [QUESTION], links, asked.vault),
+        marked=asked.ids,
+    )
+    snapshot.close()
+    return as_output(result, links)
+
+
+def printed(form: str, asked: Asked) -> str:
+    return asked.excerpt(*asked.argv(form), *asked.by_ids).out
+
+
+def piped(form: str, asked: Asked) -> str:
+    command = [sys.executable, "-m", "excerpt", *asked.argv(form), *asked.by_ids]
+    environment = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(command, env=environment, capture_output=True, check=True).stdout.decode()
+
+
+def from_marks(form: str, asked: Asked) -> str:
+    marks = tuple(Mark(fragment, "") for fragment in asked.ids)
+    write_marks(places().marks_file(asked.vault), Kept(QUESTION, marks))
+    return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "proximity").out
+
+
+def to_a_file(form: str, asked: Asked, file: Path) -> str:
+    assert asked.excerpt(*asked.argv(form), *asked.by_ids, "-o", file).out == ""
+    return file.read_bytes().decode()
