@@ -14,7 +14,7 @@ from excerpt.search.use import Event, UseLog
 from excerpt.settings import BoostSettings
 
 WEIGHTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
-"""What each counts beside signals that make up 2 (docs/design/boosts.md): enough to settle who is first of equals."""
+"""What each counts beside signals that make up 2.4 (docs/design/boosts.md): enough to settle who is first of equals."""
 
 
 class Boosts:
