@@ -12,7 +12,7 @@ from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import load_settings, places
 
-_MOST = 16 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
+_MOST = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 
 
 @click.command()

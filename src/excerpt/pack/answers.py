@@ -7,6 +7,7 @@ keeps no places, and takes citations for links as soon as the answer ends with a
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +18,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from mdit_py_plugins.footnote.index import footnote_def
 
-from excerpt.pack.inline import Paragraph, Quoted
+from excerpt.pack.inline import Paragraph, Quoted, around, within
 from excerpt.text.fragments import words_in
 from excerpt.text.markdown import normalise_newlines
 
@@ -93,7 +94,7 @@ def read_answer(text: str) -> Answer:
         after = parts[number + 1] if number + 1 < len(parts) else None
         found = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
         citations += _citations(part, found, len(quotations))
-        quotations += (quotation for _, _, quotation in found)
+        quotations += (placed.quotation for placed in found)
         if not part.block.quoted:
             sentences += _sentences(part)
     return Answer(tuple(citations), tuple(quotations), tuple(sentences))
@@ -168,8 +169,16 @@ def _line(token: Token) -> int:
 # --- what is in a block -----------------------------------------------------------------------------------------------
 
 _LETTER = re.compile(r"\w")
-_Place = tuple[int, int, Quotation]
 _ATTRIBUTION = re.compile(r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A quotation and where it stands in its block."""
+
+    start: int
+    end: int
+    quotation: Quotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,48 +191,48 @@ class _Part:
 
     def cited(self, start: int, end: int) -> tuple[int, ...]:
         """The numbers that are cited from `start` to `end`."""
-        inside = [each.numbers for each in self.paragraph.cited if start <= each.start < end]
-        return tuple(dict.fromkeys(number for numbers in inside for number in numbers))
+        inside = self.paragraph.cited_from(start, end)
+        return tuple(dict.fromkeys(number for cited in inside for number in cited.numbers))
 
 
-def _citations(part: _Part, found: Sequence[_Place], first: int) -> Iterator[Citation]:
+def _citations(part: _Part, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
     """The citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
     for each in part.paragraph.cited:
-        within = (first + n for n, (start, end, _) in enumerate(found) if start <= each.start < end)
-        yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.numbers, next(within, None))
+        holding = around(found, each.start)
+        quotation = None if holding is None else first + holding
+        yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.numbers, quotation)
 
 
-def _quotations(part: _Part) -> Iterator[_Place]:
+def _quotations(part: _Part) -> Iterator[_Placed]:
     """What a paragraph quotes: from what is cited directly behind or inside, else from what its sentence cites."""
     sentences = part.paragraph.sentences()
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
-        if not _LETTER.search(text) or (quoted.code and words_in(text) < _LEAST_CODE):
-            continue
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
-        around = next(((start, end) for start, end in sentences if start <= quoted.start < end), (0, 0))
+        if not _LETTER.search(bare) or (quoted.code and words_in(bare) < _LEAST_CODE):
+            continue
+        sentence = sentences[bisect_right(sentences, (quoted.start, len(part.block.text))) - 1]
         inside = part.cited(quoted.start, quoted.end)
-        beside = part.paragraph.following(quoted.end) or (() if inside else part.cited(*around))
+        beside = part.paragraph.following(quoted.end) or (() if inside else part.cited(*sentence))
         kind = QuoteKind.CODE if quoted.code else QuoteKind.MARKS
-        readings = tuple(dict.fromkeys(reading for reading in (text.strip(), bare) if reading))
-        yield (
-            quoted.start,
-            quoted.end,
-            Quotation(part.line(quoted.start), kind, readings, tuple(dict.fromkeys((*inside, *beside))), beside),
-        )
+        readings = tuple(dict.fromkeys((text.strip(), bare)))
+        cited = tuple(dict.fromkeys((*inside, *beside)))
+        quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
+        yield _Placed(quoted.start, quoted.end, quotation)
 
 
-def _block_quotation(part: _Part, before: _Part | None, after: _Part | None) -> Iterator[_Place]:
+def _block_quotation(part: _Part, before: _Part | None, after: _Part | None) -> Iterator[_Placed]:
     """A blockquote's paragraph: from what is cited in it, in the words that lead to it, or in those that name it."""
     text = part.block.text.strip()
-    if _ATTRIBUTION.match(text) or not _LETTER.search(text):
+    bare = part.paragraph.without_citations(0, len(part.block.text))
+    if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
         return
-    bare = part.paragraph.without_citations(0, len(text) + 1)
     plain = _unquoted(_ATTRIBUTION.sub("", bare).strip())
-    readings = tuple(dict.fromkeys(reading for reading in (text, bare, plain) if reading))
+    readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
     inside = part.cited(0, len(part.block.text))
     beside = () if inside else _cited_around(before, after)
-    yield 0, len(part.block.text), Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
+    quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
+    yield _Placed(0, len(part.block.text), quotation)
 
 
 def _cited_around(before: _Part | None, after: _Part | None) -> tuple[int, ...]:
@@ -239,12 +248,10 @@ def _cited_around(before: _Part | None, after: _Part | None) -> tuple[int, ...]:
 
 def _unquoted(text: str) -> str:
     """`text` without the quotation marks around all of it."""
-    around = [one for one in Paragraph(text).quoted if not one.code]
-    return text[around[0].inner_start : around[0].inner_end].strip() if _is_all(around, text) else text
-
-
-def _is_all(around: Sequence[Quoted], text: str) -> bool:
-    return len(around) == 1 and (around[0].start, around[0].end) == (0, len(text))
+    match Paragraph(text).quoted:
+        case [Quoted(start=0, code=False) as whole] if whole.end == len(text):
+            return text[whole.inner_start : whole.inner_end].strip()
+    return text
 
 
 def _sentences(part: _Part) -> Iterator[Sentence]:
@@ -253,5 +260,6 @@ def _sentences(part: _Part) -> Iterator[Sentence]:
         if part.block.heading and not cited:
             continue  # a title claims nothing
         text = part.paragraph.without_citations(start, end)
-        quotes = any(start <= one.start < end for one in part.paragraph.quoted if not one.code)
+        first, last = within(part.paragraph.quoted, start, end)
+        quotes = any(not one.code for one in part.paragraph.quoted[first:last])
         yield Sentence(part.line(start), text, cited, quotes)

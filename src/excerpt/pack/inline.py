@@ -7,9 +7,12 @@ cannot hold it (code, the targets of links, HTML tags) is blotted out.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from typing import Protocol
 
 from excerpt.text.languages import WIDE_CHARACTERS
 
@@ -130,6 +133,29 @@ def _straight(text: str) -> Iterator[Quoted]:
             opened = None
 
 
+class _Span(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
+    """Of spans in order, the first that begins from `start` on, and behind the last that begins before `end`."""
+    first = bisect_left(spans, start, key=_start)
+    return first, max(bisect_left(spans, end, key=_start), first)
+
+
+def around(spans: Sequence[_Span], at: int) -> int | None:
+    """Which of spans in order, none in another, holds the character at `at`."""
+    before = bisect_right(spans, at, key=_start) - 1
+    return before if before >= 0 and at < spans[before].end else None
+
+
+def _start(span: _Span) -> int:
+    return span.start
+
+
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 _STOP = re.compile(r"[.!?…]+|[。！？]+")
@@ -138,6 +164,7 @@ _BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"“„«])([\w.]+)$")
 _SIGNS = re.compile(r"[\s.,;:!?…*_~—–\-。，、；：！？（(]*")
 _LISTING = re.compile(r"[\s,;，；、]*")
 _ONE_STOP = re.compile(r"[.。]?")
+_SPACE = re.compile(r"\s*")
 _ABBREVIATED = frozenset(
     ("e.g", "i.e", "eg", "ie", "cf", "vs", "dr", "mr", "mrs", "ms", "prof", "st", "fig", "approx", "resp", "vgl", "bzw")
 )
@@ -160,26 +187,30 @@ class Paragraph:
     def quoted(self) -> list[Quoted]:
         """Passages in quotation marks, and the code spans that are in none of them."""
         marked = _quotations(self._prose)
-        codes = [code for code in self._codes if not any(one.start <= code.start < one.end for one in marked)]
+        codes = [code for code in self._codes if around(marked, code.start) is None]
         return sorted([*marked, *codes], key=lambda quoted: quoted.start)
+
+    def cited_from(self, start: int, end: int) -> list[Cited]:
+        """The citations from `start` to `end`."""
+        return self.cited[slice(*within(self.cited, start, end))]
 
     def without_citations(self, start: int, end: int) -> str:
         """The text from `start` to `end` without the citations in it."""
         kept, at = [], start
-        for cited in self.cited:
-            if start <= cited.start and cited.end <= end:
-                kept.append(self.text[at : cited.start].rstrip(" \t"))
-                at = cited.end
+        for cited in self.cited_from(start, end):
+            kept.append(self.text[at : cited.start].rstrip(" \t"))
+            at = cited.end
         return "".join((*kept, self.text[at:end])).strip()
 
     def following(self, end: int) -> tuple[int, ...]:
         """The numbers of the citations that stand directly behind `end`."""
         numbers: list[int] = []
         between = _SIGNS
-        for cited in self.cited:
-            if cited.start >= end and between.fullmatch(self._prose, end, cited.start):
-                numbers += cited.numbers
-                end, between = cited.end, _LISTING
+        for cited in islice(self.cited, within(self.cited, end, end)[0], None):
+            if not between.fullmatch(self._prose, end, cited.start):
+                break
+            numbers += cited.numbers
+            end, between = cited.end, _LISTING
         return tuple(dict.fromkeys(numbers))
 
     def sentences(self) -> list[tuple[int, int]]:
@@ -201,30 +232,30 @@ class Paragraph:
         """Where the sentence with this stop ends; 0 if it goes on."""
         wide = stop[0][0] in "。！？"
         at = stop.end()
-        around = next((quoted for quoted in self.quoted if quoted.start <= stop.start() < quoted.end), None)
-        if around:
-            if self._prose[at : around.inner_end].strip():
+        holding = around(self.quoted, stop.start())
+        if holding is not None:
+            if self._prose[at : self.quoted[holding].inner_end].strip():
                 return 0
-            at = around.end
+            at = self.quoted[holding].end
         at = self._match(_AFTER_STOP, at)
         before = at
         at = self._after_citations(at)
-        rest = self._prose[at:]
         if wide:
             return at
-        if rest[:1] and not rest[0].isspace():
+        if not self._prose[at : at + 1].isspace() and at < len(self._prose):
             return 0
-        if rest.lstrip()[:1].islower():
+        if self._prose[(begin := self._match(_SPACE, at)) : begin + 1].islower():
             # "... meet. [2] says that ...": the citation begins the next sentence, if anything does.
             return before if at > before and self._prose[before : before + 1].isspace() else 0
-        word = _BEFORE_STOP.search(self._prose[: stop.start()])
+        word = _BEFORE_STOP.search(self._prose, max(stop.start() - 12, 0), stop.start())
         short = word and (len(word[1]) == 1 or word[1].lower() in _ABBREVIATED)
         return 0 if short and stop[0] == "." and at == before else at
 
     def _after_citations(self, at: int) -> int:
-        for cited in self.cited:
-            if cited.start >= at and not self._prose[at : cited.start].strip(" \t"):
-                at = self._match(_ONE_STOP, cited.end)
+        for cited in islice(self.cited, within(self.cited, at, at)[0], None):
+            if self._prose[at : cited.start].strip(" \t"):
+                break
+            at = self._match(_ONE_STOP, cited.end)
         return at
 
     def _match(self, pattern: re.Pattern[str], at: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -55,6 +56,7 @@ _ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*
 _ENDS = ".,;:!?。，、；：！？"
 _LEAST_PART = 2
 """Words on each side of an ellipsis. Single words in some order stand in any text."""
+_MOST_PARTS = 12
 _KEPT = 256  # texts, each of some fragments at most
 
 
@@ -114,7 +116,7 @@ def _find_parts(quotation: str, text: str) -> Passage | None:
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
         return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
-    if len(parts) < 2 or any(words_in(part) < _LEAST_PART for part in parts):
+    if not 2 <= len(parts) <= _MOST_PARTS or any(words_in(part) < _LEAST_PART for part in parts):
         return None
     spans: list[Passage] = []
     for part in parts:
@@ -179,7 +181,7 @@ _MARKUP = re.compile(
 def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequence[int]]:
     """`text` without what is ignored, and for each character where it stood."""
     characters: list[str] = []
-    places: list[int] = []
+    places = array("L")  # a list would take seven times the room
     for character, place in _characters(text, ignored):
         if Difference.SPACE in ignored and character.isspace():
             if not characters or characters[-1] == " ":
