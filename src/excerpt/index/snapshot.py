@@ -248,15 +248,21 @@ class Snapshot:
 
     def note_tokens(self, path: str) -> int:
         """Tokens of the whole file. Raises KeyError for an unknown note."""
-        return self.note_info(path).tokens
+        return int(self._of_note("tokens", path))
 
     def note_modified(self, path: str) -> str:
         """The day on which the file was last changed when it was read, ISO 8601, UTC; empty for a time that no calendar
         has. Raises KeyError for an unknown note."""
         try:
-            return datetime.fromtimestamp(self.note_info(path).mtime_ns / 1e9, UTC).date().isoformat()
+            return datetime.fromtimestamp(self._of_note("mtime_ns", path) / 1e9, UTC).date().isoformat()
         except (OverflowError, ValueError, OSError):
             return ""
+
+    def _of_note(self, column: str, path: str) -> Any:
+        found = self._rows(f"SELECT {column} FROM notes WHERE path = ?", path)
+        if not found:
+            raise KeyError(path)
+        return found[0][0]
 
     def note_info(self, path: str) -> NoteInfo:
         """Raises KeyError for an unknown note."""

@@ -15,14 +15,12 @@ from excerpt.pack.merge import Wanted, merge
 from excerpt.pack.packs import draft
 from excerpt.pack.render import MarkdownRenderer, Renderer
 from excerpt.pack.source import NoteSource, notes_of
-from excerpt.pack.units import Choices, choices
+from excerpt.pack.units import Choices, Made, choices
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer
 
-_Made = tuple[Pack, Sequence[Hit]]
-"""A pack and the hits in it."""
-_Ordering = Callable[[Sequence[_Made]], list[Pack]]
+_Ordering = Callable[[Sequence[Made]], list[Pack]]
 
 TOO_LARGE = "too large"
 OUT_OF_BUDGET = "out of budget"
@@ -101,6 +99,9 @@ def _choose(offered: Sequence[Choices], budget: int, costs: Costs, in_order: _Or
     shared = _shared_cost(offered, costs)
     for selection in selections([each.chain for each in offered], budget - shared):
         made = [made for each, taken in zip(offered, selection, strict=True) for made in each.packs(taken)]
+        # Counted source by source first: cheap, since the selections of like costs have most of them in common.
+        if sum(one.cost for one in made) + shared > budget:
+            continue
         packs = in_order(made)
         text = costs.renderer.render(packs)
         tokens = costs.tokenizer.count(text) if text else 0
@@ -108,7 +109,7 @@ def _choose(offered: Sequence[Choices], budget: int, costs: Costs, in_order: _Or
             value = 0.0
             for each, taken in zip(offered, selection, strict=True):
                 value = each.value(taken, value)
-            return _Choice(packs, [hit for _, hits in made for hit in hits], text, tokens, value)
+            return _Choice(packs, [hit for one in made for hit in one.hits], text, tokens, value)
     return _Choice((), (), "", 0, 0.0)
 
 
@@ -120,10 +121,11 @@ def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
     return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
 
 
-def _in_order(made: Sequence[_Made], *, wanted: Sequence[Wanted], wishes: Wishes, ranked: bool) -> list[Pack]:
+def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], wishes: Wishes, ranked: bool) -> list[Pack]:
     """Packs as they are to stand: by their best hits as these are ranked, or as the user or the vault has them."""
+    packs = [one.pack for one in made]
     if not ranked:
-        unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack, _ in made]
+        unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
         return sorted(unscored, key=lambda pack: (pack.path, pack.line_start))
     places = {each.hit.fragment.id: place for place, each in enumerate(wanted)}
     by_hand = {fragment_id: place for place, fragment_id in enumerate(wishes.order)}
@@ -132,7 +134,7 @@ def _in_order(made: Sequence[_Made], *, wanted: Sequence[Wanted], wishes: Wishes
         wished = min((by_hand[each] for each in pack.fragment_ids if each in by_hand), default=len(by_hand))
         return wished, places[pack.entry.fragment_id]
 
-    return sorted((pack for pack, _ in made), key=place)
+    return sorted(packs, key=place)
 
 
 def _unchosen(offered: Sequence[Choices], choice: _Choice, budget: int, costs: Costs) -> Iterator[LeftOut]:

@@ -78,6 +78,10 @@ class OpenNote:
 
     def parts(self, first: int, last: int) -> Sequence[Part]:
         """Those of the ordinals `first` to `last` that there are."""
+        try:
+            return [self._parts[ordinal] for ordinal in range(first, last + 1)]
+        except KeyError:  # not read yet, or beyond the end
+            pass
         if not self.has_read(first, last):
             self.keep(first, last, self._source.parts([(self.path, first, last)])[0])
         return [self._parts[ordinal] for ordinal in range(first, min(last + 1, self._beyond)) if ordinal in self._parts]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from excerpt.model import Hit, Pack, Scope
 from excerpt.pack.budget import Chain, Option, Taken, Unit
 from excerpt.pack.cost import Costs
 from excerpt.pack.expand import Stretch, spanning
-from excerpt.pack.merge import Candidate
+from excerpt.pack.merge import Candidate, Wanted
 from excerpt.pack.packs import draft, pack_of
 from excerpt.pack.shrink import inner_stretches
 from excerpt.pack.source import OpenNote
@@ -27,15 +27,26 @@ _Ordinals = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """A pack, the hits in it, best first, and its tokens as a source among others."""
+
+    pack: Pack
+    hits: tuple[Hit, ...]
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
 class Choices:
     """What may be taken of a candidate. `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are
     the parts of the best hit's own fragment that its options stand for."""
 
     candidate: Candidate
     note: OpenNote
+    costs: Costs
     pieces: tuple[_Ordinals, ...]
     chain: Chain
     inner: tuple[Stretch, ...]
+    _made: dict[_Ordinals, Made] = field(default_factory=dict)
 
     def value(self, taken: Taken, before: float) -> float:
         """`before` and what is taken added up, in the order in which the choice adds it."""
@@ -46,14 +57,24 @@ class Choices:
                 before += unit.value
         return before
 
-    def packs(self, taken: Taken) -> Iterator[tuple[Pack, Sequence[Hit]]]:
-        """The packs that are taken, each with the hits in it, best first."""
+    def packs(self, taken: Taken) -> list[Made]:
+        """The packs that are taken."""
         if taken.option is not None:
-            yield pack_of(self.inner[taken.option], self.candidate.wanted[:1], self.note), [self.candidate.best]
-        for first, last in taken.runs:
-            stretch = self._stretch(self.pieces[first][0], self.pieces[last][1])
-            inside = [each for each in self.candidate.wanted if each.within(stretch)]
-            yield pack_of(stretch, inside, self.note), [each.hit for each in inside]
+            return [self._pack(self.inner[taken.option], self.candidate.wanted[:1])]
+        return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in taken.runs]
+
+    def _run(self, first: int, last: int) -> Made:
+        made = self._made.get((first, last))
+        if made is None:
+            stretch = self._stretch(first, last)
+            made = self._pack(stretch, [each for each in self.candidate.wanted if each.within(stretch)])
+            self._made[first, last] = made
+        return made
+
+    def _pack(self, stretch: Stretch, wanted: Sequence[Wanted]) -> Made:
+        pack = pack_of(stretch, wanted, self.note)
+        cost = self.costs.frame(2, pack) + self.costs.lines(pack.line_start, pack.line_end, self.note)
+        return Made(pack, tuple(each.hit for each in wanted), cost)
 
     def fits(self, budget: int) -> bool:
         """Whether anything of it fits the budget if nothing else goes in."""
@@ -91,7 +112,7 @@ def choices(candidate: Candidate, note: OpenNote, costs: Costs, *, cuts_fragment
     inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
     worth = candidate.wanted[0].worth * (1 - _CUT)
     options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), worth) for each in inner)
-    return Choices(candidate, note, pieces, Chain(units, options), inner)
+    return Choices(candidate, note, costs, pieces, Chain(units, options), inner)
 
 
 def _values(candidate: Candidate, note: OpenNote) -> dict[int, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from excerpt.model import Hit
 from excerpt.text.folding import stem
@@ -18,6 +19,7 @@ _NEW_WORDS = 0.5
 """What a hit gains, as a share, if it has all the words of the query and no better hit has any."""
 _LEAST = 1e-6
 """Worth of a hit without a positive score, before discounts: where there is room it goes in."""
+_REMEMBERED = 4096
 
 
 def worths(hits: Sequence[Hit]) -> list[float]:
@@ -29,7 +31,7 @@ def worths(hits: Sequence[Hit]) -> list[float]:
     found and is never worth less than that for a smaller one.
     """
     best = max((hit.score for hit in hits), default=0.0) or 1.0
-    words = [frozenset(stem(hit.fragment.text[span.start : span.end], "") for span in hit.spans) for hit in hits]
+    words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
     asked = len(frozenset().union(*words)) or 1
     said: set[str] = set()
     of_note: Counter[str] = Counter()
@@ -41,3 +43,9 @@ def worths(hits: Sequence[Hit]) -> list[float]:
         likely = max(hit.score / best, _LEAST) ** _BY_SCORE
         found.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
     return found
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _word(matched: str) -> str:
+    """What variants of a word have in common."""
+    return stem(matched, "")
