@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from textual.message import Message
 
 from excerpt.model import Confidence, Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
-from excerpt.pack.pack import build_pack
+from excerpt.pack.marks_file import Mark
 from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
 from excerpt.search.standing import Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
-from excerpt.text.tokens import open_tokenizer
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.engine_worker import EngineWorker, PackRequest
-from excerpt.tui.messages import Explained, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.messages import CostKnown, Explained, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
+from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.screens.main import MainScreen
 from tests.pack.vaults import Vault
 
@@ -105,9 +105,10 @@ _NAMES = ("words", "proximity", "meaning", "title", "heading", "coverage")
 class ScriptedEngine(EngineWorker):
     """Answers at once, from no index: finds the fragments that hold words of the query, those with most first."""
 
-    def __init__(self, post: Callable[[Message], object]) -> None:
-        super().__init__(Path("nowhere"), Settings(), post)
+    def __init__(self, vault: Path, places: Places, post: Callable[[Message], object]) -> None:
+        super().__init__(vault, places, Settings(), post)
         self.notes = Vault(_NOTES, "o200k")
+        self.packer = Packer(vault, places.config)
 
     def start(self) -> None:
         """There is no thread."""
@@ -132,21 +133,16 @@ class ScriptedEngine(EngineWorker):
         assert isinstance(about, Hit)
         self._post(Explained(about.fragment.id, _told(query, asked, about)))
 
-    def window(self, number: int, hit: Hit) -> None:
-        text = self.notes.note_text(hit.fragment.path)
-        self._post(WindowReady(number, window_around(text, hit.fragment, hit.spans)))
+    def window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
+        fragment = self.notes.fragment(fragment_id)
+        assert fragment is not None
+        self._post(WindowReady(number, window_around(self.notes.note_text(fragment.path), fragment, spans)))
 
     def pack(self, number: int, request: PackRequest) -> None:
-        result = build_pack(
-            self.notes,
-            [*request.hits, *request.marked],
-            query=request.query,
-            strategy=request.strategy,
-            settings=request.settings,
-            tokenizer=open_tokenizer("o200k"),
-            marked=[hit.fragment.id for hit in request.marked],
-        )
-        self._post(PackBuilt(number, result, ()))
+        self._post(PackBuilt(number, self.packer.pack(self.notes, request)))
+
+    def cost(self, number: int, request: PackRequest, mark: Mark) -> None:
+        self._post(CostKnown(number, self.packer.cost(self.notes, request, mark)))
 
 
 def _spans(text: str, words: list[str]) -> tuple[Span, ...]:
@@ -190,7 +186,7 @@ class StillScreen(MainScreen):
 
     def __init__(self, vault: Path, settings: Settings, places: Places) -> None:
         super().__init__(vault, settings, places, {})
-        self._engine = ScriptedEngine(self._from_behind)
+        self._engine = ScriptedEngine(vault, places, self._from_behind)
 
     def update_index(self, rebuild: bool = False) -> None:
         """Nothing is indexed."""
@@ -205,7 +201,7 @@ class StillApp(ExcerptApp):
 
     def __init__(self, data: Path, settings: Settings) -> None:
         ada = Path("/home/ada")
-        self._still = (ada / "notes", settings, Places(ada / ".config", ada / ".cache/excerpt", data, ada / ".state"))
+        self._still = (ada / "notes", settings, Places(ada / ".config", ada / ".cache/excerpt", data, data / "state"))
         super().__init__(*self._still, {})
 
     def get_default_screen(self) -> StillScreen:

@@ -10,7 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.tui.clipboard import KEPT_COPIES, OSC_LIMIT, Copied, Plan, Tool, copy, osc_sequence, plan, told
+from excerpt.tui.clipboard import (
+    KEPT_COPIES,
+    OSC_LIMIT,
+    OSC_ROUTE,
+    Copied,
+    Plan,
+    Tool,
+    copy,
+    osc_sequence,
+    plan,
+    told,
+    told_file,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -49,9 +61,10 @@ def test_the_terminal_is_asked_only_where_no_tool_is() -> None:
     assert plan({"DISPLAY": ":0"}, having("xclip"), "linux", 10).osc == ""
 
 
-def test_inside_tmux_without_the_program_the_sequence_is_wrapped() -> None:
+def test_inside_tmux_without_the_program_the_sequence_is_sent_as_it_is_and_wrapped() -> None:
     assert plan({"TMUX": "x"}, having(), "linux", 10).osc == "tmux"
-    wrapped = osc_sequence("hi", "tmux")
+    plain = osc_sequence("hi", "plain")
+    wrapped = osc_sequence("hi", "tmux").removeprefix(plain)
     assert wrapped.startswith("\x1bPtmux;\x1b\x1b]52;c;")
     assert wrapped.endswith("\x1b\\")
 
@@ -60,6 +73,35 @@ def test_text_too_long_for_the_terminal_is_not_sent_there() -> None:
     assert plan({}, having(), "linux", OSC_LIMIT).osc == "plain"
     over = plan({}, having(), "linux", OSC_LIMIT + 1)
     assert (over.osc, over.too_long) == ("", True)
+
+
+def test_tmux_takes_any_length_but_what_the_terminal_outside_takes_is_doubted() -> None:
+    over = plan({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
+    assert (names(over), over.too_long) == (["tmux"], True)
+    told_of = told(Copied(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
+    assert told_of == "Pack: 74,995 bytes, copied by tmux. It is more than many terminals take."
+
+
+def test_what_cannot_be_checked_is_not_called_copied() -> None:
+    kept = Path("/elsewhere/copy.md")
+    assert told(Copied((OSC_ROUTE,), kept, 10, False), "Pack", 2) == (
+        "Pack: 2 tokens, 10 bytes, sent to the terminal (OSC 52), which does not say if it took it. "
+        "Kept as /elsewhere/copy.md."
+    )
+
+
+def test_a_pack_written_to_a_file_says_where_or_that_it_could_not() -> None:
+    assert told_file(Path("/a/pack.xml"), 10, "Pack of 3", 2) == (
+        "Pack of 3: 2 tokens, 10 bytes, written to /a/pack.xml."
+    )
+    assert told_file(None, 10, "Pack of 3", 2) == "Pack of 3: 2 tokens, 10 bytes. No file could be written."
+
+
+def test_text_that_is_not_utf_8_is_copied_with_escapes(tmp_path: Path) -> None:
+    copied = copy("caf\udce9", Plan((), "", False), tmp_path, NOW, ".json")
+    assert copied.file is not None
+    assert copied.file.suffix == ".json"
+    assert copied.file.read_bytes() == b"caf\\udce9"
 
 
 def test_the_sequence_carries_the_text() -> None:

@@ -11,9 +11,13 @@ import pytest
 from textual.message import Message
 
 from excerpt.model import Scope, Strategy
+from excerpt.pack.marks_file import Mark
 from excerpt.settings import PackSettings, Places, Settings
-from excerpt.tui.engine_worker import EngineWorker, PackRequest
-from excerpt.tui.messages import Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.packing import PackRequest
+from excerpt.tui.widgets.pack_desk import mark_of
+from tests.tui.conftest import places_under
 
 PATIENCE = 60.0
 
@@ -21,9 +25,9 @@ PATIENCE = 60.0
 class Worker(EngineWorker):
     """Keeps what is posted, and can be held up."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, vault: Path, places: Places) -> None:
         self.said: queue.Queue[Message] = queue.Queue()
-        super().__init__(folder, Settings(), self.said.put)
+        super().__init__(vault, places, Settings(), self.said.put)
 
     def next(self) -> Message:
         return self.said.get(timeout=PATIENCE)
@@ -44,7 +48,7 @@ class Worker(EngineWorker):
 @pytest.fixture
 def worker(indexed: tuple[Path, Places]) -> Iterator[Worker]:
     vault, places = indexed
-    worker = Worker(places.index_folder(vault))
+    worker = Worker(vault, places)
     worker.start()
     yield worker
     worker.close()
@@ -101,7 +105,7 @@ def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     opened.search(1, "lentils", Strategy.AUTO)
     found = opened.next()
     assert isinstance(found, SearchDone)
-    opened.window(7, found.result.hits[0])
+    opened.window(7, found.result.hits[0].fragment.id, found.result.hits[0].spans)
     answer = opened.next()
     assert isinstance(answer, WindowReady)
     assert answer.number == 7
@@ -126,22 +130,37 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
 
 
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) -> None:
-    from dataclasses import replace
-
     opened.search(1, "lentils", Strategy.AUTO)
     found = opened.next()
     assert isinstance(found, SearchDone)
-    hit = found.result.hits[0]
-    ghost = replace(hit, fragment=replace(hit.fragment, id="0" * 12))
-    opened.pack(1, PackRequest("lentils", Strategy.AUTO, (), (hit, ghost), PackSettings()))
+    mark, ghost = mark_of(found.result.hits[0]), Mark("0" * 12, "Gone.md")
+    opened.pack(1, PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings()))
     answer = opened.next()
     assert isinstance(answer, PackBuilt)
-    assert answer.gone == (ghost,)
-    assert [one.path for one in answer.result.packs] == [hit.fragment.path]
+    assert answer.packed.gone == (ghost,)
+    assert [one.path for one in answer.packed.result.packs] == [mark.path]
+    assert [(left.path, left.reason) for left in answer.packed.left] == [("Gone.md", "no longer in the index")]
+
+
+def test_a_cost_is_asked_for_after_the_pack_that_waits(opened: Worker) -> None:
+    opened.search(1, "conflict", Strategy.AUTO)
+    found = opened.next()
+    assert isinstance(found, SearchDone)
+    first, second = (mark_of(hit) for hit in found.result.hits[:2])
+    request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
+    release = opened.hold()
+    opened.cost(1, request, second)
+    opened.pack(1, request)
+    release.set()
+    pack, cost = opened.next(), opened.next()
+    assert isinstance(pack, PackBuilt)
+    assert isinstance(cost, CostKnown)
+    assert cost.cost.exact
+    assert cost.cost.tokens > 0
 
 
 def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered(tmp_path: Path) -> None:
-    worker = Worker(tmp_path / "none")
+    worker = Worker(tmp_path, places_under(tmp_path / "none"))
     worker.start()
     worker.search(1, "x", Strategy.AUTO)
     worker.open()

@@ -83,7 +83,7 @@ async def settled(pilot: Pilot[None]) -> None:
     def shown() -> bool:
         hit, window = rows.selected, preview.window
         same = (hit and hit.fragment.id) == (window and window.fragment.id)
-        return same and pane.asked_all_answered
+        return same and pane.asked_all_answered and pane.cost_is_known
 
     await until(pilot, shown, "the answers")
     await pilot.pause()
@@ -150,6 +150,31 @@ async def marked(pilot: Pilot[None]) -> None:
     await results(pilot)
     await pilot.press("tab", "tab", "ctrl+e", "ctrl+down")
     await settled(pilot)
+
+
+async def packed(pilot: Pilot[None]) -> None:
+    """The pack in its panel: one passage dropped, one moved, one with a scope of its own."""
+    await results(pilot)
+    await pilot.press("ctrl+o")
+    for key in ("J", "s", "down", "d"):
+        await pilot.press(key)
+        await settled(pilot)
+
+
+async def packed_marks(pilot: Pilot[None]) -> None:
+    await marked(pilot)
+    await pilot.press("alt+f", "ctrl+o", "f7", "f7")
+    await settled(pilot)
+
+
+async def packed_nothing(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("ctrl+o")
+
+
+async def hostile_pack(pilot: Pilot[None]) -> None:
+    await hostile(pilot)
+    await pilot.press("f9")
 
 
 async def hostile(pilot: Pilot[None]) -> None:
@@ -227,7 +252,11 @@ STATES: list[Steps] = [
     nothing_found,
     unanswered,
     marked,
+    packed,
+    packed_marks,
+    packed_nothing,
     hostile,
+    hostile_pack,
     chinese,
     why,
     remember,
@@ -255,6 +284,11 @@ def test_memories(snap_compare: Compare, memories: Path, size: tuple[int, int]) 
 @pytest.mark.parametrize("size", [(60, 15), (200, 60)], ids=["60x15", "200x60"])
 def test_results_at_the_extremes(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
     assert snap_compare(app_on(tmp_path), terminal_size=size, run_before=marked)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (200, 60)], ids=["60x15", "200x60"])
+def test_packs_at_the_extremes(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    assert snap_compare(app_on(tmp_path), terminal_size=size, run_before=packed)
 
 
 def test_light(snap_compare: Compare, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from excerpt.search.fusion import SIGNALS
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import SearchDone, Trouble
+from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.screens.why import Why
 from excerpt.tui.widgets.hit_list import BARS, HitList
 from excerpt.tui.widgets.notice import Notice
@@ -325,7 +326,11 @@ async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size
         assert "\u202e" not in drawn
 
 
-async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one_toast(app: ExcerptApp) -> None:
+async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one_toast(
+    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A build that ends has everything asked again, and its answer would take the error's place.
+    monkeypatch.setattr(MainScreen, "update_index", lambda _screen, rebuild=False: None)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
         trouble = Trouble("search", "The model cannot be used", "A part of it is missing.", "Get it again.")

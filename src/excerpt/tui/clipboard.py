@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +17,8 @@ from pathlib import Path
 
 OSC_LIMIT = 74_994
 """Bytes of text that OSC 52 may carry: xterm and tmux take 100,000 bytes of base64 at most, and drop more silently."""
+
+OSC_ROUTE = "the terminal (OSC 52)"
 
 KEPT_COPIES = 50
 """Files kept in the copies folder; older ones go."""
@@ -35,8 +37,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which routes are tried. `osc` is "", "plain" or "tmux" (wrapped, for a tmux without `load-buffer -w`);
-    `too_long` says that the text is over what OSC 52 carries."""
+    """Which routes are tried. `osc` is "", "plain" or "tmux" (for a tmux that cannot be asked by its program);
+    `too_long` says that the text is over what OSC 52 carries, which is the way that it goes at last."""
 
     tools: tuple[Tool, ...]
     osc: str
@@ -63,15 +65,14 @@ def plan(environment: Mapping[str, str], which: Which, platform: str, size: int)
     The terminal is asked by OSC 52 only where nothing else is there, since it cannot be checked.
     """
     tools: list[Tool] = []
+    in_tmux = bool(environment.get("TMUX"))
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     if not remote and (tool := _system_tool(environment, which, platform)):
         tools.append(tool)
-    in_tmux = bool(environment.get("TMUX"))
+    too_long = not tools and size > OSC_LIMIT
     if in_tmux and which("tmux"):
         tools.append(Tool("tmux", ("tmux", "load-buffer", "-w", "-")))
-    wanted = not tools
-    too_long = wanted and size > OSC_LIMIT
-    osc = ("tmux" if in_tmux else "plain") if wanted and not too_long else ""
+    osc = ("tmux" if in_tmux else "plain") if not tools and not too_long else ""
     return Plan(tuple(tools), osc, too_long)
 
 
@@ -90,18 +91,45 @@ def _system_tool(environment: Mapping[str, str], which: Which, platform: str) ->
 
 
 def osc_sequence(text: str, osc: str) -> str:
-    """OSC 52 for `text`; "tmux" wraps it, so that tmux hands it on to the terminal outside."""
-    sequence = f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\a"
-    return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if osc == "tmux" else sequence
+    """OSC 52 for `text`. "tmux" is to be given it in both ways: as it is, which a tmux with `set-clipboard on` takes,
+    and wrapped for the terminal outside, which one with `allow-passthrough` hands on."""
+    sequence = f"\x1b]52;c;{base64.b64encode(bytes_of(text)).decode()}\a"
+    wrapped = "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    return sequence + wrapped if osc == "tmux" else sequence
 
 
-def copy(text: str, chosen: Plan, folder: Path, now: datetime) -> Copied:
+def bytes_of(text: str) -> bytes:
+    """A copy's bytes: UTF-8, as `excerpt pack -o` writes them. A path that is not UTF-8 becomes escapes."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".md") -> Copied:
     """Send `text` to the tools of a plan and to a file, waiting for them. OSC 52 is named, and sent by the caller."""
-    data = text.encode()
-    routes = [tool.name for tool in chosen.tools if _ran(tool, text)]
+    routes = [_route(tool) for tool in chosen.tools if _ran(tool, text)]
     if chosen.osc:
-        routes.append("the terminal (OSC 52)")
-    return Copied(tuple(routes), _keep_file(data, folder, now), len(data), chosen.too_long)
+        routes.append(OSC_ROUTE)
+    file = write_file(text, folder, f"copy-{stamp(now)}{suffix}")
+    for old in sorted(folder.glob("copy-*"))[:-KEPT_COPIES] if file else ():
+        with suppress(OSError):
+            old.unlink()
+    return Copied(tuple(routes), file, len(bytes_of(text)), chosen.too_long)
+
+
+def _route(tool: Tool) -> str:
+    """The tool's name; that of tmux with what it does where the terminal outside has no clipboard that tmux knows."""
+    if tool.name != "tmux":
+        return tool.name
+    try:
+        asked = subprocess.run(
+            ("tmux", "display-message", "-p", "#{client_termfeatures}"),
+            capture_output=True,
+            timeout=_TOOL_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return tool.name
+    features = asked.stdout.decode(errors="replace").strip()
+    return "tmux, into its own buffer alone," if features and "clipboard" not in features.split(",") else tool.name
 
 
 def _ran(tool: Tool, text: str) -> bool:
@@ -109,7 +137,7 @@ def _ran(tool: Tool, text: str) -> bool:
     try:
         done = subprocess.run(
             tool.argv,
-            input=text.encode(tool.encoding),
+            input=bytes_of(text) if tool.encoding == "utf-8" else text.encode(tool.encoding, "replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=_TOOL_SECONDS,
@@ -120,15 +148,18 @@ def _ran(tool: Tool, text: str) -> bool:
     return done.returncode == 0
 
 
-def _keep_file(data: bytes, folder: Path, now: datetime) -> Path | None:
-    file = folder / f"copy-{now:%Y%m%d-%H%M%S-%f}.md"
+def stamp(now: datetime) -> str:
+    """A time as it is part of a file's name, in the order of time."""
+    return f"{now:%Y%m%d-%H%M%S-%f}"
+
+
+def write_file(text: str, folder: Path, name: str) -> Path | None:
+    """`text` in a file that only its owner may read; None if it could not be written."""
+    file = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
-            opened.write(data)
-        for old in sorted(folder.glob("copy-*.md"))[:-KEPT_COPIES]:
-            with suppress(OSError):
-                old.unlink()
+            opened.write(bytes_of(text))
     except OSError:
         return None
     return file
@@ -136,11 +167,13 @@ def _keep_file(data: bytes, folder: Path, now: datetime) -> Path | None:
 
 def told(copied: Copied, what: str, tokens: int | None) -> str:
     """One sentence for the toast. `tokens` None leaves them out."""
-    counted = f"{tokens:,} tokens, " if tokens is not None else ""
-    size = f"{what}: {counted}{copied.size:,} bytes"
+    size = _size(what, tokens, copied.size)
     if copied.routes:
         kept = f" Kept as {_short(copied.file)}." if copied.file else ""
-        return f"{size}, copied by {_joined(copied.routes)}.{kept}"
+        if copied.routes == (OSC_ROUTE,):
+            return f"{size}, sent to {OSC_ROUTE}, which does not say if it took it.{kept}"
+        doubt = " It is more than many terminals take." if copied.too_long else ""
+        return f"{size}, copied by {' and '.join(copied.routes)}.{doubt}{kept}"
     reason = "It is too long for the terminal's clipboard" if copied.too_long else "No clipboard took it"
     if copied.file is None:
         return f"{size}. {reason}, and no file could be written."
@@ -152,5 +185,12 @@ def _short(file: Path) -> str:
     return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
 
 
-def _joined(names: Sequence[str]) -> str:
-    return " and ".join(names)
+def told_file(file: Path | None, size: int, what: str, tokens: int | None) -> str:
+    """One sentence for what was to be written to a file alone."""
+    where = f", written to {_short(file)}." if file else ". No file could be written."
+    return _size(what, tokens, size) + where
+
+
+def _size(what: str, tokens: int | None, size: int) -> str:
+    counted = f"{tokens:,} tokens, " if tokens is not None else ""
+    return f"{what}: {counted}{size:,} bytes"

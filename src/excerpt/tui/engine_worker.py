@@ -10,36 +10,25 @@ import gc
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexUnusableError
-from excerpt.model import Hit, Strategy
-from excerpt.settings import PackSettings, Settings
-from excerpt.tui.messages import Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.model import Hit, Span, Strategy
+from excerpt.pack.marks_file import Mark
+from excerpt.settings import Places, Settings
+from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
+from excerpt.tui.packing import Packer, PackRequest
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
-    from excerpt.text.tokens import Tokenizer
 
-_ORDER = ("search", "explain", "window", "pack", "open")
+_ORDER = ("search", "explain", "window", "pack", "cost", "open")
 """What a waiting user looks at first is answered first; a new generation is opened between questions."""
-
-
-@dataclass(frozen=True, slots=True)
-class PackRequest:
-    """What a pack is built from: the marked hits, or the top of `hits` where none is marked."""
-
-    query: str
-    strategy: Strategy
-    hits: tuple[Hit, ...]
-    marked: tuple[Hit, ...]
-    settings: PackSettings
 
 
 class EngineWorker:
@@ -49,12 +38,11 @@ class EngineWorker:
     whoever asked asks again at IndexOpened.
     """
 
-    def __init__(
-        self, folder: Path, settings: Settings, post: Callable[[Message], object], use_file: Path | None = None
-    ) -> None:
-        self._folder = folder
+    def __init__(self, vault: Path, places: Places, settings: Settings, post: Callable[[Message], object]) -> None:
+        self._vault = vault
+        self._places = places
+        self._folder = places.index_folder(vault)
         self._settings = settings
-        self._use_file = use_file
         self._post = post
         self._slots: dict[str, Callable[[], None]] = {}
         self._something = threading.Condition()
@@ -62,7 +50,7 @@ class EngineWorker:
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._snapshot: Snapshot | None = None
         self._engine: Engine | None = None
-        self._tokenizer: Tokenizer | None = None
+        self._packer: Packer | None = None
 
     def start(self) -> None:
         self._thread.start()
@@ -86,11 +74,15 @@ class EngineWorker:
     def search(self, number: int, query: str, strategy: Strategy) -> None:
         self._ask("search", lambda: self._search(number, query, strategy))
 
-    def window(self, number: int, hit: Hit) -> None:
-        self._ask("window", lambda: self._window(number, hit))
+    def window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
+        self._ask("window", lambda: self._window(number, fragment_id, spans))
 
     def pack(self, number: int, request: PackRequest) -> None:
         self._ask("pack", lambda: self._pack(number, request))
+
+    def cost(self, number: int, request: PackRequest, mark: Mark) -> None:
+        """What marking that fragment, besides what is asked for, would cost."""
+        self._ask("cost", lambda: self._cost(number, request, mark))
 
     def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
@@ -146,7 +138,7 @@ class EngineWorker:
                 self._post(IndexOpened(fresh.status()))
             return
         snapshot = Snapshot.open(self._folder, self._settings)
-        engine = Engine(snapshot, self._settings, UseLog(self._use_file) if self._use_file else None)
+        engine = Engine(snapshot, self._settings, UseLog(self._places.use_file(self._vault)))
         self._snapshot, self._engine = snapshot, engine
         if old is not None:
             old.close()
@@ -176,42 +168,22 @@ class EngineWorker:
             told = explain_fragment(self._engine, query, about.fragment, asked)
             self._post(Explained(about.fragment.id, told))
 
-    def _window(self, number: int, hit: Hit) -> None:
+    def _window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
         snapshot = self._opened()
-        current = _current(snapshot, hit)
+        # As this snapshot has it: lines and keys change when a note does.
+        current = snapshot.fragment(fragment_id)
         if current is not None:
-            window = window_around(snapshot.note_text(current.fragment.path), current.fragment, current.spans)
-            self._post(WindowReady(number, window))
+            self._post(WindowReady(number, window_around(snapshot.note_text(current.path), current, spans)))
 
     def _pack(self, number: int, request: PackRequest) -> None:
-        from excerpt.pack.pack import build_pack
-        from excerpt.text.tokens import open_tokenizer
-
         snapshot = self._opened()
-        if self._tokenizer is None:
-            self._tokenizer = open_tokenizer(request.settings.tokenizer)
-        marked, gone = _sorted_out(snapshot, request.marked)
-        hits, _ = _sorted_out(snapshot, request.hits)
-        ids = {hit.fragment.id for hit in hits}
-        result = build_pack(
-            snapshot,
-            [*hits, *(hit for hit in marked if hit.fragment.id not in ids)],
-            query=request.query,
-            strategy=request.strategy,
-            settings=request.settings,
-            tokenizer=self._tokenizer,
-            marked=[hit.fragment.id for hit in marked],
-        )
-        self._post(PackBuilt(number, result, gone))
+        self._post(PackBuilt(number, self._packs().pack(snapshot, request)))
 
+    def _cost(self, number: int, request: PackRequest, mark: Mark) -> None:
+        snapshot = self._opened()
+        self._post(CostKnown(number, self._packs().cost(snapshot, request, mark)))
 
-def _current(snapshot: Snapshot, hit: Hit) -> Hit | None:
-    """The hit with its fragment as this snapshot has it: lines and keys change when a note does."""
-    fragment = snapshot.fragment(hit.fragment.id)
-    return None if fragment is None else replace(hit, fragment=fragment)
-
-
-def _sorted_out(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
-    """The hits that are still there, as they are now, and those that are gone."""
-    found = [(hit, _current(snapshot, hit)) for hit in hits]
-    return tuple(now for _, now in found if now is not None), tuple(hit for hit, now in found if now is None)
+    def _packs(self) -> Packer:
+        if self._packer is None:
+            self._packer = Packer(self._vault, self._places.config)
+        return self._packer

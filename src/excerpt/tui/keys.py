@@ -51,13 +51,25 @@ SEARCH: list[BindingType] = [
     _key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True, first=True),
     _key("budget-up", "ctrl+up,f8", "budget(1)", "budget +", "A larger token budget", first=True),
     _key("budget-down", "ctrl+down,f7", "budget(-1)", "budget -", "A smaller token budget", first=True),
+    _key(
+        "panel",
+        "ctrl+o,f9",
+        "panel",
+        "the pack",
+        "Show what is in the pack and what is not; once more: close",
+        first=True,
+    ),
+    _key("format", "alt+f", "format", "format", "Next format: how the pack is written", first=True),
+    _key("order", "alt+o", "order", "order", "Order of the pack: by score, or as in the vault", first=True),
+    _key("undo", "ctrl+z", "undo", "undo", "Take back the last decision about the pack", first=True),
+    _key("save-pack", "alt+w", "save_pack", "to a file", "Write the pack to a file", first=True),
     _key("copy-fragment", "ctrl+f,alt+y", "copy_fragment", "copy fragment", "Copy the fragment alone", first=True),
     _key("why", "ctrl+t", "why", "why", "Why the fragment stands where it stands", first=True),
     _key("clear-marks", "ctrl+l", "clear_marks", "unmark all", "Take all marks away", first=True),
     _key("preview-down", "pagedown", "scroll_preview(1)", "scroll", "Scroll the context down", first=True),
     _key("preview-up", "pageup", "scroll_preview(-1)", "scroll", "Scroll the context up", first=True),
-    _key("pane", "shift+tab,f6", "pane", "pane", "Next pane: query, list, context", first=True),
-    _key("back", "escape", "back", "back", "Back: leave a pane, then clear the query", first=True),
+    _key("pane", "shift+tab,f6", "pane", "pane", "Next pane: query, list, context, pack", first=True),
+    _key("back", "escape", "back", "back", "Back: leave a pane, close the pack, then clear the query", first=True),
 ]
 
 LIST: list[BindingType] = [
@@ -72,6 +84,25 @@ LIST: list[BindingType] = [
     _key("list-budget-up", "plus", "pane('budget(1)')", "budget +", "A larger token budget"),
     _key("list-budget-down", "minus", "pane('budget(-1)')", "budget -", "A smaller token budget"),
     _key("list-query", "slash", "pane('focus_query')", "query", "Back to the query"),
+]
+
+PACK: list[BindingType] = [
+    _key("pack-drop", "d,delete", "pane('drop')", "drop", "Drop what is selected, or bring it back", shown=True),
+    _key("pack-later", "J,shift+down", "pane('shift(1)')", "later", "Move the passage down", shown=True),
+    _key("pack-earlier", "K,shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
+    _key("pack-scope", "s", "pane('own_scope')", "its scope", "Next scope for this passage alone", shown=True),
+    _key("pack-undo", "u", "pane('undo')", "undo", "Take back the last decision", shown=True),
+    _key("pack-show", "space", "pane('edit')", "context", "Show it in the context, as enter does", shown=True),
+    _key("pack-format", "f", "pane('format')", "format", "Next format"),
+    _key("pack-order", "o", "pane('order')", "order", "By score, or as in the vault"),
+    _key("pack-save", "w", "pane('save_pack')", "to a file", "Write the pack to a file"),
+    _key("pack-budget-up", "plus", "pane('budget(1)')", "budget +", "A larger budget"),
+    _key("pack-budget-down", "minus", "pane('budget(-1)')", "budget -", "A smaller budget"),
+    _key("pack-down", "j", "down", "next", "Next line"),
+    _key("pack-up", "k", "up", "previous", "Previous line"),
+    _key("pack-first", "g,home", "first", "first", "First line"),
+    _key("pack-last", "G,end", "last", "last", "Last line"),
+    _key("pack-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
 ]
 
 MEMORY: list[BindingType] = [
@@ -98,6 +129,7 @@ PLACES: dict[str, list[BindingType]] = {
     "Everywhere": EVERYWHERE,
     "Search": SEARCH,
     "Search, with the list focused": LIST,
+    "Search, with the pack focused": PACK,
     "Memory": MEMORY,
     "Index": INDEX,
 }
@@ -105,9 +137,11 @@ PLACES: dict[str, list[BindingType]] = {
 _TOGETHER = (
     ("Everywhere", "Search"),
     ("Everywhere", "Search, with the list focused"),
+    ("Everywhere", "Search, with the pack focused"),
     ("Everywhere", "Memory"),
     ("Everywhere", "Index"),
     ("Search", "Search, with the list focused"),
+    ("Search", "Search, with the pack focused"),
 )
 """Places whose keys work at the same time, so that a key may not stand in both."""
 

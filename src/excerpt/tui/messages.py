@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Status
+from excerpt.pack.marks_file import Kept
 from excerpt.tui.note_window import NoteWindow
+from excerpt.tui.packing import Cost, Packed
 
 if TYPE_CHECKING:
     from excerpt.search.standing import NoteExplanation
@@ -32,11 +34,18 @@ class WindowReady(Message):
 
 @dataclass
 class PackBuilt(Message):
-    """The pack of that number. `gone` are marked hits whose fragment is no longer in the vault."""
+    """The pack of that number."""
 
     number: int
-    result: PackResult
-    gone: tuple[Hit, ...]
+    packed: Packed
+
+
+@dataclass
+class CostKnown(Message):
+    """What marking a fragment would cost: the answer to the question of that number."""
+
+    number: int
+    cost: Cost
 
 
 @dataclass
@@ -56,8 +65,8 @@ class IndexOpened(Message):
 
 @dataclass
 class Trouble(Message):
-    """Something failed behind the screen. `asked` is what was being done: open, search, window, pack,
-    explain or index."""
+    """Something failed behind the screen. `asked` is what was being done: open, search, window, pack, cost, explain or
+    index."""
 
     asked: str
     title: str
@@ -93,12 +102,23 @@ class EditRequested(Message):
 @dataclass
 class CopyRequested(Message):
     """Copy `text`; `what` names it in the toast, `tokens` are those of the text, None where nobody counted them;
-    `notes` are the notes of the vault that it holds a part of (path, fragment id)."""
+    `notes` are the notes of the vault that it holds a part of (path, fragment id). `pack` is the pack that the text is
+    of; `suffix` is that of its file. With `to_file` it goes to a file of the user's own alone."""
 
     text: str
     what: str
     tokens: int | None
     notes: tuple[tuple[str, str], ...] = ()
+    pack: PackResult | None = None
+    suffix: str = ".md"
+    to_file: bool = False
+
+
+@dataclass
+class MarksChanged(Message):
+    """The marks, or the decisions about their pack, are others: to be kept."""
+
+    kept: Kept
 
 
 @dataclass

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from shutil import which
@@ -22,17 +20,19 @@ from textual.widgets import ContentSwitcher
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError
 from excerpt.model import Hit, Progress, Source, Status
 from excerpt.settings import Places, Settings
-from excerpt.tui import clipboard
+from excerpt.tui.copying import Copier
 from excerpt.tui.editor import editor_command
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.indexing import Indexing
 from excerpt.tui.keys import EVERYWHERE
+from excerpt.tui.marks_keeper import MarksKeeper
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     IndexBuilt,
     IndexOpened,
     IndexProgressed,
+    MarksChanged,
     RememberRequested,
     Trouble,
 )
@@ -67,9 +67,15 @@ class MainScreen(Screen[None]):
         ContentSwitcher { height: 1fr; }
         &.-wide #body, &.-wide #memory-body { layout: horizontal; }
         &.-wide #found, &.-wide #memory-found { width: 46%; height: 1fr; }
-        &.-wide #preview, &.-wide #memory-view { width: 54%; height: 1fr; border-left: vkey $border-blurred; }
+        &.-wide #aside, &.-wide #memory-view { width: 54%; height: 1fr; }
+        &.-wide #preview, &.-wide #packed, &.-wide #memory-view { border-left: vkey $border-blurred; }
+        &.-wide #body.-packed #preview { display: block; }
+        &.-wide #body.-bare.-packed #preview { display: none; }
         &.-wide #body.-bare > #found, &.-wide #memory-body.-bare > #memory-found { width: 100%; }
-        &.-short #preview, &.-short #memory-view { display: none; }
+        &.-wide #body.-bare.-packed > #found { width: 46%; }
+        &.-short #aside, &.-short #preview, &.-short #memory-view { display: none; }
+        &.-short #body.-packed > #aside { display: block; }
+        &.-short.-narrow #body.-packed > #found { display: none; }
     }
     """
 
@@ -81,9 +87,11 @@ class MainScreen(Screen[None]):
         self._places = places
         self._environment = dict(environment)
         self._folder = places.index_folder(vault)
-        self._engine = EngineWorker(self._folder, settings, self._from_behind, places.use_file(vault))
+        self._engine = EngineWorker(vault, places, settings, self._from_behind)
         self._indexing = Indexing(vault, self._from_behind)
         self._use = UseRecorder(places.use_file(vault), self._use_not_kept, on=settings.search.boosts.use)
+        self._marks = MarksKeeper(places.marks_file(vault), self._marks_not_kept)
+        self._copier = Copier(vault, places, self._environment, self._send_escape)
         self.status: Status | None = None
         self._progress: Progress | None = None
         self._trouble: Said | None = None
@@ -114,10 +122,12 @@ class MainScreen(Screen[None]):
         self._show_state()
         self._engine.start()
         self._engine.open()
+        self.query_one(SearchPane).restore(await self._marks.read())
         self.set_interval(_LOOK_AGAIN, self._look_elsewhere)
 
     async def on_unmount(self) -> None:
         await self._indexing.end()
+        await self._marks.end()
         await asyncio.to_thread(self._engine.close)
 
     def _from_behind(self, message: Message) -> None:
@@ -260,7 +270,7 @@ class MainScreen(Screen[None]):
 
         first = [_PLACE_OF_TAB[self.query_one(TabBar).active]]
         if first == ["Search"]:
-            first.append("Search, with the list focused")
+            first += ["Search, with the list focused", "Search, with the pack focused"]
         self.app.push_screen(Help(self.settings.screen.keys, first))
 
     def action_update_index(self) -> None:
@@ -273,14 +283,16 @@ class MainScreen(Screen[None]):
         self.run_worker(self._copy(message), group="copy")
 
     async def _copy(self, message: CopyRequested) -> None:
-        plan = clipboard.plan(self._environment, which, sys.platform, len(message.text.encode()))
-        folder, now = self._places.copies_folder(), datetime.now()
-        copied = await asyncio.to_thread(clipboard.copy, message.text, plan, folder, now)
-        if plan.osc:
-            self._send_escape(clipboard.osc_sequence(message.text, plan.osc))
-        told = clipboard.told(copied, message.what, message.tokens)
-        self.notify(told, severity="information" if copied.routes else "warning", markup=False)
+        done = await self._copier.copy(message)
+        self.notify(done.told, severity="information" if done.taken else "warning", markup=False)
         await self._use.record("pack", message.notes)
+
+    @on(MarksChanged)
+    def _marks_changed(self, message: MarksChanged) -> None:
+        self._marks.keep(message.kept)
+
+    def _marks_not_kept(self, reason: str) -> None:
+        self.notify(f"Your marks are not kept for the next time: {reason}.", markup=False)
 
     def _use_not_kept(self, reason: str) -> None:
         self.notify(f"What you open and copy is not kept: {reason}.", markup=False)

@@ -80,6 +80,12 @@ class HitList(RowList):
             if hit.fragment.id in changed:
                 self.redraw_row(row)
 
+    def go_to(self, fragment_id: str) -> None:
+        """Select that fragment, if it is in the list."""
+        ids = [hit.fragment.id for hit in self.hits[:MOST_ROWS]]
+        if fragment_id in ids:
+            self.cursor = ids.index(fragment_id)
+
     async def action_pane(self, action: str) -> None:
         """Do what the pane around does by that name."""
         await self.app.run_action(action, self.query_ancestor("SearchPane"))

@@ -13,7 +13,10 @@ from textual.widget import Widget
 
 from excerpt.tui.keys import PLACES, bindings_of, shown_key
 
-_ORDER = tuple(binding.id or "" for place in PLACES for binding in bindings_of(place))
+_FIRST = "Search, with the pack focused"
+"""Whose keys go first where they work: they are of that place alone."""
+
+_ORDER = tuple(dict.fromkeys(binding.id or "" for place in (_FIRST, *PLACES) for binding in bindings_of(place)))
 
 
 class KeyBar(Widget):

@@ -1,4 +1,4 @@
-"""The pack as it stands: fragments, tokens of the budget, what it saves."""
+"""The pack as it stands: fragments, tokens of the budget, what it saves, and what one more would cost."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.model import PackResult, Scope
+from excerpt.model import Format, PackResult, Scope
+from excerpt.tui.packing import Cost
 
 GAUGE = 12
 """Cells of the gauge; half of them, or none, where the bar is too narrow."""
 
 
 class PackBar(Widget):
-    """`pack ▸ neighbors │ 3 marked │ 6 fragments · 1,840 / 4,000 tokens ▓▓▓░ · saves 93 % of 27,310`."""
+    """`pack ▸ xml, neighbors, 3 marked  6 fragments · 1,840 +212 / 4,000 tokens ▓▓▓▒░░ · saves 93 % of 27,310`."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--strong", "pack--full", "pack--empty", "pack--over"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--strong", "pack--full", "pack--empty", "pack--over", "pack--ghost"}
 
     DEFAULT_CSS = """
     PackBar {
@@ -28,6 +29,7 @@ class PackBar(Widget):
         color: $text-soft;
         & > .pack--strong { color: $foreground; text-style: bold; }
         & > .pack--full { color: $secondary; }
+        & > .pack--ghost { color: $accent; }
         & > .pack--empty { color: $text-faint; }
         & > .pack--over { color: $warning; }
     }
@@ -37,35 +39,74 @@ class PackBar(Widget):
     marked: reactive[int] = reactive(0)
     scope: reactive[Scope] = reactive(Scope.NEIGHBORS)
     budget: reactive[int] = reactive(4000)
+    form: reactive[Format] = reactive(Format.MARKDOWN)
+    order: reactive[str] = reactive("")
+    """Where it is not that of the scores: `vault order` or `own order`."""
+    cost: reactive[Cost | None] = reactive(None)
+    """Of the selected fragment; None where it is marked already."""
 
     def render(self) -> Text:
         width = self.scrollable_content_region.width
-        return next((text for text in map(self._text, range(4)) if text.cell_len <= width), self._text(4))
+        return next((text for text in map(self._text, range(5)) if text.cell_len <= width), self._text(5))
 
     def _text(self, brevity: int) -> Text:
-        """The bar at a brevity: 0 says everything, 4 only fragments and tokens."""
-        gauge = 0 if brevity == 4 else GAUGE if brevity < 2 else GAUGE // 2
+        """The bar at a brevity: 0 says everything, 5 only fragments and tokens."""
         strong, full, empty, over = map(self._ink, ("strong", "full", "empty", "over"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
         fragments = sum(len(one.fragment_ids) for one in pack.packs) if pack else 0
         text = Text(no_wrap=True, overflow="ellipsis")
-        if brevity < 4:
-            chosen = f"{self.marked} marked" if self.marked else "top hits"
-            text.append(f"{'pack ▸ ' if brevity < 1 else ''}{self.scope}, ").append(chosen, full if self.marked else "")
+        if brevity < 5:
+            text.append("pack ▸ " if brevity < 1 else "").append(", ".join(self._wanted(brevity)))
+            text.append(f"{self.marked} marked" if self.marked else "top hits", full if self.marked else "")
             text.append("  ")
         text.append(f"{fragments:,}", strong).append(f" fragment{'' if fragments == 1 else 's'} · ")
-        text.append(f"{tokens:,}", strong).append(f" / {self.budget:,} tokens")
+        text.append(f"{tokens:,}", strong)
+        if brevity < 4:
+            text.append(self._told_cost(), self._ink("ghost"))
+        text.append(f" / {self.budget:,} tokens")
+        data = self.form is Format.JSON
+        text.append(" of its Markdown" if data and brevity < 3 else "")
+        gauge = 0 if brevity == 5 else GAUGE if brevity < 2 else GAUGE // 2
         if gauge:
-            filled = min(gauge, round(tokens / self.budget * gauge)) if self.budget else 0
-            filled = max(filled, 1 if tokens else 0)
-            text.append(" ").append("▓" * filled, full).append("░" * (gauge - filled), empty)
-        if pack is not None and pack.saved > 0 and brevity < 3:
+            filled, ghost = self._cells(tokens, gauge)
+            text.append(" ").append("▓" * filled, full).append("▒" * ghost, self._ink("ghost"))
+            text.append("░" * (gauge - filled - ghost), empty)
+        # What is copied as JSON is data about the packs, not what would have been pasted.
+        if pack is not None and pack.saved > 0 and brevity < 4 and not data:
             saved = f" · saves {pack.saved:.0%}".replace("%", " %")
             text.append(saved + (f" of {pack.source_tokens:,}" if brevity < 2 else ""))
         if pack is not None and pack.left_out and brevity < 1:
             text.append(f" · {len(pack.left_out)} left out", over)
         return text
+
+    def _wanted(self, brevity: int) -> list[str]:
+        """How the pack is wanted, each with a place after it for what comes next. What is as usual is said where there
+        is room."""
+        form = str(self.form) if self.form is not Format.MARKDOWN or brevity < 1 else ""
+        order = self.order if brevity < 3 else ""
+        return [*filter(None, (form, order, str(self.scope))), ""]
+
+    def _told_cost(self) -> str:
+        cost = self.cost
+        if cost is None:
+            return ""
+        if cost.reason:
+            return f" ({cost.reason})"
+        tokens = f"{'' if cost.exact else '~'}{abs(cost.tokens):,}"
+        return f" ({tokens} alone)" if cost.alone else f" {'-' if cost.tokens < 0 else '+'}{tokens}"
+
+    def _cells(self, tokens: int, gauge: int) -> tuple[int, int]:
+        """How many cells are full, and how many more would be."""
+
+        def cells(count: int) -> int:
+            part = min(gauge, round(count / self.budget * gauge)) if self.budget else 0
+            return max(part, 1 if count > 0 else 0)
+
+        filled = cells(tokens)
+        cost = self.cost
+        more = cost.tokens if cost is not None and not cost.alone and not cost.reason else 0
+        return filled, max(cells(tokens + more) - filled, 0)
 
     def _ink(self, name: str) -> Style:
         return self.get_component_rich_style(f"pack--{name}", partial=True)

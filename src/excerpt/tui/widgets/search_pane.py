@@ -1,8 +1,8 @@
-"""The Search tab: query, ranked list, context, pack. Owns what is looked for, asks the engine, shows its answers."""
+"""The Search tab: query, ranked list, context. Owns what is looked for, asks the engine, shows its answers."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -14,16 +14,14 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
 
-from excerpt.model import Hit, Result, Scope, Strategy
+from excerpt.model import Result, Span, Strategy
 from excerpt.settings import Settings
-from excerpt.tui.budget import next_budget
-from excerpt.tui.engine_worker import EngineWorker, PackRequest
+from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keys import SEARCH
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     Explained,
-    PackBuilt,
     RememberRequested,
     SearchDone,
     Trouble,
@@ -33,15 +31,18 @@ from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
+from excerpt.tui.widgets.pack_desk import PackDesk
+from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
+from excerpt.tui.widgets.row_list import RowList
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
 
-class SearchPane(Vertical):
-    """State: the query, the strategy, the result shown, the marks, the scope and budget of the pack."""
+class SearchPane(PackDesk):
+    """State: the query, the strategy, the result shown. What becomes a pack of it is the `PackDesk`'s."""
 
     BINDINGS: ClassVar[list[BindingType]] = SEARCH
 
@@ -49,8 +50,12 @@ class SearchPane(Vertical):
     SearchPane {
         #body { height: 1fr; layout: vertical; }
         #found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #preview { height: 1.2fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #found:focus-within, #preview:focus { border-top: solid $accent; border-title-color: $accent; }
+        #aside { height: 1.2fr; }
+        #preview, #packed { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
+        #found:focus-within, #preview:focus, #packed:focus {
+            border-top: solid $accent;
+            border-title-color: $accent;
+        }
         #found.-unanswered {
             border-title-color: $warning;
             HitList > .hit--title { text-style: none; color: $text-soft; }
@@ -58,35 +63,23 @@ class SearchPane(Vertical):
             HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
         }
         #hits { height: 1fr; }
-        #body.-bare > #preview { display: none; }
+        #packed, #body.-bare > #aside, #body.-bare #preview, #body.-packed #preview { display: none; }
+        #body.-packed > #aside, #body.-packed #packed { display: block; }
     }
     """
 
-    strategy: var[Strategy] = var(Strategy.AUTO, init=False)
-    scope: var[Scope] = var(Scope.NEIGHBORS, init=False)
-    budget: var[int] = var(4000, init=False)
-    result: var[Result | None] = var(None, init=False)
     said: var[Said] = var(Said("Type to search."), init=False)
     """What stands in the list's place while there is no query."""
     progress: var[str] = var("", init=False)
     """How far the index is while it is being built; "" when it is not."""
 
     def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self._settings = settings
-        self._engine = engine
+        super().__init__(settings, engine, id=id)
         self._asked = 0
         self._shown = 0
-        self._pack_asked = 0
-        self._pack_shown = 0
-        self._copy_waits = False
         self._failed: Said | None = None
         self._window_asked = 0
-        self._marks: dict[str, Hit] = {}
         self._patience: Timer | None = None
-        self.set_reactive(SearchPane.strategy, settings.search.strategy)
-        self.set_reactive(SearchPane.scope, settings.pack.scope)
-        self.set_reactive(SearchPane.budget, settings.pack.budget)
 
     def compose(self) -> ComposeResult:
         yield QueryBar()
@@ -94,12 +87,14 @@ class SearchPane(Vertical):
             with Vertical(id="found"):
                 yield HitList(id="hits")
                 yield Notice(id="notice")
-            yield Preview(id="preview")
+            with Vertical(id="aside"):
+                yield Preview(id="preview")
+                yield PackPanel(id="packed")
         yield PackBar(id="pack")
 
     def on_mount(self) -> None:
         self._status.strategy = self.strategy
-        self._show_pack_settings()
+        self.show_wanted()
         self._show_result()
 
     # --- the query ----------------------------------------------------------------------------------------------------
@@ -131,7 +126,7 @@ class SearchPane(Vertical):
             self._stop_waiting()
             self._failed = None
             self.result = None
-            self._ask_pack()
+            self.ask_pack()
             return
         self._engine.search(self._asked, query, self.strategy)
         if self._patience is None:
@@ -179,7 +174,8 @@ class SearchPane(Vertical):
             if selected.fragment.id in ids:
                 self._hits.rows_changed(ids.index(selected.fragment.id))
         self._ask_window()
-        self._ask_pack()
+        self.show_cost()
+        self.ask_pack()
 
     def watch_said(self) -> None:
         self._show_result()
@@ -212,10 +208,12 @@ class SearchPane(Vertical):
 
     # --- the context --------------------------------------------------------------------------------------------------
 
-    @on(HitList.Moved)
-    def _moved(self, event: HitList.Moved) -> None:
-        event.stop()
-        self._ask_window()
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
+        if event.control is self._hits:
+            event.stop()
+            self._ask_window()
+            self.show_cost()
 
     def _ask_window(self) -> None:
         self._window_asked += 1
@@ -224,7 +222,11 @@ class SearchPane(Vertical):
             self._engine.forget("window")
             self.query_one(Preview).window = None
         else:
-            self._engine.window(self._window_asked, hit)
+            self._engine.window(self._window_asked, hit.fragment.id, hit.spans)
+
+    def show_fragment(self, fragment_id: str, spans: Sequence[Span]) -> None:
+        self._window_asked += 1
+        self._engine.window(self._window_asked, fragment_id, spans)
 
     @on(WindowReady)
     def _window_ready(self, message: WindowReady) -> None:
@@ -232,117 +234,30 @@ class SearchPane(Vertical):
         if message.number == self._window_asked:
             self.query_one(Preview).window = message.window
 
-    # --- the pack -----------------------------------------------------------------------------------------------------
-
-    def _ask_pack(self) -> None:
-        """Build the pack that would be copied now: of the marks, else of the top hits."""
-        self._pack_asked += 1
-        result = self.result
-        hits = result.hits if result is not None else ()
-        if not hits and not self._marks:
-            self._engine.forget("pack")
-            self._pack_shown = self._pack_asked
-            self.query_one(PackBar).pack = None
-            return
-        request = PackRequest(
-            query=result.query if result is not None else "",
-            strategy=result.strategy if result is not None else self.strategy,
-            hits=hits,
-            marked=tuple(self._marks.values()),
-            settings=replace(self._settings.pack, budget=self.budget, scope=self.scope),
-        )
-        self._engine.pack(self._pack_asked, request)
-
-    @on(PackBuilt)
-    def _pack_built(self, message: PackBuilt) -> None:
-        message.stop()
-        if message.number != self._pack_asked:
-            return
-        self._pack_shown = message.number
-        self.query_one(PackBar).pack = message.result
-        if self._copy_waits and self._asked == self._shown:
-            self.action_copy_pack()
-        if message.gone:
-            for hit in message.gone:
-                self._marks.pop(hit.fragment.id, None)
-            self._show_marks()
-            count = len(message.gone)
-            self.notify(f"{count} marked fragment{' is' if count == 1 else 's are'} no longer in the vault.")
-
     @property
-    def asked_all_answered(self) -> bool:
-        """Whether list and pack are of what was asked last."""
-        return self._asked == self._shown and self._pack_asked == self._pack_shown
-
-    def _show_marks(self) -> None:
-        self._hits.marked = frozenset(self._marks)
-        self.query_one(PackBar).marked = len(self._marks)
-
-    def _show_pack_settings(self) -> None:
-        bar = self.query_one(PackBar)
-        bar.scope, bar.budget = self.scope, self.budget
+    def answered(self) -> bool:
+        return self._asked == self._shown
 
     def watch_strategy(self) -> None:
         self._status.strategy = self.strategy
         self.search()
 
-    def watch_scope(self) -> None:
-        self._show_pack_settings()
-        self._ask_pack()
-
-    def watch_budget(self) -> None:
-        self._show_pack_settings()
-        self._ask_pack()
-
     def index_changed(self) -> None:
         """There is a newer index: ask everything again that is on screen."""
         if self.query_text.strip():
             self.search()
-        elif self._marks:
-            self._ask_pack()
+        elif self.choices.marks:
+            self.ask_pack()
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
         if self.query_one(Preview).has_focus:
             self.query_one(Preview).scroll_relative(y=rows, animate=False)
+        elif self.query_one(PackPanel).has_focus:
+            self.query_one(PackPanel).move(rows)
         else:
             self._hits.move(rows)
-
-    def _toggle_mark(self, move_on: int) -> None:
-        hit = self._hits.selected
-        if hit is None:
-            return
-        if self._marks.pop(hit.fragment.id, None) is None:
-            self._marks[hit.fragment.id] = hit
-        self._show_marks()
-        self._hits.move(move_on)
-        self._ask_pack()
-
-    def action_mark(self) -> None:
-        self._toggle_mark(1)
-
-    @on(HitList.MarkClicked)
-    def _mark_clicked(self, event: HitList.MarkClicked) -> None:
-        event.stop()
-        self._toggle_mark(0)
-
-    def action_clear_marks(self) -> None:
-        self._marks.clear()
-        self._show_marks()
-        self._ask_pack()
-
-    def action_copy_pack(self) -> None:
-        """Copy the pack of what was asked last: where it is still being built, as soon as it is."""
-        self._copy_waits = not self.asked_all_answered
-        if self._copy_waits:
-            return
-        pack = self.query_one(PackBar).pack
-        if pack is None or not pack.packs:
-            self.notify("There is nothing to copy yet: the pack is empty.", severity="warning")
-            return
-        notes = tuple((one.path, one.entry.fragment_id) for one in pack.packs)
-        self.post_message(CopyRequested(pack.text, f"Pack of {len(pack.packs)}", pack.tokens, notes))
 
     def action_copy_fragment(self) -> None:
         hit = self._hits.selected
@@ -354,6 +269,9 @@ class SearchPane(Vertical):
         self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
 
     def action_edit(self) -> None:
+        if self.query_one(PackPanel).has_focus:
+            self.jump()
+            return
         hit = self._hits.selected
         if hit is not None:
             self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
@@ -364,13 +282,6 @@ class SearchPane(Vertical):
     def action_strategy(self) -> None:
         order = list(Strategy)
         self.strategy = order[(order.index(self.strategy) + 1) % len(order)]
-
-    def action_scope(self) -> None:
-        order = list(Scope)
-        self.scope = order[(order.index(self.scope) + 1) % len(order)]
-
-    def action_budget(self, steps: int) -> None:
-        self.budget = next_budget(self.budget, steps)
 
     def action_why(self) -> None:
         from excerpt.tui.screens.why import Why
@@ -393,18 +304,24 @@ class SearchPane(Vertical):
     def action_scroll_preview(self, pages: int) -> None:
         self.query_one(Preview).scroll_pages(pages)
 
-    def action_focus_query(self) -> None:
+    def focus_query(self) -> None:
         self.query_one("#query", Input).focus()
 
+    def action_focus_query(self) -> None:
+        self.focus_query()
+
     def action_pane(self) -> None:
-        panes = [pane for pane in (self.query_one("#query"), self._hits, self.query_one(Preview)) if pane.display]
+        every = (self.query_one("#query"), self._hits, self.query_one(Preview), self.query_one(PackPanel))
+        panes = [pane for pane in every if pane.focusable]
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
         panes[(at + 1) % len(panes)].focus()
 
     def action_back(self) -> None:
-        """One layer at a time: out of a pane into the query, then clear the query."""
-        field = self.query_one("#query", Input)
-        if not field.has_focus:
+        """One layer at a time: close the pack panel or leave another pane, then clear the query."""
+        field, panel = self.query_one("#query", Input), self.query_one(PackPanel)
+        if panel.has_focus or (field.has_focus and panel.display):
+            self.close_panel()
+        elif not field.has_focus:
             field.focus()
         else:
             field.value = ""

@@ -1,0 +1,178 @@
+"""Packs as the screen asks for them, and shows them. Called in the engine's thread; imports what is heavy there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from excerpt.model import Format, Fragment, Hit, LeftOut, PackResult, Strategy
+from excerpt.pack.marks_file import Mark
+from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.settings import PackSettings
+
+if TYPE_CHECKING:
+    from excerpt.pack.source import NoteSource
+    from excerpt.text.tokens import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class PackRequest:
+    """What a pack is built from: the marks, or the top of `hits` where there are none."""
+
+    query: str
+    strategy: Strategy
+    hits: tuple[Hit, ...]
+    marks: tuple[Mark, ...]
+    settings: PackSettings
+    wishes: Wishes = AS_RANKED
+    ranked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is not in the pack, and why; `fragment_ids` are those of its fragments. A mark whose text is gone has no
+    lines."""
+
+    path: str
+    line_start: int
+    line_end: int
+    tokens: int
+    reason: str
+    fragment_ids: tuple[str, ...]
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A pack, the text that is copied, and the tokens of that (which for JSON are not those of the budget)."""
+
+    result: PackResult
+    text: str
+    tokens: int
+    left: tuple[Left, ...]
+    gone: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What marking a fragment would add to the tokens of the pack; `alone`, where nothing is marked yet, what it would
+    hold. Until it is `exact`, the tokens are those of the fragment's own text. `reason` says why it would not go in."""
+
+    fragment_id: str
+    tokens: int
+    alone: bool
+    exact: bool = False
+    reason: str = ""
+
+
+class Packer:
+    """Builds packs for the screen, of the vault in the folder `vault`; `config` is where a template's path counts from.
+    Keeps those it built last."""
+
+    def __init__(self, vault: Path, config: Path) -> None:
+        from excerpt.pack.cache import PackCache
+        from excerpt.pack.pack import build_pack
+        from excerpt.pack.render import Links
+
+        self._build = PackCache(build_pack)
+        self._links = Links(vault)
+        self._config = config
+        self._tokenizers: dict[str, Tokenizer] = {}
+
+    def pack(self, source: NoteSource, request: PackRequest) -> Packed:
+        """Raises SettingsError for a template or tokenizer that cannot be used."""
+        from excerpt.pack.gather import DROPPED, GONE
+        from excerpt.pack.render import as_output
+
+        marked = _fragments(source, request.marks)
+        result = self._result(source, request, marked)
+        text = as_output(result, self._links)
+        tokenizer = self._tokenizer(request)
+        known = {_place(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)}
+        gone = tuple(mark for mark in request.marks if source.fragment(mark.fragment) is None)
+        return Packed(
+            result=result,
+            text=text,
+            tokens=tokenizer.count(text) if result.format is Format.JSON else result.tokens,
+            left=(
+                *(_left(each, known) for each in result.left_out if each.reason != DROPPED and each.line_start),
+                *(Left(mark.path, 0, 0, 0, GONE, (mark.fragment,)) for mark in gone),
+                *_dropped(source, request.wishes.dropped, tokenizer, DROPPED),
+            ),
+            gone=gone,
+        )
+
+    def cost(self, source: NoteSource, request: PackRequest, mark: Mark) -> Cost:
+        """What marking that fragment too would cost. A copy of what is in costs nothing, and is no reason."""
+        from excerpt.pack.pack import OUT_OF_BUDGET, TOO_LARGE
+
+        more = replace(request, marks=(*request.marks, mark), wishes=request.wishes if request.marks else AS_RANKED)
+        result = self._result(source, more, _fragments(source, more.marks))
+        before = self._result(source, request, _fragments(source, request.marks)).tokens if request.marks else 0
+        fragment = source.fragment(mark.fragment)
+        left = () if fragment is None else (each for each in result.left_out if _place(fragment) == _place(each))
+        reason = next((each.reason for each in left if each.reason in (OUT_OF_BUDGET, TOO_LARGE)), "")
+        return Cost(mark.fragment, result.tokens - before, not request.marks, exact=True, reason=reason)
+
+    def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
+        """As `excerpt pack` makes it of the same marks or hits."""
+        from excerpt.pack.formats import renderer_for
+
+        spans = {mark.fragment: mark.spans for mark in request.marks}
+        of_marks = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
+        return self._build(
+            source,
+            of_marks if request.marks else request.hits,
+            query=request.query,
+            strategy=request.strategy,
+            settings=request.settings,
+            tokenizer=self._tokenizer(request),
+            renderer=renderer_for(
+                request.settings, (request.query,) if request.query else (), self._links, self._config
+            ),
+            marked=[mark.fragment for mark in request.marks],
+            wishes=request.wishes,
+            ranked=request.ranked,
+        )
+
+    def _tokenizer(self, request: PackRequest) -> Tokenizer:
+        from excerpt.text.tokens import open_tokenizer
+
+        name = request.settings.tokenizer
+        if name not in self._tokenizers:
+            self._tokenizers[name] = open_tokenizer(name)
+        return self._tokenizers[name]
+
+
+def _fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:
+    found = (source.fragment(mark.fragment) for mark in marks)
+    return [fragment for fragment in found if fragment is not None]
+
+
+def _place(lines: Fragment | LeftOut) -> tuple[str, int, int]:
+    return lines.path, lines.line_start, lines.line_end
+
+
+def _left(left: LeftOut, known: dict[tuple[str, int, int], str]) -> Left:
+    fragment_id = known.get(_place(left))
+    ids = () if fragment_id is None else (fragment_id,)
+    return Left(left.path, left.line_start, left.line_end, left.tokens, left.reason, ids)
+
+
+def _dropped(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[Left]:
+    """The dropped fragments; those that stand side by side are one, since they were in one pack."""
+    found = (source.fragment(fragment_id) for fragment_id in ids)
+    there = sorted((each for each in found if each is not None), key=lambda each: (each.path, each.ordinal))
+    runs: list[list[Fragment]] = []
+    for fragment in there:
+        last = runs[-1][-1] if runs else None
+        if last is not None and (last.path, last.ordinal + 1) == (fragment.path, fragment.ordinal):
+            runs[-1].append(fragment)
+        else:
+            runs.append([fragment])
+    for run in runs:
+        tokens = sum(tokenizer.count(each.text) for each in run)
+        ids_of_run = tuple(each.id for each in run)
+        yield Left(run[0].path, run[0].line_start, run[-1].line_end, tokens, reason, ids_of_run, dropped=True)

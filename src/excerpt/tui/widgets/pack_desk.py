@@ -1,0 +1,385 @@
+"""The half of the Search tab that makes the pack: what is in it, how it is wanted, what one more would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from textual import on
+from textual.containers import Vertical
+from textual.reactive import var
+from textual.timer import Timer
+
+from excerpt.model import Format, Hit, Pack, Result, Scope, Span, Strategy
+from excerpt.pack.marks_file import Kept, Mark
+from excerpt.settings import Settings
+from excerpt.tui.budget import next_budget
+from excerpt.tui.choices import Choices, History
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.messages import CopyRequested, CostKnown, MarksChanged, PackBuilt, Trouble
+from excerpt.tui.packing import Cost, Packed, PackRequest
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.pack_bar import PackBar
+from excerpt.tui.widgets.pack_panel import Contents, PackPanel
+from excerpt.tui.widgets.preview import Preview
+
+_SETTLED = 0.15
+"""Seconds a selection stands before its exact cost is asked for: whoever moves on needs none."""
+
+Choice = TypeVar("Choice")
+
+_SUFFIXES = {Format.MARKDOWN: ".md", Format.XML: ".xml", Format.JSON: ".json"}
+
+
+class PackDesk(Vertical):
+    """State: the choices made by hand and those before, scope, budget and format, the pack as it stands.
+
+    The other half, `SearchPane`, says what was found and what is selected.
+    """
+
+    strategy: var[Strategy] = var(Strategy.AUTO, init=False)
+    scope: var[Scope] = var(Scope.NEIGHBORS, init=False)
+    budget: var[int] = var(4000, init=False)
+    form: var[Format] = var(Format.MARKDOWN, init=False)
+    result: var[Result | None] = var(None, init=False)
+    packed: var[Packed | None] = var(None, init=False)
+    """None while there is nothing to pack."""
+
+    def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._settings = settings
+        self._engine = engine
+        self._history = History()
+        self._pack_asked = 0
+        self._pack_shown = 0
+        self._request: PackRequest | None = None
+        self._copy_waits: bool | None = None
+        self._last_query = ""
+        self._told_gone: frozenset[str] = frozenset()
+        self._cost_asked = 0
+        self._cost_shown = 0
+        self._settling: Timer | None = None
+        self.set_reactive(PackDesk.strategy, settings.search.strategy)
+        self.set_reactive(PackDesk.scope, settings.pack.scope)
+        self.set_reactive(PackDesk.budget, settings.pack.budget)
+        self.set_reactive(PackDesk.form, settings.pack.format)
+
+    # --- what the other half says and does ----------------------------------------------------------------------------
+
+    @property
+    def selected(self) -> Hit | None:
+        """The fragment selected in the list."""
+        return self.query_one(HitList).selected
+
+    @property
+    def answered(self) -> bool:
+        """Whether the hits shown are those of what was asked last."""
+        raise NotImplementedError
+
+    def show_fragment(self, fragment_id: str, spans: Sequence[Span]) -> None:
+        """Show it in the context."""
+        raise NotImplementedError
+
+    def focus_query(self) -> None:
+        raise NotImplementedError
+
+    # --- the pack -----------------------------------------------------------------------------------------------------
+
+    @property
+    def choices(self) -> Choices:
+        return self._history.now
+
+    @property
+    def pack_query(self) -> str:
+        """The question of the pack. That of marks is the last one asked, which stays when the query is cleared."""
+        return self._last_query if self.choices.marks or self.result is None else self.result.query
+
+    @property
+    def asked_all_answered(self) -> bool:
+        """Whether list and pack are of what was asked last."""
+        return self.answered and self._pack_asked == self._pack_shown
+
+    @property
+    def cost_is_known(self) -> bool:
+        """Whether nothing is on the way about what the selected fragment costs."""
+        return self._cost_asked == self._cost_shown
+
+    def restore(self, kept: Kept) -> None:
+        """Take up the marks of an earlier session."""
+        self._history.restore(kept)
+        self._last_query = self._last_query or kept.query
+        self._keep()  # what was decided before the file was read
+        if kept.marks:
+            self._show_choices()
+            self.ask_pack()
+
+    def ask_pack(self) -> None:
+        """Build the pack that would be copied now: of the marks, else of the top hits."""
+        self._pack_asked += 1
+        result, choices = self.result, self.choices
+        if result is not None and result.query != self._last_query:
+            self._last_query = result.query
+            if choices.marks:
+                self._keep()
+        if not choices.marks and not (result is not None and result.hits):
+            self._engine.forget("pack")
+            self._pack_shown = self._pack_asked
+            self._request = None
+            self.packed = None
+            return
+        self._request = PackRequest(
+            query=self.pack_query,
+            strategy=self.strategy if choices.marks or result is None else result.strategy,
+            hits=result.hits if result is not None else (),
+            marks=choices.marks,
+            settings=replace(self._settings.pack, budget=self.budget, scope=self.scope, format=self.form),
+            wishes=choices.wishes(self.pack_query),
+            ranked=choices.ranked,
+        )
+        self._engine.pack(self._pack_asked, self._request)
+
+    @on(PackBuilt)
+    def _pack_built(self, message: PackBuilt) -> None:
+        message.stop()
+        if message.number != self._pack_asked:
+            return
+        self._pack_shown = message.number
+        self.packed = message.packed
+        if self._copy_waits is not None and self.answered:
+            self._copy(to_file=self._copy_waits)
+        gone = frozenset(mark.fragment for mark in message.packed.gone)
+        if new := len(gone - self._told_gone):
+            self.notify(f"{new} marked fragment{' is' if new == 1 else 's are'} no longer in the vault.")
+        self._told_gone = gone
+
+    @on(Trouble)
+    def _pack_failed(self, message: Trouble) -> None:
+        """There is no pack then; the message goes on to the screen, which says why."""
+        if message.asked == "pack":
+            self._pack_shown = self._pack_asked
+            self._copy_waits = None
+            self.packed = None
+        elif message.asked == "cost":
+            self._cost_shown = self._cost_asked
+
+    def watch_packed(self) -> None:
+        self.query_one(PackBar).pack = self.packed.result if self.packed is not None else None
+        self.show_cost()
+        if self.query_one(PackPanel).display:
+            self._show_contents()
+
+    def _show_contents(self) -> None:
+        ranks = {hit.fragment.id: rank for rank, hit in enumerate(self.result.hits if self.result else (), start=1)}
+        order = self.choices.order_name(self.pack_query)
+        contents = Contents(self.packed, self.choices.marked, ranks, order) if self.packed is not None else None
+        self.query_one(PackPanel).contents = contents
+
+    def _show_choices(self) -> None:
+        self.query_one(HitList).marked = self.choices.marked
+        self.show_wanted()
+
+    def show_wanted(self) -> None:
+        """How the pack is wanted, in its bar."""
+        bar = self.query_one(PackBar)
+        bar.scope, bar.budget, bar.form = self.scope, self.budget, self.form
+        bar.marked, bar.order = len(self.choices.marks), self.choices.order_name(self.pack_query)
+
+    def watch_scope(self) -> None:
+        self.show_wanted()
+        self.ask_pack()
+
+    def watch_budget(self) -> None:
+        self.show_wanted()
+        self.ask_pack()
+
+    def watch_form(self) -> None:
+        self.show_wanted()
+        self.ask_pack()
+
+    # --- what one more would cost -------------------------------------------------------------------------------------
+
+    def show_cost(self) -> None:
+        """What is known at once of the selected fragment; the exact cost follows when it stays selected."""
+        self._cost_asked += 1
+        if self._settling is not None:
+            self._settling.stop()
+        hit, packed = self.selected, self.packed
+        bar = self.query_one(PackBar)
+        if hit is None or packed is None or hit.fragment.id in self.choices.marked:
+            self._engine.forget("cost")
+            self._cost_shown = self._cost_asked
+            bar.cost = None
+            return
+        alone = not self.choices.marks
+        inside = not alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
+        bar.cost = Cost(hit.fragment.id, 0 if inside else hit.fragment.tokens, alone)
+        self._settling = self.set_timer(_SETTLED, self._ask_cost)
+
+    def _ask_cost(self) -> None:
+        hit = self.selected
+        if hit is not None and self._request is not None:
+            self._engine.cost(self._cost_asked, self._request, mark_of(hit))
+
+    @on(CostKnown)
+    def _cost_known(self, message: CostKnown) -> None:
+        message.stop()
+        if message.number == self._cost_asked:
+            self._cost_shown = message.number
+            self.query_one(PackBar).cost = message.cost
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def decide(self, choices: Choices) -> None:
+        if self._history.decide(choices):
+            self._decided()
+
+    def _decided(self) -> None:
+        self._show_choices()
+        self._keep()
+        self.ask_pack()
+
+    def _keep(self) -> None:
+        self.post_message(MarksChanged(self.choices.kept(self._last_query)))
+
+    def toggle_mark(self, move_on: int) -> None:
+        hit = self.selected
+        if hit is not None:
+            self.decide(self.choices.toggling(mark_of(hit)))
+            self.query_one(HitList).move(move_on)
+
+    def action_mark(self) -> None:
+        self.toggle_mark(1)
+
+    @on(HitList.MarkClicked)
+    def _mark_clicked(self, event: HitList.MarkClicked) -> None:
+        event.stop()
+        self.toggle_mark(0)
+
+    def action_clear_marks(self) -> None:
+        self.decide(self.choices.unmarked())
+
+    def action_undo(self) -> None:
+        if self._history.undo():
+            self._decided()
+        else:
+            self.notify("There is nothing to take back.")
+
+    def action_drop(self) -> None:
+        """Drop the pack of the selected row, or bring back what was dropped. A mark whose text is gone goes."""
+        row, query = self.query_one(PackPanel).selected, self.pack_query
+        if isinstance(row, Pack):
+            self.decide(self.choices.dropping(query, row.fragment_ids))
+        elif row is not None and row.dropped:
+            self.decide(self.choices.returning(query, row.fragment_ids))
+        elif row is not None and not row.line_start:
+            self.decide(self.choices.toggling(Mark(row.fragment_ids[0], row.path)))
+        elif row is not None:
+            self.decide(self.choices.dropping(query, row.fragment_ids))
+
+    def action_shift(self, places: int) -> None:
+        """Move the pack of the selected row."""
+        panel, packed = self.query_one(PackPanel), self.packed
+        if packed is None or not isinstance(panel.selected, Pack):
+            return
+        entries = [pack.entry.fragment_id for pack in packed.result.packs]
+        to = panel.cursor + places
+        if 0 <= to < len(entries):
+            entries.insert(to, entries.pop(panel.cursor))
+            self.decide(self.choices.ordering(self.pack_query, entries))
+
+    def action_own_scope(self) -> None:
+        """The next scope for the pack of the selected row alone."""
+        row, query = self.query_one(PackPanel).selected, self.pack_query
+        if isinstance(row, Pack):
+            own = dict(self.choices.wishes(query).scopes).get(row.entry.fragment_id, self.scope)
+            self.decide(self.choices.growing(query, row.fragment_ids, _next(list(Scope), own)))
+
+    def action_order(self) -> None:
+        self.decide(self.choices.next_order(self.pack_query))
+
+    def action_scope(self) -> None:
+        self.scope = _next(list(Scope), self.scope)
+
+    def action_format(self) -> None:
+        """The next format; that of a template only where the settings name one."""
+        with_template = bool(self._settings.pack.template) or self._settings.pack.format is Format.TEMPLATE
+        self.form = _next([each for each in Format if each is not Format.TEMPLATE or with_template], self.form)
+
+    def action_budget(self, steps: int) -> None:
+        self.budget = next_budget(self.budget, steps)
+
+    # --- the panel ----------------------------------------------------------------------------------------------------
+
+    def action_panel(self) -> None:
+        """Open the panel and go there; from there, close it."""
+        panel = self.query_one(PackPanel)
+        if panel.has_focus:
+            self.close_panel()
+            return
+        self.query_one("#body").add_class("-packed")
+        self._show_contents()
+        panel.focus()
+
+    def close_panel(self) -> None:
+        self.query_one("#body").remove_class("-packed")
+        self.focus_query()
+
+    def jump(self) -> None:
+        """Show the fragment of the panel's row in the context, which takes the panel's place where there is one place
+        for both."""
+        panel, rows = self.query_one(PackPanel), self.query_one(HitList)
+        row = panel.selected
+        if row is None:
+            return
+        wanted = (row.entry.fragment_id,) if isinstance(row, Pack) else row.fragment_ids
+        if not wanted or not (isinstance(row, Pack) or row.line_start):
+            self.notify("That text is no longer in the vault." if wanted else "It is not among the hits any more.")
+            return
+        spans = {mark.fragment: mark.spans for mark in self.choices.marks}
+        spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
+        fragment_id = next((each for each in wanted if each in spans), wanted[0])
+        rows.go_to(fragment_id)
+        self.show_fragment(fragment_id, spans.get(fragment_id, ()))
+        preview = self.query_one(Preview)
+        if not preview.display:
+            self.close_panel()
+            preview.focus()
+
+    # --- taking it along ----------------------------------------------------------------------------------------------
+
+    def action_copy_pack(self) -> None:
+        """Copy the pack of what was asked last: where it is still being built, as soon as it is."""
+        self._copy(to_file=False)
+
+    def action_save_pack(self) -> None:
+        self._copy(to_file=True)
+
+    def _copy(self, *, to_file: bool) -> None:
+        self._copy_waits = None if self.asked_all_answered else to_file
+        if self._copy_waits is not None:
+            return
+        packed = self.packed
+        if packed is None or not packed.result.packs:
+            self.notify("There is nothing to copy yet: the pack is empty.", severity="warning")
+            return
+        packs = packed.result.packs
+        self.post_message(
+            CopyRequested(
+                text=packed.text,
+                what=f"Pack of {len(packs)}",
+                tokens=packed.tokens,
+                notes=tuple((one.path, one.entry.fragment_id) for one in packs),
+                pack=packed.result,
+                suffix=_SUFFIXES.get(packed.result.format, ".txt"),
+                to_file=to_file,
+            )
+        )
+
+
+def mark_of(hit: Hit) -> Mark:
+    return Mark(hit.fragment.id, hit.fragment.path, hit.spans)
+
+
+def _next(order: Sequence[Choice], now: Choice) -> Choice:
+    return order[(order.index(now) + 1) % len(order)]

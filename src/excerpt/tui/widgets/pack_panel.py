@@ -1,0 +1,146 @@
+"""The packs one by one, in order, and below them what was left out with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual.binding import BindingType
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from excerpt.model import Pack
+from excerpt.text.visible import visible_line
+from excerpt.tui.keys import PACK
+from excerpt.tui.packing import Left, Packed
+from excerpt.tui.strips import Part, line
+from excerpt.tui.widgets.row_list import RowList
+
+_SCOPE_FROM = 64
+"""Cells from which on scopes and reasons have their columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the panel shows. `ranks` are those of the hits, from 1, by the ids of fragments."""
+
+    packed: Packed
+    marked: frozenset[str]
+    ranks: Mapping[str, int]
+    order: str = ""
+
+    @property
+    def rows(self) -> tuple[Pack | Left, ...]:
+        return (*self.packed.result.packs, *self.packed.left)
+
+
+class PackPanel(RowList):
+    """One line for each pack, and for each thing left out."""
+
+    ROW_HEIGHT = 1
+    BINDINGS: ClassVar[list[BindingType]] = PACK
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--title", "pack--heading", "pack--number", "pack--why", "pack--out"}
+
+    DEFAULT_CSS = """
+    PackPanel {
+        & > .pack--title { text-style: bold; }
+        & > .pack--heading { color: $text-soft; }
+        & > .pack--number { color: $text-faint; }
+        & > .pack--why { color: $secondary; }
+        & > .pack--out { color: $warning; }
+    }
+    """
+
+    contents: reactive[Contents | None] = reactive(None, init=False)
+
+    def on_mount(self) -> None:
+        self.border_title = self._title(None)
+
+    @property
+    def row_count(self) -> int:
+        return len(self.contents.rows) if self.contents is not None else 0
+
+    @property
+    def selected(self) -> Pack | Left | None:
+        return self.contents.rows[self.cursor] if self.contents is not None and self.row_count else None
+
+    def watch_contents(self, old: Contents | None, new: Contents | None) -> None:
+        """The cursor stays on the pack it was on; where that is gone, on its place."""
+        selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None
+        packs = new.packed.result.packs if new is not None else ()
+        entries = [pack.entry.fragment_id for pack in packs]
+        entry = selected.entry.fragment_id if isinstance(selected, Pack) else ""
+        self.rows_changed(entries.index(entry) if entry in entries else self.cursor)
+        self.border_title = self._title(new)
+
+    def _title(self, contents: Contents | None) -> str:
+        if contents is None or not contents.rows:
+            return "pack · empty"
+        packs, left = len(contents.packed.result.packs), len(contents.packed.left)
+        out = f" · {left} left out" if left else ""
+        order = f" · {contents.order}" if contents.order else ""
+        return f"pack · {packs} passage{'' if packs == 1 else 's'}{out}{order}"
+
+    async def action_pane(self, action: str) -> None:
+        """Do what the pane around does by that name."""
+        await self.app.run_action(action, self.query_ancestor("SearchPane"))
+
+    def render_line(self, y: int) -> Strip:
+        if y or self.row_count:
+            return super().render_line(y)
+        told = "Nothing is marked, and no query is asked whose best hits would be in it."
+        return line([(f"  {told}", self.style_of("pack--heading"))], (), self.size.width - 1, self.base_style)
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        assert self.contents is not None
+        shown = self.contents.rows[row]
+        bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        left, right = self._pack(row, shown, width) if isinstance(shown, Pack) else self._left(shown)
+        return (line([bar, *left], right, width, base),)
+
+    def _pack(self, row: int, pack: Pack, width: int) -> tuple[list[Part], list[Part]]:
+        left: list[Part] = [
+            (f"{row + 1:>2} ", self.style_of("pack--number")),
+            (visible_line(pack.title), self.style_of("pack--title")),
+        ]
+        path = " › ".join(visible_line(part) for part in pack.heading_path if part != pack.title)
+        left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
+        right: list[Part] = [(f"{_lines(pack.line_start, pack.line_end):>9}", self.style_of("row--faint"))]
+        if width >= _SCOPE_FROM:
+            cut = " […]" if pack.cut_above or pack.cut_below else ""
+            right.append((f"  {pack.scope + cut:<13}", self.style_of("pack--heading")))
+            right.append((f" {self._why(pack):<8}", self.style_of("pack--why")))
+        right.append(self._tokens(pack.tokens))
+        return left, right
+
+    def _why(self, pack: Pack) -> str:
+        """`marked`, or the rank of the hit that brought it in; with how many more are in it."""
+        assert self.contents is not None
+        marks = len(self.contents.marked.intersection(pack.fragment_ids))
+        if marks:
+            return "marked" if marks == 1 else f"{marks} marks"
+        ranks = sorted(self.contents.ranks[each] for each in pack.fragment_ids if each in self.contents.ranks)
+        if not ranks:
+            return ""
+        return f"hit {ranks[0]}" if len(ranks) == 1 else f"hit {ranks[0]} +{len(ranks) - 1}"
+
+    def _left(self, left: Left) -> tuple[list[Part], list[Part]]:
+        told: list[Part] = [
+            (" – ", self.style_of("pack--number")),
+            (visible_line(left.reason), self.style_of("pack--out")),
+            (f" · {visible_line(left.path)}", self.style_of("pack--heading")),
+        ]
+        lines = _lines(left.line_start, left.line_end) if left.line_start else ""
+        return told, [(f"{lines:>9}", self.style_of("row--faint")), self._tokens(left.tokens)]
+
+    def _tokens(self, tokens: int) -> Part:
+        text = f"{tokens:,}t"
+        return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
+
+
+def _lines(start: int, end: int) -> str:
+    return str(start) if start == end else f"{start}–{end}"
