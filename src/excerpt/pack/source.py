@@ -140,6 +140,10 @@ class Notes:
         for (path, first, last), parts in zip(missing, self.source.parts(missing) if missing else (), strict=True):
             self[path].keep(first, last, parts)
 
+    def clear(self) -> None:
+        """Give up all notes."""
+        self._open.clear()
+
     def forget(self) -> None:
         """Give up the notes not used for longest, but for the last ones."""
         for path in list(self._open)[:-_KEPT]:

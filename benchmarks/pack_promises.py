@@ -1,0 +1,104 @@
+"""What holds of every pack, looked for on real notes: `python -m benchmarks.packs` says where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.pack.pack import MARKDOWN, build_pack
+from excerpt.pack.render import PlainRenderer, Renderer, XmlRenderer, as_json
+from excerpt.settings import PackSettings, Settings
+from excerpt.text.tokens import open_tokenizer
+
+BUDGETS = (0, 1, 60, 250, 500, 501, 1000, 1500, 3000, 8000, 1_000_000)
+TOKENIZERS = ("o200k", "cl100k", "llama3", "deepseek", "mistral", "chars/4")
+RENDERERS: tuple[Renderer, ...] = (MARKDOWN, XmlRenderer(("What?",)), PlainRenderer())
+
+Packing = Callable[[PackSettings], PackResult]
+Asked = tuple[str, tuple[Hit, ...]]
+"""A query and what it found."""
+
+
+def broken_promises(snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]:
+    """One sentence for each promise that a pack breaks. Each query is tried with another tokenizer and another format
+    than the last, in all scopes and with many budgets."""
+    for number, (query, hits) in enumerate(asked):
+        tokenizer = TOKENIZERS[number % len(TOKENIZERS)]
+        renderer = RENDERERS[number % len(RENDERERS)]
+        for scope in Scope:
+            settings = PackSettings(scope=scope, limit=8 if scope is Scope.NOTE else 20)
+
+            packed = partial(_packed, snapshot, (query, hits), tokenizer, renderer)
+            results = [packed(replace(settings, budget=budget)) for budget in BUDGETS]
+            for broken in (*_of_budgets(results), *_of_text(snapshot, results[-1]), *_of_limits(packed)):
+                yield f"{query!r}, {scope}, {tokenizer}, {type(renderer).__name__}: {broken}"
+            if as_json(results[5]) != as_json(packed(replace(settings, budget=BUDGETS[5]))):
+                yield f"{query!r}, {scope}: other bytes the second time"
+
+
+def _packed(snapshot: Snapshot, asked: Asked, tokenizer: str, renderer: Renderer, settings: PackSettings) -> PackResult:
+    query, hits = asked
+    return build_pack(
+        snapshot,
+        hits,
+        query=query,
+        strategy=Strategy.AUTO,
+        settings=settings,
+        tokenizer=open_tokenizer(tokenizer),
+        renderer=renderer,
+    )
+
+
+def _of_budgets(results: Sequence[PackResult]) -> Iterator[str]:
+    for result in results:
+        if result.tokens != open_tokenizer(result.tokenizer).count(result.text) or result.tokens > result.budget:
+            yield f"{result.tokens} tokens for a budget of {result.budget}"
+    for less, more in pairwise(results):
+        if more.value < less.value:
+            yield f"worth less for {more.budget} tokens than for {less.budget}"
+
+
+def _of_text(snapshot: Snapshot, result: PackResult) -> Iterator[str]:
+    lines: set[tuple[str, int]] = set()
+    for pack in result.packs:
+        own = [(pack.path, line) for line in range(pack.line_start, pack.line_end + 1)]
+        if lines.intersection(own):
+            yield f"lines of {pack.path} twice"
+        lines.update(own)
+        note = snapshot.note_text(pack.path).split("\n")
+        if pack.text != "\n".join(note[pack.line_start - 1 : pack.line_end]):
+            yield f"not the lines {pack.line_start}-{pack.line_end} of {pack.path}"
+
+
+def _of_limits(packed: Packing) -> Iterator[str]:
+    settings = PackSettings(budget=1_000_000, scope=Scope.NONE)
+    for limit in (1, 4, 9):
+        fewer, next_ones = (packed(replace(settings, limit=number)) for number in (limit, limit + 1))
+        ids = [{one for pack in result.packs for one in pack.fragment_ids} for result in (fewer, next_ones)]
+        if not ids[0] <= ids[1]:
+            yield f"limit {limit} has what limit {limit + 1} has not"
+
+
+def changed_by_rebuilding(vault: Path, snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]:
+    """Queries whose pack is other bytes from an index made anew. The hits are the same fragments, with new keys."""
+    with TemporaryDirectory() as folder:
+        build(vault, Path(folder), Settings())
+        again = Snapshot.open(Path(folder), Settings())
+        for query, hits in asked:
+            here = [found for hit in hits if (found := again.fragment(hit.fragment.id))]
+            same = [replace(hit, fragment=fragment) for hit, fragment in zip(hits, here, strict=True)]
+            settings = PackSettings(limit=20)
+            results = [
+                _packed(source, (query, found), "o200k", MARKDOWN, settings)
+                for source, found in ((snapshot, hits), (again, tuple(same)))
+            ]
+            if as_json(results[0]) != as_json(results[1]) or results[0].text != results[1].text:
+                yield f"{query!r}: other bytes from a rebuilt index"
+        again.close()

@@ -1,0 +1,324 @@
+"""Measure packs: `python -m benchmarks.packs`.
+
+How many of the targets are inside a pack, for one that is chosen by value, for fragments by first-fit and for whole
+notes in the order of the ranking; what is saved against whole notes; how long it takes; and whether what is promised
+of every pack holds on real notes.
+
+A target is inside a pack if the pack has a line of the section that is the target, or, where a whole note is the target
+or the part of it is not known, any line of that note.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.judgements import Outside, Place, QualityError, QuerySet, Question
+from benchmarks.measure import percentile, table
+from benchmarks.pack_promises import broken_promises, changed_by_rebuilding
+from benchmarks.targets import verdict
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.pack.pack import build_pack
+from excerpt.pack.render import as_markdown
+from excerpt.pack.source import notes_of
+from excerpt.search.engine import Engine
+from excerpt.settings import PackSettings, Settings, places
+from excerpt.text.tokens import open_tokenizer
+
+SETS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "cpp-docs.dev")
+BUDGETS = (500, 1000, 2000, 4000)
+TOP = 50
+"""Hits that a pack may be made of."""
+SCOPES = (Scope.NONE, Scope.NEIGHBORS, Scope.SECTION)
+TOKENIZER = open_tokenizer("o200k")
+
+LEAST_HELD = 0.85
+"""Share of the targets among the hits that a pack of 1,000 tokens is to hold, on the first of SETS."""
+LEAST_SAVED = 0.9
+"""Median share of the tokens of whole notes that a pack is to save, on the last of SETS."""
+MOST_MS = 15.0
+"""Milliseconds that a pack of 4,000 tokens from TOP hits may take, on the last of SETS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A question and its first hits, without the notes that its words were taken from."""
+
+    question: Question
+    strategy: Strategy
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to fill a budget, in the order of the table: which lines of which notes go in."""
+
+    name: str
+    lines: Callable[[Snapshot, Found, int], list[Place]]
+
+
+def inside(question: Question, lines: Place) -> bool:
+    """Whether the target is inside what has these lines."""
+    if lines.path not in question.grades:
+        return False
+    targets = [target for target in question.targets if target.path == lines.path]
+    return not targets or any(
+        lines.line_start <= target.line_end and lines.line_end >= target.line_start for target in targets
+    )
+
+
+# --- ways to fill a budget --------------------------------------------------------------------------------------------
+
+
+def packed(snapshot: Snapshot, found: Found, budget: int, scope: Scope) -> PackResult:
+    return build_pack(
+        snapshot,
+        found.hits,
+        query=found.question.text,
+        strategy=found.strategy,
+        settings=PackSettings(budget=budget, scope=scope, limit=TOP),
+        tokenizer=TOKENIZER,
+    )
+
+
+def _by_value(scope: Scope) -> Way:
+    def lines(snapshot: Snapshot, found: Found, budget: int) -> list[Place]:
+        packs = packed(snapshot, found, budget, scope).packs
+        return [Place(pack.path, pack.line_start, pack.line_end) for pack in packs]
+
+    return Way(scope.value, lines)
+
+
+def _first_fit(snapshot: Snapshot, found: Found, budget: int) -> list[Place]:
+    """Fragments by rank, each a source of its own in our Markdown; what does not fit is skipped. The same as packs of
+    scope none would be, if they were neither merged nor chosen."""
+    return _fitting(budget, ((_tokens_alone(snapshot, hit), _place(hit)) for hit in found.hits))
+
+
+def _whole_notes(snapshot: Snapshot, found: Found, budget: int) -> list[Place]:
+    """Notes by rank, nothing said of where they are from; what does not fit is skipped."""
+    paths = dict.fromkeys(hit.fragment.path for hit in found.hits)
+    return _fitting(budget, ((snapshot.note_tokens(path), Place(path, 1, 1 << 30)) for path in paths))
+
+
+def _fitting(budget: int, costs: Iterator[tuple[int, Place]]) -> list[Place]:
+    taken = []
+    for cost, place in costs:
+        if cost <= budget:
+            budget -= cost
+            taken.append(place)
+    return taken
+
+
+_alone: dict[str, int] = {}
+
+
+def _tokens_alone(snapshot: Snapshot, hit: Hit) -> int:
+    """Tokens of a fragment rendered as a source of its own."""
+    if hit.fragment.id not in _alone:
+        settings = PackSettings(budget=1 << 20, scope=Scope.NONE)
+        result = build_pack(snapshot, [hit], query="", strategy=Strategy.AUTO, settings=settings, tokenizer=TOKENIZER)
+        _alone[hit.fragment.id] = TOKENIZER.count(as_markdown(result.packs) + "\n")
+    return _alone[hit.fragment.id]
+
+
+def _place(hit: Hit) -> Place:
+    return Place(hit.fragment.path, hit.fragment.line_start, hit.fragment.line_end)
+
+
+FIRST_FIT = Way("first-fit", _first_fit)
+WAYS = (Way("whole notes", _whole_notes), FIRST_FIT, *(_by_value(scope) for scope in SCOPES))
+
+
+# --- what they hold ---------------------------------------------------------------------------------------------------
+
+
+def questions_with_hits(query_set: QuerySet, snapshot: Snapshot) -> list[Found]:
+    engine = Engine(snapshot, Settings())
+    engine.warm()
+    found = []
+    for question in query_set.questions():
+        result = engine.search(question.text, limit=2 * TOP)
+        hits = tuple(hit for hit in result.hits if hit.fragment.path not in question.struck)[:TOP]
+        found.append(Found(question, result.strategy, hits))
+    return found
+
+
+def shares(snapshot: Snapshot, found: Sequence[Found], way: Way) -> list[float]:
+    """For each budget the share of questions whose target is inside."""
+    return [
+        statistics.fmean(
+            any(inside(each.question, lines) for lines in way.lines(snapshot, each, budget)) for each in found
+        )
+        for budget in BUDGETS
+    ]
+
+
+def share_in_hits(found: Sequence[Found]) -> float:
+    """The share of questions whose target is among the hits: no choice holds more without neighbours."""
+    return statistics.fmean(any(inside(each.question, _place(hit)) for hit in each.hits) for each in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two questions asked as one, and the hits."""
+
+    questions: tuple[Question, Question]
+    found: Found
+
+
+def two_as_one(query_set: QuerySet, snapshot: Snapshot) -> list[Both]:
+    """Each question of the first half of a set together with one of the second: what answers one does not answer the
+    other, so that a pack is to hold both."""
+    engine = Engine(snapshot, Settings())
+    questions = query_set.questions()
+    half = len(questions) // 2
+    both = []
+    for one, other in zip(questions[:half], questions[half:], strict=False):
+        text = f"{one.text} {other.text}"
+        struck = (one.struck | other.struck).difference(one.grades, other.grades)
+        result = engine.search(text, limit=2 * TOP)
+        hits = tuple(hit for hit in result.hits if hit.fragment.path not in struck)[:TOP]
+        both.append(Both((one, other), Found(replace(one, text=text), result.strategy, hits)))
+    return both
+
+
+def shares_of_both(snapshot: Snapshot, both: Sequence[Both], way: Way) -> list[float]:
+    """For each budget the share of pairs of questions with both targets inside."""
+    shares_by_budget = []
+    for budget in BUDGETS:
+        held = []
+        for each in both:
+            lines = way.lines(snapshot, each.found, budget)
+            held.append(all(any(inside(question, one) for one in lines) for question in each.questions))
+        shares_by_budget.append(statistics.fmean(held))
+    return shares_by_budget
+
+
+# --- what they save, and how long they take ---------------------------------------------------------------------------
+
+
+def median_saved(snapshot: Snapshot, found: Sequence[Found], budget: int) -> float:
+    """The median share of the tokens of the notes that packs are from which need not be pasted."""
+    return statistics.median(packed(snapshot, each, budget, Scope.NEIGHBORS).saved for each in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds of processor time: medians, and of packs built again for another budget also the 95th percentile;
+    `fitting` is that of first-fit with the same fragments, read, rendered and counted."""
+
+    first: float
+    again: float
+    again_p95: float
+    fitting: float
+
+
+def times(snapshot: Snapshot, found: Sequence[Found], scope: Scope) -> Times:
+    """How long a pack of 4,000 tokens takes when nothing of its notes is known, and when the budget was another."""
+    first, again, fitting = [], [], []
+    for each in found:
+        notes_of(snapshot).clear()
+        first.append(_milliseconds(lambda each=each: packed(snapshot, each, 4000, scope)))  # type: ignore[misc]
+        packed(snapshot, each, 3900, scope)
+        again.append(_milliseconds(lambda each=each: packed(snapshot, each, 4000, scope)))  # type: ignore[misc]
+        fitting.append(_milliseconds(lambda each=each: _rendered_by_first_fit(snapshot, each)))  # type: ignore[misc]
+    return Times(
+        statistics.median(first), statistics.median(again), percentile(again, 0.95), statistics.median(fitting)
+    )
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return (time.process_time() - begun) * 1000
+
+
+def _rendered_by_first_fit(snapshot: Snapshot, found: Found) -> str:
+    """What a plain first-fit does: read each fragment, put a line above it, count it, take it if it fits."""
+    text, budget = "", 4000
+    for fragment in snapshot.fragments([hit.fragment.key for hit in found.hits]):
+        source = f"## {fragment.path}, lines {fragment.line_start}-{fragment.line_end}\n\n{fragment.text}\n\n"
+        tokens = TOKENIZER.count(source)
+        if tokens <= budget:
+            text, budget = text + source, budget - tokens
+    return text
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.packs")
+    parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
+    parser.add_argument("--sets", nargs="*", default=list(SETS), metavar="NAME", help="only these sets")
+    parser.add_argument("--checked", type=int, default=30, help="queries of each set to look for broken promises with")
+    args = parser.parse_args()
+    outside = Outside(args.data.resolve())
+    try:
+        outside.check()
+    except QualityError as error:
+        raise SystemExit(str(error)) from error
+    os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
+    for query_set in outside.sets():
+        if query_set.name in args.sets:
+            _report(query_set, args.checked)
+
+
+def _report(query_set: QuerySet, checked: int) -> None:
+    folder = places().index_folder(query_set.vault.resolve())
+    build(query_set.vault, folder, Settings())
+    snapshot = Snapshot.open(folder, Settings())
+    found = questions_with_hits(query_set, snapshot)
+    top = share_in_hits(found)
+    print(f"\n## {query_set.name}\n\n{len(found)} questions, target among the first {TOP} hits: {top:.3f}\n")
+    head = ("share with the target inside", *(f"{budget:,}" for budget in BUDGETS))
+    held = {way.name: shares(snapshot, found, way) for way in WAYS}
+    table(head, [(name, *(f"{share:.3f}" for share in row)) for name, row in held.items()])
+    print()
+    both = two_as_one(query_set, snapshot)
+    joined = {way.name: shares_of_both(snapshot, both, way) for way in WAYS[1:]}
+    head = (f"two questions as one ({len(both)}), both inside", *head[1:])
+    table(head, [(name, *(f"{share:.3f}" for share in row)) for name, row in joined.items()])
+    print()
+    head = ("milliseconds", "first", "again", "p95", "first-fit", "again / first-fit")
+    taken = {scope: times(snapshot, found[:60], scope) for scope in Scope}
+    table(
+        head,
+        [
+            (
+                scope.value,
+                *(f"{value:.1f}" for value in (of.first, of.again, of.again_p95, of.fitting)),
+                f"{of.again / of.fitting:.1f}",
+            )
+            for scope, of in taken.items()
+        ],
+    )
+    print()
+    ours, plain = held[Scope.NEIGHBORS.value], held[FIRST_FIT.name]
+    for budget, our, their in zip(BUDGETS, ours, plain, strict=True):
+        print(verdict(our > their or our >= top, f"{budget:,} tokens hold {our:.3f}, first-fit {their:.3f}"))
+    if query_set.name == SETS[0]:
+        share = ours[1] / top
+        print(verdict(share >= LEAST_HELD, f"1,000 tokens hold {share:.3f} of the targets among the hits"))
+    saved = median_saved(snapshot, found, 4000)
+    print(verdict(saved >= LEAST_SAVED or query_set.name != SETS[-1], f"median saving {saved:.3f}"))
+    slowest = taken[Scope.NEIGHBORS].again
+    print(verdict(slowest < MOST_MS, f"{slowest:.1f} ms for 4,000 tokens of {TOP} hits"))
+    asked = [(each.question.text, each.hits) for each in found[:: max(len(found) // checked, 1)]] if checked else []
+    broken = list(broken_promises(snapshot, asked))
+    if query_set.name in SETS[:2]:
+        broken += changed_by_rebuilding(query_set.vault, snapshot, asked)
+    print(verdict(not broken, f"{len(asked)} questions: {'; '.join(broken[:5]) or 'no promise broken'}"), flush=True)
+    snapshot.close()
+
+
+if __name__ == "__main__":
+    main()
