@@ -55,10 +55,14 @@ class Packed:
     gone: tuple[Mark, ...]
 
 
+INSTEAD = "in place of another"
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What marking a fragment would add to the tokens of the pack; `alone`, where nothing is marked yet, what it would
-    hold. Until it is `exact`, the tokens are those of the fragment's own text. `reason` says why it would not go in."""
+    hold. Until it is `exact`, the tokens are those of the fragment's own text. `reason` says why it would not go in, or
+    that it would push out another mark."""
 
     fragment_id: str
     tokens: int
@@ -109,12 +113,15 @@ class Packer:
         from excerpt.pack.pack import OUT_OF_BUDGET, TOO_LARGE
 
         more = replace(request, marks=(*request.marks, mark), wishes=request.wishes if request.marks else AS_RANKED)
-        result = self._result(source, more, _fragments(source, more.marks))
-        before = self._result(source, request, _fragments(source, request.marks)).tokens if request.marks else 0
+        after = self._result(source, more, _fragments(source, more.marks))
+        before = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment)
-        left = () if fragment is None else (each for each in result.left_out if _place(fragment) == _place(each))
+        left = () if fragment is None else (each for each in after.left_out if _place(fragment) == _place(each))
         reason = next((each.reason for each in left if each.reason in (OUT_OF_BUDGET, TOO_LARGE)), "")
-        return Cost(mark.fragment, result.tokens - before, not request.marks, exact=True, reason=reason)
+        if before is not None and not reason and (_ids(before) - _ids(after)).intersection(_marked(request)):
+            reason = INSTEAD
+        tokens = after.tokens - (before.tokens if before is not None else 0)
+        return Cost(mark.fragment, tokens, alone=before is None, exact=True, reason=reason)
 
     def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
         """As `excerpt pack` makes it of the same marks or hits."""
@@ -149,6 +156,14 @@ class Packer:
 def _fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:
     found = (source.fragment(mark.fragment) for mark in marks)
     return [fragment for fragment in found if fragment is not None]
+
+
+def _ids(result: PackResult) -> set[str]:
+    return {each for pack in result.packs for each in pack.fragment_ids}
+
+
+def _marked(request: PackRequest) -> set[str]:
+    return {mark.fragment for mark in request.marks}
 
 
 def _place(lines: Fragment | LeftOut) -> tuple[str, int, int]:

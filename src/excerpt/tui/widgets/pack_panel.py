@@ -19,7 +19,7 @@ from excerpt.tui.packing import Left, Packed
 from excerpt.tui.strips import Part, line
 from excerpt.tui.widgets.row_list import RowList
 
-_SCOPE_FROM = 64
+_SCOPE_FROM = 58
 """Cells from which on scopes and reasons have their columns."""
 
 

@@ -1,0 +1,85 @@
+"""Decisions by hand about packs, as values; and taking them back."""
+
+from __future__ import annotations
+
+from excerpt.model import Scope
+from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
+from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.tui.choices import Choices, History
+
+A, B = Mark("a", "A.md"), Mark("b", "B.md")
+MARKED = Choices().toggling(A).toggling(B)
+
+
+def test_marking_again_takes_the_mark_away() -> None:
+    assert MARKED.marked == {"a", "b"}
+    assert MARKED.toggling(A).marks == (B,)
+
+
+def test_what_is_wished_for_marks_stays_while_the_query_changes() -> None:
+    dropped = MARKED.dropping("one", ["a"])
+    assert dropped.wishes("two") == Wishes(dropped=frozenset({"a"}))
+
+
+def test_what_is_wished_for_top_hits_is_the_querys_alone() -> None:
+    dropped = Choices().dropping("one", ["x"])
+    assert dropped.wishes("one").dropped == {"x"}
+    assert dropped.wishes("two") == AS_RANKED
+
+
+def test_with_the_last_mark_goes_what_was_wished_for_marks() -> None:
+    assert MARKED.dropping("", ["a"]).toggling(A).toggling(B).wishes("") == AS_RANKED
+    assert MARKED.dropping("", ["a"]).unmarked() == Choices()
+
+
+def test_marking_a_dropped_fragment_brings_it_back() -> None:
+    assert MARKED.dropping("", ["c", "d"]).toggling(Mark("c", "C.md")).wishes("").dropped == {"d"}
+
+
+def test_what_was_dropped_can_be_brought_back() -> None:
+    assert MARKED.dropping("", ["a", "x"]).returning("", ["a"]).wishes("").dropped == {"x"}
+
+
+def test_an_order_puts_its_packs_first_and_forgets_no_other() -> None:
+    first = MARKED.ordering("", ["a", "b", "c"])
+    assert first.ordering("", ["c", "a"]).wishes("").order == ("c", "a", "b")
+
+
+def test_moving_a_pack_ends_the_order_of_the_vault() -> None:
+    in_vault_order = MARKED.next_order("")
+    assert in_vault_order.order_name("") == "vault order"
+    assert in_vault_order.ordering("", ["b", "a"]).order_name("") == "own order"
+
+
+def test_orders_go_round() -> None:
+    own = MARKED.ordering("", ["b", "a"])
+    assert [own.order_name(""), own.next_order("").order_name("")] == ["own order", ""]
+    assert MARKED.next_order("").next_order("") == MARKED
+
+
+def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
+    assert MARKED.growing("q", ["a"], Scope.NOTE).kept("q") == Kept("q", (A, B), Wishes(scopes=(("a", Scope.NOTE),)))
+    assert Choices().dropping("q", ["x"]).kept("q") == NOTHING_KEPT
+
+
+def test_each_decision_is_taken_back_in_turn() -> None:
+    history = History()
+    for choices in (Choices().toggling(A), MARKED, MARKED.unmarked()):
+        history.decide(choices)
+    assert [history.undo() and history.now.marks for _ in range(3)] == [(A, B), (A,), ()]
+    assert not history.undo()
+
+
+def test_a_decision_that_changes_nothing_is_none() -> None:
+    history = History()
+    assert not history.decide(Choices())
+    assert not history.undo()
+
+
+def test_marks_of_an_earlier_session_stand_before_those_made_meanwhile_and_cannot_be_undone() -> None:
+    history = History()
+    history.decide(Choices().toggling(B))
+    history.restore(Kept("q", (A,), Wishes(order=("a",))))
+    assert history.now.marks == (A, B)
+    history.undo()
+    assert history.now == Choices((A,), Wishes(order=("a",)))

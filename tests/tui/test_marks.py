@@ -1,0 +1,107 @@
+"""Marks are kept from one session to the next, and never stand in the way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from excerpt.model import Scope, Span
+from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark, read_marks, write_marks
+from excerpt.pack.wishes import Wishes
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.marks_keeper import MarksKeeper
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.pack_bar import PackBar
+from tests.tui.conftest import pane_of, screen_of, search, status_of, until
+
+KEPT = Kept("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Wishes(scopes=(("a" * 12, Scope.NOTE),)))
+
+
+def unused(reason: str) -> None:
+    raise AssertionError(reason)
+
+
+async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "marks.json"
+    keeper = MarksKeeper(file, unused)
+    await keeper.read()
+    keeper.keep(Kept("s", KEPT.marks))
+    keeper.keep(KEPT)
+    await keeper.end()
+    assert read_marks(file) == KEPT
+
+
+async def test_with_the_last_mark_the_file_goes(tmp_path: Path) -> None:
+    file = tmp_path / "marks.json"
+    write_marks(file, KEPT)
+    keeper = MarksKeeper(file, unused)
+    assert await keeper.read() == KEPT
+    keeper.keep(NOTHING_KEPT)
+    await keeper.end()
+    assert not file.exists()
+
+
+async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "marks.json"
+    write_marks(file, KEPT)
+    keeper = MarksKeeper(file, unused)
+    keeper.keep(NOTHING_KEPT)
+    await keeper.end()
+    assert read_marks(file) == KEPT
+
+
+async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+    told: list[str] = []
+    (tmp_path / "folder").write_text("")
+    keeper = MarksKeeper(tmp_path / "folder" / "marks.json", told.append)
+    await keeper.read()
+    keeper.keep(KEPT)
+    await keeper.end()
+    keeper.keep(Kept("other", KEPT.marks))
+    await keeper.end()
+    assert told == [os.strerror(20)] or told == [os.strerror(17)]
+
+
+async def test_marks_and_what_is_wished_for_them_are_there_again_at_the_next_start(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("tab", "ctrl+o", "s")
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        marks, wishes = pane_of(app).choices.marks, pane_of(app).choices.of_marks
+    assert read_marks(places.marks_file(vault)) == Kept("conflict", marks, wishes)
+    again = ExcerptApp(vault, Settings(), places)
+    async with again.run_test() as pilot:
+        await until(pilot, lambda: status_of(again) is not None, "the index")
+        bar = screen_of(again).query_one(PackBar)
+        await until(pilot, lambda: bar.pack is not None and bool(bar.pack.packs), "the pack of the marks")
+        assert bar.pack is not None
+        assert bar.marked == 1
+        assert bar.pack.query == "conflict"
+        assert {mark.fragment for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
+        await search(pilot, again, "conflict")
+        assert screen_of(again).query_one(HitList).marked == {mark.fragment for mark in marks}
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
+async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, places: Places, damage: str) -> None:
+    file = places.marks_file(vault)
+    file.parent.mkdir(parents=True)
+    file.write_text(damage)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        assert screen_of(app).query_one(PackBar).marked == 0
+
+
+async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("tab", "escape")
+        bar = screen_of(app).query_one(PackBar)
+        await until(pilot, lambda: pane_of(app).result is None and pane_of(app).asked_all_answered, "the pack")
+        assert bar.pack is not None
+        assert bar.pack.query == "conflict"

@@ -1,0 +1,319 @@
+"""The pack panel: what is in the pack and what is not, and shaping it by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from excerpt.model import Format, Pack, Scope
+from excerpt.pack.marks_file import Kept, Mark, write_marks
+from excerpt.settings import PackSettings, Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.packing import INSTEAD, Left
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.pack_bar import PackBar
+from excerpt.tui.widgets.pack_panel import PackPanel
+from excerpt.tui.widgets.preview import Preview
+from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
+
+
+def panel_of(app: ExcerptApp) -> PackPanel:
+    return screen_of(app).query_one(PackPanel)
+
+
+def packs_of(app: ExcerptApp) -> list[Pack]:
+    contents = panel_of(app).contents
+    return [row for row in contents.rows if isinstance(row, Pack)] if contents else []
+
+
+def left_of(app: ExcerptApp) -> list[Left]:
+    contents = panel_of(app).contents
+    return [row for row in contents.rows if isinstance(row, Left)] if contents else []
+
+
+def entries(app: ExcerptApp) -> list[str]:
+    return [pack.entry.fragment_id for pack in packs_of(app)]
+
+
+def row_texts(app: ExcerptApp) -> list[str]:
+    panel = panel_of(app)
+    return [panel.render_line(row).text for row in range(panel.row_count)]
+
+
+async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
+    """Press keys, and let the pack follow each."""
+    for key in keys:
+        await pilot.press(key)
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+    await pilot.pause()
+
+
+async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
+    """Search, and open the panel."""
+    await search(pilot, app, query)
+    await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+    await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "ctrl+o")  # scope none: each hit a pack of its own
+
+
+async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        packs = packs_of(app)
+        result = pane_of(app).result
+        assert result is not None
+        ranks = {hit.fragment.id: rank for rank, hit in enumerate(result.hits, start=1)}
+        assert packs
+        for number, (pack, shown) in enumerate(zip(packs, row_texts(app), strict=False), start=1):
+            place = f"{pack.line_start}–{pack.line_end}" if pack.line_end > pack.line_start else str(pack.line_start)
+            rank = f"hit {ranks[pack.entry.fragment_id]}"
+            for word in (f" {number} ", pack.title, place, str(pack.scope), rank, f"{pack.tokens}t"):
+                assert word in shown
+
+
+async def test_a_marked_passage_says_so(app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        await press(pilot, app, "tab")
+        assert [" marked " in shown for shown in row_texts(app)] == [True]
+
+
+async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        before = entries(app)
+        await press(pilot, app, "d")
+        assert before[0] not in entries(app)
+        (dropped,) = (left for left in left_of(app) if left.dropped)
+        assert dropped.reason == "dropped by hand"
+        assert before[0] in dropped.fragment_ids
+        await press(pilot, app, "G", "d")
+        assert entries(app) == before
+
+
+async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        first, second, *rest = entries(app)
+        await press(pilot, app, "J")
+        assert entries(app) == [second, first, *rest]
+        assert panel_of(app).cursor == 1
+        assert "own order" in str(panel_of(app).border_title)
+        await press(pilot, app, "K", "K")
+        assert entries(app) == [first, second, *rest]
+
+
+async def test_one_passage_has_a_scope_of_its_own(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "lentil")
+        await press(pilot, app, "s", "s")
+        grown = next(pack for pack in packs_of(app) if pack.path == "Cooking/Lentil soup.md")
+        assert grown.scope is Scope.SECTION
+        assert {pack.scope for pack in packs_of(app) if pack is not grown} <= {Scope.NONE}
+        assert pane_of(app).scope is Scope.NONE
+
+
+async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        before = entries(app)
+        await press(pilot, app, "s", "J", "d", "tab")
+        assert pane_of(app).choices.marks
+        await press(pilot, app, "u", "u", "u", "ctrl+z")
+        assert entries(app) == before
+        await press(pilot, app, "u")
+        assert [toast.message for toast in app._notifications] == ["There is nothing to take back."]
+
+
+async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        await press(pilot, app, "j")
+        wanted, preview = entries(app)[1], screen_of(app).query_one(Preview)
+        await pilot.press("enter")
+        await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == wanted, "the context")
+        assert preview.display
+        assert not panel_of(app).display
+        selected = screen_of(app).query_one(HitList).selected
+        assert selected is not None
+        assert selected.fragment.id == wanted
+
+
+async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, app, "lentil")
+        await press(pilot, app, "tab", "ctrl+u")
+        await search(pilot, app, "hostile")
+        await press(pilot, app, "ctrl+o")
+        await pilot.press("enter")
+        preview = screen_of(app).query_one(Preview)
+        lentils = "Cooking/Lentil soup.md"
+        await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == lentils, "the mark")
+        assert panel_of(app).display
+
+
+async def test_it_takes_the_place_of_the_context_where_there_is_one_place(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        assert (panel_of(app).display, screen_of(app).query_one(Preview).display) == (True, False)
+        await pilot.resize_terminal(140, 45)
+        await pilot.pause()
+        assert (panel_of(app).display, screen_of(app).query_one(Preview).display) == (True, True)
+
+
+async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        field = screen_of(app).query_one("#query", Input)
+        await pilot.press("slash")
+        assert field.has_focus
+        assert panel_of(app).display
+        await pilot.press("escape")
+        assert not panel_of(app).display
+        assert field.value == "conflict"
+
+
+async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        await press(pilot, app, "slash", "ctrl+u")
+        assert packs_of(app) == []
+        await search(pilot, app, "lentil")
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        assert packs_of(app)[0].title == "Lentil soup"
+        pane_of(app).budget = 10
+        await press(pilot, app)
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        assert packs_of(app) == []
+        assert {left.reason for left in left_of(app)} == {"too large"}
+
+
+async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    write_marks(places.marks_file(vault), Kept("x", (Mark("0" * 12, "Gone [/red].md"),)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        await press(pilot, app, "tab", "ctrl+o", "G")
+        assert "no longer in the index · Gone [/red].md" in row_texts(app)[-1]
+        await press(pilot, app, "d")
+        assert left_of(app) == []
+        assert len(pane_of(app).choices.marks) == 1
+
+
+async def test_formats_go_round_and_a_template_only_where_one_is_set(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        seen = []
+        for _ in range(4):
+            await press(pilot, app, "alt+f")
+            seen.append(pane_of(app).form)
+        assert seen == [Format.XML, Format.JSON, Format.PLAIN, Format.MARKDOWN]
+        packed = pane_of(app).packed
+        assert packed is not None
+        assert packed.text.startswith("## [1]")
+
+
+async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, places: Places, tmp_path: Path) -> None:
+    template = tmp_path / "own.j2"
+    template.write_text("{% for s in sources %}* {{ s.heading }}\n{% endfor %}")
+    app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.PLAIN)), places)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        await press(pilot, app, "alt+f")
+        packed = pane_of(app).packed
+        assert packed is not None
+        assert packed.text.startswith("* Lentil soup")
+
+
+async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
+    vault: Path, places: Places, tmp_path: Path
+) -> None:
+    template = tmp_path / "own.j2"
+    template.write_text("{{ nonsense.at.all }")
+    app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.TEMPLATE)), places)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        await until(pilot, lambda: any("own.j2" in toast.message for toast in app._notifications), "the reason")
+        assert pane_of(app).packed is None
+        await press(pilot, app, "alt+f")
+        assert pane_of(app).packed is not None
+
+
+async def test_json_says_whose_tokens_are_counted_and_saves_nothing(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 30)) as pilot:
+        await search(pilot, app, "conflict")
+        bar = screen_of(app).query_one(PackBar)
+        await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "tab")
+        assert "saves" in str(bar.render())
+        await press(pilot, app, "alt+f", "alt+f")
+        assert "tokens of its Markdown" in str(bar.render())
+        assert "saves" not in str(bar.render())
+
+
+async def test_the_order_of_the_vault_has_no_scores(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        by_score = entries(app)
+        await press(pilot, app, "o")
+        packs = packs_of(app)
+        assert [(one.path, one.line_start) for one in packs] == sorted((one.path, one.line_start) for one in packs)
+        assert {one.entry.score for one in packs} == {0.0}
+        await press(pilot, app, "o")
+        assert entries(app) == by_score
+
+
+async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 30)) as pilot:
+        await search(pilot, app, "conflict")
+        bar = screen_of(app).query_one(PackBar)
+        await press(pilot, app, "tab")
+        hit = screen_of(app).query_one(HitList).selected
+        assert hit is not None
+        await until(pilot, lambda: pane_of(app).cost_is_known, "the exact cost")
+        cost = bar.cost
+        assert cost is not None
+        assert (cost.fragment_id, cost.exact, cost.alone) == (hit.fragment.id, True, False)
+        assert bar.pack is not None
+        before = bar.pack.tokens
+        assert f"{before:,} +{cost.tokens:,} / " in str(bar.render())
+        await press(pilot, app, "tab")
+        assert bar.pack.tokens == before + cost.tokens
+
+
+async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 30)) as pilot:
+        await search(pilot, app, "conflict")
+        await press(pilot, app)
+        rows, bar = screen_of(app).query_one(HitList), screen_of(app).query_one(PackBar)
+        rows.cursor = 1
+        pane_of(app).show_cost()
+        tokens = rows.hits[1].fragment.tokens
+        assert f" (~{tokens:,} alone) / " in str(bar.render())
+
+
+async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 30)) as pilot:
+        await search(pilot, app, "conflict")
+        pane = pane_of(app)
+        await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "tab")
+        assert pane.packed is not None
+        bar = screen_of(app).query_one(PackBar)
+        pane.budget = pane.packed.result.tokens
+        await until(pilot, lambda: pane.asked_all_answered and pane.cost_is_known, "the cost")
+        assert " (too large) / " in str(bar.render())
+        pane.budget = pane.packed.result.tokens + 40
+        await until(pilot, lambda: pane.asked_all_answered and pane.cost_is_known, "the cost")
+        assert bar.cost is not None
+        assert bar.cost.reason in {"out of budget", INSTEAD}
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
+async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        await opened_on(pilot, app, "hostile")
+        await press(pilot, app, "d")
+        drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        assert "Hostile [bold]x" in drawn
+        assert "\x1b" not in drawn

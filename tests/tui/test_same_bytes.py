@@ -1,0 +1,125 @@
+"""The screen and the command line give the same bytes for the same marks or query, and the same options."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from excerpt.model import Format, Scope
+from excerpt.pack.savings import SavingsFile
+from excerpt.settings import PackSettings, Places, Settings
+from excerpt.tui.app import ExcerptApp
+from tests.tui.conftest import AppPilot, pane_of, search, until
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
+
+TEMPLATE = "{{ question }}\n{% for s in sources %}({{ s.number }}) {{ s.place }}\n{{ s.text }}\n{% endfor %}"
+
+
+@pytest.fixture
+def clipboard(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that stands for the clipboard."""
+    taken, tools = tmp_path / "clipboard", tmp_path / "tools"
+    tools.mkdir()
+    tool = tools / "wl-copy"
+    tool.write_text(f'#!/bin/sh\ncat > "{taken}.part" && mv "{taken}.part" "{taken}"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    return taken
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Path:
+    file = tmp_path / "own.j2"
+    file.write_text(TEMPLATE)
+    return file
+
+
+def app_with(form: Format, vault: Path, places: Places, template: Path) -> ExcerptApp:
+    pack = PackSettings(budget=900, scope=Scope.SECTION, format=form, question=True, template=str(template))
+    return ExcerptApp(vault, Settings(pack=pack), places)
+
+
+def printed(form: Format, vault: Path, template: Path, *words: str) -> bytes:
+    """What `excerpt pack` gives a pipe."""
+    given = ["--template", str(template)] if form is Format.TEMPLATE else ["--format", form]
+    options = ["--vault", str(vault), "--budget", "900", "--expand", "section", "--question", *given]
+    command = [sys.executable, "-m", "excerpt", "pack", *options, *words]
+    return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+async def copied(pilot: AppPilot, app: ExcerptApp, clipboard: Path) -> bytes:
+    await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+    await pilot.press("ctrl+y")
+    await until(pilot, clipboard.exists, "the copy")
+    return clipboard.read_bytes()
+
+
+@pytest.mark.parametrize("form", list(Format))
+async def test_marks_shaped_by_hand(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
+    app = app_with(form, vault, places, template)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "lentil")
+        await pilot.press("tab", "ctrl+u")
+        await search(pilot, app, "sync conflict")
+        await pilot.press("tab", "tab", "tab", "ctrl+o")
+        for key in ("J", "s", "G", "d"):
+            await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+            await pilot.press(key)
+        text = await copied(pilot, app, clipboard)
+    assert text
+    assert text == printed(form, vault, template, "--from-marks")
+
+
+@pytest.mark.parametrize("form", list(Format))
+async def test_top_hits(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
+    before = printed(form, vault, template, "sync conflict")  # a copied pack counts for its notes in later rankings
+    app = app_with(form, vault, places, template)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        text = await copied(pilot, app, clipboard)
+    assert text == before
+
+
+async def test_the_order_of_the_vault(vault: Path, places: Places, template: Path, clipboard: Path) -> None:
+    app = app_with(Format.JSON, vault, places, template)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        await pilot.press("tab", "tab", "tab", "alt+o")
+        text = await copied(pilot, app, clipboard)
+    assert text == printed(Format.JSON, vault, template, "--from-marks", "--rank", "none")
+
+
+@pytest.mark.parametrize(("form", "suffix"), [(Format.MARKDOWN, ".md"), (Format.XML, ".xml"), (Format.JSON, ".json")])
+async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
+    form: Format, suffix: str, vault: Path, places: Places, template: Path, clipboard: Path
+) -> None:
+    app = app_with(form, vault, places, template)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        text = await copied(pilot, app, clipboard)
+        await pilot.press("alt+w")
+        await until(pilot, lambda: any("written to" in toast.message for toast in app._notifications), "the toast")
+    (file,) = places.copies_folder().glob("pack-*")
+    assert file.suffix == suffix
+    assert file.read_bytes() == text
+
+
+async def test_a_copied_pack_counts_among_the_savings(
+    vault: Path, places: Places, template: Path, clipboard: Path
+) -> None:
+    app = app_with(Format.MARKDOWN, vault, places, template)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        await copied(pilot, app, clipboard)
+        await until(pilot, lambda: SavingsFile(places.savings_file(vault)).read() is not None, "the count")
+        packed = pane_of(app).packed
+    saved = SavingsFile(places.savings_file(vault)).read()
+    assert saved is not None
+    assert packed is not None
+    assert (saved.packs, saved.tokens) == (1, packed.result.tokens)
