@@ -15,10 +15,10 @@ from excerpt.pack.packs import draft, pack_of
 from excerpt.pack.shrink import inner_stretches
 from excerpt.pack.source import OpenNote
 
-_CONTEXT = 0.02
-"""Share of a hit's worth that its context carries, divided among it by tokens. So a hit is not given up for the
-neighbours of another, and neighbours are not given up for nothing. Where the first hits are not the answer, what stands
-beside them is in 2 of 100 cases (see docs/design/packs.md)."""
+_CONTEXT = 0.01
+"""Share of a hit's worth that its context carries, divided among it by tokens: what stands beside the first hits is the
+answer, and they are not, in 1 or 2 of 100 queries. So a hit is not given up for the neighbours of another, and
+neighbours are not given up for nothing (see docs/design/packs.md)."""
 _CUT = 0.1
 """Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
 one more hit does."""
