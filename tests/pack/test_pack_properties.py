@@ -11,13 +11,19 @@ from markdown_it import MarkdownIt
 from excerpt.model import Hit, PackResult, Scope, Strategy
 from excerpt.pack.gather import DROPPED
 from excerpt.pack.pack import MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
-from excerpt.pack.render import Renderer, as_json
+from excerpt.pack.render import MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer, as_json
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.vaults import Case, cases, tokenizers
 
 PLENTY = 1_000_000
+RENDERERS: list[Renderer] = [
+    MARKDOWN,
+    MarkdownRenderer(("What is it?",)),
+    PlainRenderer(),
+    XmlRenderer(("What is it?",)),
+]
 COPIES = ("same text as ", "near copy of ")
 
 pack_settings = st.builds(
@@ -57,21 +63,28 @@ def fragment_ids(result: PackResult) -> list[str]:
 
 
 @settings(deadline=None, max_examples=300)
-@given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]))
+@given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), st.sampled_from(RENDERERS))
 def test_the_rendered_text_is_never_above_the_budget(
-    case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int
+    case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
 ) -> None:
-    result = packed(case, options, tokenizer, marks)
+    result = packed(case, options, tokenizer, marks, renderer=renderer)
     assert result.tokens == tokenizer.count(result.text) <= options.budget
     assert [pack.tokens for pack in result.packs] == [tokenizer.count(pack.text) for pack in result.packs]
 
 
 @settings(deadline=None, max_examples=200)
-@given(cases(), pack_settings, tokenizers(), st.lists(st.integers(0, 3000), min_size=2, max_size=8))
+@given(
+    cases(),
+    pack_settings,
+    tokenizers(),
+    st.lists(st.integers(0, 3000), min_size=2, max_size=8),
+    st.sampled_from(RENDERERS),
+)
 def test_a_larger_budget_never_gives_less_value(
-    case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int]
+    case: Case, options: PackSettings, tokenizer: Tokenizer, budgets: list[int], renderer: Renderer
 ) -> None:
-    values = [packed(case, replace(options, budget=budget), tokenizer).value for budget in sorted(budgets)]
+    results = [packed(case, replace(options, budget=each), tokenizer, renderer=renderer) for each in sorted(budgets)]
+    values = [result.value for result in results]
     assert values == sorted(values)
 
 

@@ -30,7 +30,7 @@ def worths(hits: Sequence[Hit]) -> list[float]:
     before anything is chosen, so that what packs are worth is a plain sum, and the best choice for a budget can be
     found and is never worth less than that for a smaller one.
     """
-    best = max((hit.score for hit in hits), default=0.0) or 1.0
+    best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
     words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
     asked = len(frozenset().union(*words)) or 1
     said: set[str] = set()
