@@ -1,34 +1,42 @@
-"""The app in tmux: what is copied reaches tmux's buffer whole."""
+"""The app in tmux: what is copied reaches tmux's buffer and the terminal outside whole, or it is said where it is."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import EXCERPT
-from tests.e2e.terminal import PATIENCE
+from tests.e2e.terminal import Terminal
 
 pytestmark = [
     pytest.mark.tmux,
     pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: what is tested here needs it"),
 ]
 
+WORDS = 6_000
+"""In a note whose pack is over 60,000 bytes."""
+
+
+TOAST_START, TOAST_END = 40, 97
+"""Columns between which toasts stand, in a terminal of 100."""
+
 
 class Tmux:
-    """A tmux server of the test's own."""
+    """A terminal in which tmux runs, with a server of the test's own, and the app in that."""
 
-    def __init__(self, socket: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, terminal: Terminal, socket: Path, environment: Mapping[str, str]) -> None:
+        self.terminal = terminal
         self._socket = socket
         self._environment = environment
 
     def run(self, *command: str) -> str:
         done = subprocess.run(
-            ["tmux", "-f", "/dev/null", "-S", str(self._socket), *command],
+            ["tmux", "-S", str(self._socket), *command],
             env=self._environment,
             capture_output=True,
             text=True,
@@ -36,31 +44,109 @@ class Tmux:
         )
         return done.stdout
 
-    def wait_for(self, *texts: str) -> str:
-        """Until all `texts` are on the screen; the screen. tmux tells nobody when it draws, so it is asked again."""
-        deadline = time.monotonic() + PATIENCE
-        while not all(text in (screen := self.run("capture-pane", "-p")) for text in texts):
-            assert time.monotonic() < deadline, f"waited in vain for {texts}; the screen:\n{screen}"
-            time.sleep(0.05)
-        return screen
+
+Start = Callable[..., Tmux]
 
 
 @pytest.fixture
-def tmux(tmp_path: Path, shell: Mapping[str, str]) -> Iterator[Tmux]:
-    server = Tmux(tmp_path / "tmux", shell)
-    server.run("new-session", "-d", "-x", "80", "-y", "24", *EXCERPT, "demo")
-    server.run("set-option", "-s", "set-clipboard", "on")
-    try:
-        yield server
-    finally:
-        server.run("kill-server")
+def start(tmp_path: Path, shell: Mapping[str, str]) -> Iterator[Start]:
+    """Starts tmux and the app on a vault, with commands for tmux's configuration, in a terminal of the type `term`.
+
+    `path` is the app's PATH, where it is not the shell's."""
+    socket, config = tmp_path / "tmux", tmp_path / "tmux.conf"
+
+    with ExitStack() as stack:
+
+        def begin(vault: Path, *commands: str, term: str = "xterm-256color", path: str | None = None) -> Tmux:
+            config.write_text("".join(f"{command}\n" for command in commands), encoding="utf-8")
+            environment = {**shell, "TERM": term}
+            inside = ("env", f"PATH={path}", *EXCERPT) if path is not None else EXCERPT
+            command = ["tmux", "-f", str(config), "-S", str(socket), "new-session", *inside, str(vault)]
+            terminal = stack.enter_context(Terminal(command, environment, columns=100, rows=30))
+            tmux = Tmux(terminal, socket, environment)
+            stack.callback(subprocess.run, ["tmux", "-S", str(socket), "kill-server"], check=False, capture_output=True)
+            return tmux
+
+        yield begin
 
 
-def test_a_copied_pack_is_in_the_buffer_of_tmux(tmux: Tmux, home: Path) -> None:
-    tmux.wait_for("Search", " notes")
-    tmux.run("send-keys", "token budget")
-    tmux.wait_for("❯ token budget", "saves ")
-    tmux.run("send-keys", "C-y")
-    tmux.wait_for("copied by tmux")
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """A note that makes a pack of over 60,000 bytes, all of its words different."""
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    paragraphs = (" ".join(f"naïve{number}" for number in range(at, at + 100)) for at in range(0, WORDS, 100))
+    (folder / "Long.md").write_text("# Long\n\nsynchronise\n\n" + "\n\n".join(paragraphs) + "\n", encoding="utf-8")
+    return folder
+
+
+def copy_pack(tmux: Tmux, told: str) -> None:
+    """Copy the whole note as a pack, until that is told."""
+    terminal = tmux.terminal
+    terminal.wait_for("1 note")
+    terminal.type("synchronise")
+    terminal.wait_for("Long.md ·")
+    terminal.press(*["f8"] * 8, "ctrl+e", "ctrl+e")
+    terminal.wait_for(" / 128,000 tokens")
+    terminal.press("ctrl+y")
+    terminal.wait_until(lambda: "".join(told.split()) in toast(terminal), f"to tell {told!r}")
+
+
+def toast(terminal: Terminal) -> str:
+    """What the toast at the right says, without its line ends and blanks."""
+    lines = (line[line.rindex("▌") : TOAST_END] for line in terminal.lines if "▌" in line[TOAST_START:])
+    return "".join("".join(line[1:].split()) for line in lines)
+
+
+def kept_copy(home: Path) -> str:
     (file,) = (home / "state" / "copies").iterdir()
-    assert tmux.run("show-buffer") == file.read_text(encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    assert 60_000 < len(text.encode()) < 75_000
+    assert f"naïve{WORDS - 1}" in text
+    return text
+
+
+def reached(tmux: Tmux) -> str:
+    """What the terminal outside was given for its clipboard."""
+    tmux.terminal.wait_until(lambda: bool(tmux.terminal.copied()), "to send what was copied")
+    return tmux.terminal.copied()[-1]
+
+
+@pytest.mark.parametrize("setting", ["on", "external", "off"])
+def test_a_large_pack_is_in_the_buffer_of_tmux_and_in_the_clipboard_outside(
+    start: Start, vault: Path, home: Path, setting: str
+) -> None:
+    tmux = start(vault, f"set -s set-clipboard {setting}")
+    copy_pack(tmux, "copied by tmux.")
+    text = kept_copy(home)
+    assert reached(tmux) == text
+    assert tmux.run("show-buffer") == text
+
+
+def test_where_the_terminal_outside_has_no_clipboard_it_is_said_that_tmux_alone_has_it(
+    start: Start, vault: Path, home: Path
+) -> None:
+    tmux = start(vault, term="linux")
+    copy_pack(tmux, "copied by tmux, into its own buffer alone,")
+    assert tmux.run("show-buffer") == kept_copy(home)
+    assert tmux.terminal.copied() == []
+
+
+@pytest.mark.parametrize("command", ["set -s set-clipboard on", "set -g allow-passthrough on"])
+def test_without_its_program_tmux_hands_a_large_pack_on_if_it_may(
+    start: Start, vault: Path, home: Path, tmp_path: Path, command: str
+) -> None:
+    tmux = start(vault, command, path=str(tmp_path / "nowhere"))
+    copy_pack(tmux, "sent to the terminal (OSC 52), which does not say if it took it.")
+    assert reached(tmux) == kept_copy(home)
+
+
+def test_where_nothing_can_be_known_it_is_said_so_and_where_the_file_is(
+    start: Start, vault: Path, home: Path, tmp_path: Path
+) -> None:
+    tmux = start(vault, "set -s set-clipboard off", path=str(tmp_path / "nowhere"))
+    copy_pack(tmux, "which does not say if it took it. Kept as")
+    assert kept_copy(home)
+    (file,) = (home / "state" / "copies").iterdir()
+    assert file.name in toast(tmux.terminal)
+    assert tmux.terminal.copied() == []
