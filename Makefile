@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint bench quality screenshots model clean
+.PHONY: help run setup test lint bench million quality screenshots model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -34,6 +34,9 @@ test: lint ## lint and the whole test suite
 
 bench: $(READY) ## measure speed against peers in the same run
 	$(BIN)/python -m benchmarks
+
+million: $(READY) ## measure a million fragments (DATA=../shared, half an hour, 3 GB)
+	$(BIN)/python -m benchmarks.million $(if $(DATA),--data $(DATA))
 
 quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.quality $(if $(DATA),--data $(DATA))
