@@ -205,9 +205,16 @@ def shares_of_both(snapshot: Snapshot, both: Sequence[Both], way: Way) -> list[f
 # --- what they save, and how long they take ---------------------------------------------------------------------------
 
 
-def median_saved(snapshot: Snapshot, found: Sequence[Found], budget: int) -> float:
-    """The median share of the tokens of the notes that packs are from which need not be pasted."""
-    return statistics.median(packed(snapshot, each, budget, Scope.NEIGHBORS).saved for each in found)
+def median_saved(snapshot: Snapshot, found: Sequence[Found], budget: int) -> tuple[float, float]:
+    """The median share of tokens that a pack saves: against the whole notes that it is from, and against those of all
+    the hits that it was chosen from."""
+    of_packs, of_hits = [], []
+    for each in found:
+        result = packed(snapshot, each, budget, Scope.NEIGHBORS)
+        of_packs.append(result.saved)
+        notes = sum(map(snapshot.note_tokens, {hit.fragment.path for hit in each.hits}))
+        of_hits.append(1 - result.tokens / notes if notes else 0.0)
+    return statistics.median(of_packs), statistics.median(of_hits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +315,14 @@ def _report(query_set: QuerySet, checked: int) -> None:
     if query_set.name == SETS[0]:
         share = ours[1] / top
         print(verdict(share >= LEAST_HELD, f"1,000 tokens hold {share:.3f} of the targets among the hits"))
-    saved = median_saved(snapshot, found, 4000)
-    print(verdict(saved >= LEAST_SAVED or query_set.name != SETS[-1], f"median saving {saved:.3f}"))
+    saved = {budget: median_saved(snapshot, found, budget) for budget in BUDGETS}
+    head = ("median share of tokens saved", *(f"{budget:,}" for budget in BUDGETS))
+    rows = []
+    for number, against in enumerate(("against the notes it is from", "against the notes of all hits")):
+        rows.append((against, *(f"{saved[budget][number]:.3f}" for budget in BUDGETS)))
+    table(head, rows)
+    print()
+    print(verdict(saved[4000][0] >= LEAST_SAVED or query_set.name != SETS[-1], f"median saving {saved[4000][0]:.3f}"))
     slowest = taken[Scope.NEIGHBORS].again
     print(verdict(slowest < MOST_MS, f"{slowest:.1f} ms for 4,000 tokens of {TOP} hits"))
     asked = [(each.question.text, each.hits) for each in found[:: max(len(found) // checked, 1)]] if checked else []
