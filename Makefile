@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint bench million quality screenshots model clean
+.PHONY: help run setup test lint bench million quality packs screenshots model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -40,6 +40,9 @@ million: $(READY) ## measure a million fragments (DATA=../shared, half an hour, 
 
 quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.quality $(if $(DATA),--data $(DATA))
+
+packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
+	$(BIN)/python -m benchmarks.packs $(if $(DATA),--data $(DATA))
 
 screenshots: $(READY) ## make every picture in screenshots/
 	$(BIN)/python -m benchmarks.screenshots
