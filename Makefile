@@ -30,7 +30,7 @@ lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports
 
 test: lint ## lint and the whole test suite
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 bench: $(READY) ## measure speed against peers in the same run
 	$(BIN)/python -m benchmarks
