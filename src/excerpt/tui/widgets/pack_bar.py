@@ -50,7 +50,8 @@ class PackBar(Widget):
         return next((text for text in map(self._text, range(6)) if text.cell_len <= width), self._text(6))
 
     def _text(self, brevity: int) -> Text:
-        """The bar at a brevity: 0 says everything, 6 only fragments and tokens."""
+        """The bar at a brevity: 0 says everything, 6 only fragments and tokens. What one more would cost, and what is
+        saved, goes after the number of fragments, which the panel tells too."""
         strong, full, empty, over = map(self._ink, ("strong", "full", "empty", "over"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
@@ -60,13 +61,14 @@ class PackBar(Widget):
             text.append("pack ▸ " if brevity < 2 else "").append(", ".join(self._wanted(brevity)))
             text.append(f"{self.marked} marked" if self.marked else "top hits", full if self.marked else "")
             text.append("  ")
-        text.append(f"{fragments:,}", strong).append(f" fragment{'' if fragments == 1 else 's'} · ")
+        if brevity < 4 or brevity == 6:
+            text.append(f"{fragments:,}", strong).append(f" fragment{'' if fragments == 1 else 's'} · ")
         text.append(f"{tokens:,}", strong)
-        if brevity < 5:
+        if brevity < 6:
             text.append(self._told_cost(), self._ink("ghost"))
         text.append(f" / {self.budget:,} tokens")
         data = self.form is Format.JSON
-        text.append(" of its Markdown" if data and brevity < 4 else "")
+        text.append(" of its Markdown" if data and brevity < 6 else "")
         gauge = 0 if brevity == 6 else GAUGE if brevity < 3 else GAUGE // 2
         if gauge:
             filled, ghost = self._cells(tokens, gauge)
@@ -75,8 +77,8 @@ class PackBar(Widget):
         # What is copied as JSON is data about the packs, not what would have been pasted.
         if pack is not None and pack.saved > 0 and brevity < 5 and not data:
             saved = f" · saves {pack.saved:.0%}".replace("%", " %")
-            text.append(saved + (f" of {pack.source_tokens:,}" if brevity < 2 else ""))
-        if pack is not None and pack.left_out and brevity < 1:
+            text.append(saved + (f" of {pack.source_tokens:,}" if brevity < 3 else ""))
+        if pack is not None and pack.left_out and brevity < 2:
             text.append(f" · {len(pack.left_out)} left out", over)
         return text
 
@@ -84,7 +86,7 @@ class PackBar(Widget):
         """How the pack is wanted, each with a place after it for what comes next. What is as usual is said where there
         is room."""
         form = str(self.form) if self.form is not Format.MARKDOWN or brevity < 1 else ""
-        order = self.order if brevity < 4 else ""
+        order = self.order if brevity < 5 else ""
         return [*filter(None, (form, order, str(self.scope))), ""]
 
     def _told_cost(self) -> str:
