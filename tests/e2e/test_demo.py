@@ -14,7 +14,7 @@ from excerpt.cli.vaults import DEMO
 from tests.e2e.conftest import EXCERPT
 from tests.e2e.terminal import Terminal
 
-_SOURCE = re.compile(r"^(?P<path>.+\.md), lines? (?P<first>\d+)(?:-(?P<last>\d+))?, digest", re.MULTILINE)
+_SOURCE = re.compile(r"^Lines? (?P<first>\d+)(?:-(?P<last>\d+))? of (?P<path>.+\.md), modified", re.MULTILINE)
 _FENCED = re.compile(r"^(?P<fence>`{3,})markdown\n(?P<text>.*?)\n(?P=fence)$", re.MULTILINE | re.DOTALL)
 
 
@@ -65,7 +65,7 @@ def test_three_marks_are_copied_as_they_stand_in_their_notes(app: Terminal, home
     app.wait_for("3 marked")
     app.press("ctrl+y")
     app.wait_until(lambda: bool(app.copied()), "to copy by OSC 52")
-    app.wait_for(" tokens, ", "copied by")
+    app.wait_for(" tokens, ", "sent to")
     (copied,) = app.copied()
     (file,) = (home / "state" / "copies").iterdir()
     assert file.read_text(encoding="utf-8") == copied
