@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ class OpenSegment:
     def __init__(self, name: str, files: Sequence[Path], deleted: Sequence[int], first_row: int) -> None:
         docs, postings, directory = files
         try:
-            self.docs = np.load(docs, allow_pickle=False).astype(DOCS, casting="no", copy=False)
+            self.docs = _loaded(docs).astype(DOCS, casting="no", copy=False)
             self.columns = Columns(postings, directory)
         except (OSError, ValueError, TypeError, EOFError) as error:
             raise DamagedFileError(f"Segment {name} cannot be opened: {error}.") from error
@@ -74,6 +75,15 @@ class OpenSegment:
         self.first_row = np.int32(first_row)
         self.living = int(np.count_nonzero(self.alive))
         self.rows = np.where(self.alive, np.cumsum(self.alive) - 1 + first_row, -1).astype(np.int32)
+
+
+def _loaded(file: Path) -> NDArray[Any]:
+    try:
+        return np.asarray(np.load(file, allow_pickle=False))
+    except SystemError:
+        # numpy compiles the file's header, and CPython 3.11 may lose count of its depth where two threads compile at
+        # once (python/cpython issue 106905). Nothing is wrong with the file.
+        return np.asarray(np.load(file, allow_pickle=False))
 
 
 class Term:
