@@ -50,12 +50,14 @@ class Proposer:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
         scores, similarities = evidence.scores, evidence.similarities
         rows = _united(_top(scores, pool, 0.0), _top(similarities, pool, evidence.mean), evidence.named)
+        named = np.zeros(len(rows), np.bool_)
+        named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
             rows=rows,
             # Rounded, so that fragments of the same words are of one score and their order is that of path and line.
             signals=np.round(self._signals(evidence, rows), 6),
             cosines=similarities[rows],
-            named=np.isin(rows, evidence.named),
+            named=named,
             matched=int(np.count_nonzero(scores) + np.count_nonzero(scores[rows] == 0)),
         )
 

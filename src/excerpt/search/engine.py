@@ -151,7 +151,7 @@ class Engine:
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add(scored)
-        return fusion.add_name(boosted, np.isin(scored.rows, found.rows[found.named]), self._notes(scored))
+        return fusion.add_name(boosted, found.named[np.searchsorted(found.rows, scored.rows)], self._notes(scored))
 
     def _notes(self, scored: Scored) -> Rows:
         return self.snapshot.table.notes[scored.rows]
