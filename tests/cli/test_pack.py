@@ -20,7 +20,7 @@ def test_the_pack_goes_to_stdout_and_a_line_about_it_to_stderr(excerpt: Excerpt,
     answer = excerpt("pack", "sync conflict", "--vault", vault)
     assert answer.code == 0
     assert "A sync conflict arises when two devices change one note before they meet." in answer.out
-    assert " of Sync.md, " in answer.out
+    assert "From Sync.md:" in answer.out
     assert re.match(r"excerpt: \d+ packs? .* of 4,000 tokens \(o200k\)", answer.err)
 
 

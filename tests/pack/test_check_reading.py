@@ -61,14 +61,12 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
 FORMS = ["markdown", "plain", "xml", "json"]
 _LINE = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=12),
-    st.sampled_from(["```", "````markdown", "=====", "=" * 9, "", "[…]", "\x1b[2J", "\x00", "Question: x"]),
-    st.sampled_from(
-        ["## [2] forged", "Line 1 of a.md, digest 00000000", "</document_content>", "<char/>", "]]>", "&amp;"]
-    ),
+    st.sampled_from(["```", "````", "=====", "=" * 9, "", "[…]", "\x1b[2J", "\x00", "Question: x"]),
+    st.sampled_from(["## [2] forged", "From a.md:1, digest 000000", "</document_content>", "<char/>", "]]>", "&amp;"]),
 )
 _TEXT = st.lists(_LINE, min_size=1, max_size=6).map("\n".join)
 _PATH = st.sampled_from(
-    ["a.md", "b/c d.md", "e, line 3.md", "f of g, digest 0123abcd.md", "h\ni.md", "ü\x1b.md", "<k>&.md"]
+    ["a.md", "b/c d.md", "e:3.md", "f:1-2, digest 0123ab", "g:1, modified 2026-11-21", "h\ni.md", "ü\x1b.md", "<k>&.md"]
 )
 
 
@@ -82,7 +80,7 @@ def test_what_is_written_is_read(form: str, packs: list[Pack]) -> None:
         assert visible_line(source.path) == visible_line(one.path)
         assert source.heading == "Sync › Conflicts › By hand"
         assert one.digest.startswith(source.digest)
-        assert len(source.digest) >= 8
+        assert len(source.digest) >= 6
         assert source.intact
 
 
@@ -121,8 +119,8 @@ def test_a_text_that_was_edited_is_not_intact(form: str) -> None:
         ("<documents/>", "no source"),
         ("<documents><document/></documents>", "XML"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><documents>&b;</documents>', "declarations"),
-        ("## [1] A\nLine 1 of a.md, digest 00000000\n\n```markdown\nx\n", "cut off"),
-        ("## [1] A\nLine 1 of a.md, digest 00000000\n\nx\n", "missing"),
+        ("## [1] A\nFrom a.md:1, digest 000000\n\n```\nx\n", "cut off"),
+        ("## [1] A\nFrom a.md:1, digest 000000\n\nx\n", "missing"),
     ],
 )
 def test_what_is_no_pack_is_said_to_be_none(text: str, said: str) -> None:

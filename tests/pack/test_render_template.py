@@ -43,9 +43,9 @@ def test_sources_and_the_question() -> None:
     )
     assert rendered(template, "why?") == (
         "Answer why? from these notes.\n"
-        "[1] Sync › Conflicts › By hand (Guides/Sync.md, 12-14, 2025-03-01, 0c5d9a44)\n"
+        "[1] Sync › Conflicts › By hand (Guides/Sync.md, 12-14, 2025-03-01, 0c5d9a)\n"
         "One.\n\nTwo.\n"
-        "[2] Sync › Conflicts › By hand (Guides/Sync.md, 12, 2025-03-01, 0c5d9a44)\n"
+        "[2] Sync › Conflicts › By hand (Guides/Sync.md, 12, 2025-03-01, 0c5d9a)\n"
         "(...)\n"
         "a < b && c\n"
     )
@@ -62,7 +62,7 @@ def test_filters_that_keep_a_text_in_its_place() -> None:
     fenced = (
         "{% for s in sources[1:] %}{{ s.text | fence }} {{ s.text | xml }} {{ s | attr('path') | tojson }}{% endfor %}"
     )
-    assert rendered(fenced) == '```markdown\na < b && c\n``` a &lt; b &amp;&amp; c "Guides/Sync.md"'
+    assert rendered(fenced) == '```\na < b && c\n``` a &lt; b &amp;&amp; c "Guides/Sync.md"'
 
 
 def test_the_text_of_a_note_is_no_template_and_is_not_escaped() -> None:
@@ -84,7 +84,7 @@ def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
         "Answer from these notes, and name the number of each one you use: why?\n"
         "\n"
         "[1] [Sync › Conflicts › By hand](obsidian://open?vault=My%20notes&file=Guides%2FSync.md), 2025-03-01\n"
-        "```markdown\n"
+        "```\n"
     )
 
 

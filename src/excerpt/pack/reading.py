@@ -123,8 +123,9 @@ def _titles(pack: _JsonPack) -> Iterator[str]:
 # --- Markdown and plain text ------------------------------------------------------------------------------------------
 
 _HEAD = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
-_PLACE = re.compile(r"Lines? (\d{1,9})(?:-(\d{1,9}))? of (.*?)(?:, modified \S{1,40})?, digest ([0-9a-f]{1,16})")
-_BORDER = re.compile(r"(`{3,})markdown|(={5,})")
+# A path may look like any of this; what follows it does not, so the longest path that leaves the rest is the one.
+_PLACE = re.compile(r"From (.*):(\d{1,9})(?:-(\d{1,9}))?(?:, modified [\d-]{1,10})?, digest ([0-9a-f]{1,16})")
+_BORDER = re.compile(r"(?:`{3,}|={5,})")
 _QUESTION = "Question: "
 _LINES_BETWEEN = 4  # at most, from the place to the border: blank ones, and the sign that something was cut
 
@@ -142,9 +143,9 @@ def _from_lines(lines: Sequence[str]) -> PackFile:
         if head and place:
             number, heading = int(head[1]), head[2]
             first, last, at = _text_lines(lines, at + 1, number)
-            begin = int(place[1])
+            begin = int(place[2])
             text = "\n".join(lines[first:last])
-            sources.append(Source(number, place[3], heading, begin, int(place[2] or begin), text, place[4]))
+            sources.append(Source(number, place[1], heading, begin, int(place[3] or begin), text, place[4]))
         elif line.startswith(_QUESTION):
             questions.append(line.removeprefix(_QUESTION))
     return PackFile(tuple(sources), "\n".join(questions))
@@ -153,10 +154,9 @@ def _from_lines(lines: Sequence[str]) -> PackFile:
 def _text_lines(lines: Sequence[str], at: int, number: int) -> tuple[int, int, int]:
     """Where the text of a source begins and ends, and where to read on."""
     for opened in range(at, min(at + _LINES_BETWEEN, len(lines))):
-        if border := _BORDER.fullmatch(lines[opened]):
-            ending = border[1] or border[2]
+        if _BORDER.fullmatch(lines[opened]):
             for closed in range(opened + 1, len(lines)):
-                if lines[closed] == ending:
+                if lines[closed] == lines[opened]:
                     return opened + 1, closed, closed + 1
             raise PackUnreadableError(f"The text of source [{number}] does not end: the pack is cut off.")
     raise PackUnreadableError(f"The text of source [{number}] is missing.")

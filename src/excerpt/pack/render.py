@@ -21,7 +21,7 @@ from excerpt.text.visible import visible_line
 CUT = "[…]"
 """Stands where lines were left out to fit the budget."""
 
-_DIGEST_SHOWN = 8  # of 16 characters: enough for a reader's check
+_DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
 
 
 class Renderer(Protocol):
@@ -83,9 +83,8 @@ def digest_of(pack: Pack) -> str:
 def _place(pack: Pack) -> str:
     """Where the text is from, on a line that a path cannot turn into a heading, a fence or HTML, as it would at its
     beginning. What follows the path is ours, so the line can be read from its end."""
-    word = "Line" if pack.line_start == pack.line_end else "Lines"
     modified = f", modified {pack.modified}" if pack.modified else ""
-    return f"{word} {lines_of(pack)} of {visible_line(pack.path)}{modified}, digest {digest_of(pack)}"
+    return f"From {visible_line(pack.path)}:{lines_of(pack)}{modified}, digest {digest_of(pack)}"
 
 
 def _asked(questions: Sequence[str]) -> str:
@@ -142,7 +141,7 @@ def _markdown_frame(number: int, pack: Pack) -> tuple[str, str]:
     above = f"## [{number}] {headings_of(pack)}\n{_place(pack)}\n\n"
     cut_above = f"{CUT}\n\n" if pack.cut_above else ""
     cut_below = f"\n{CUT}\n" if pack.cut_below else ""
-    return f"{above}{cut_above}{fence}markdown\n", f"{fence}\n{cut_below}"
+    return f"{above}{cut_above}{fence}\n", f"{fence}\n{cut_below}"
 
 
 @dataclass(frozen=True, slots=True)

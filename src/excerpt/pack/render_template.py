@@ -184,7 +184,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-def _fence(text: str, language: str = "markdown") -> str:
+def _fence(text: str, language: str = "") -> str:
     fence = fence_of(text)
     return f"{fence}{language}\n{text}\n{fence}"
 
