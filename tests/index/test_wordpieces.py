@@ -1,0 +1,82 @@
+"""Tokens taken stretch by stretch are those of the whole text, whatever it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model2vec import StaticModel
+
+from excerpt.index.embed import open_embedder
+from excerpt.index.wordpieces import WordPieces
+
+# What the tokenizer treats in a way of its own: its names, marks, controls, spaces, scripts, case.
+PARTS = [
+    *("[PAD]", "[UNK]", "[pad]", "don't", "R&D", "std::vector<int>", "café", "cafe\u0301", "=\u0338", "≠", "“so”", "›"),
+    *(
+        "\u00a0",
+        "\u200b",
+        "\u00ad",
+        "\x00",
+        "\x01",
+        "\x0b",
+        "\x0c",
+        "\x7f",
+        "\ufffd",
+        "\t",
+        "\r\n",
+        "\u2028",
+        "İ",
+        "ΣΑΣ",
+    ),
+    *("汉字 kana かな", "한국어", "ไทย", "नमस्ते", "שָׁלוֹם", "x" * 101, "é" * 120, "🙂", "a_b-c", "²³", "ǅ", "\ue000"),
+]
+MODEL = StaticModel.from_pretrained(str(resources.files("excerpt") / "embedding"), force_download=False)
+
+
+def pieces() -> WordPieces:
+    return WordPieces(MODEL.tokenize, MODEL.tokenizer.to_str())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
+def test_the_tokens_are_those_of_the_whole_text(texts: list[str]) -> None:
+    clean = [text.encode("utf-8", "replace").decode() for text in texts]
+    assert [ids.tolist() for ids in pieces().ids(clean)] == MODEL.tokenize(clean)
+
+
+def test_a_word_is_asked_for_once() -> None:
+    asked: list[str] = []
+
+    def tokenize(texts: Sequence[str]) -> list[list[int]]:
+        asked.extend(texts)
+        return MODEL.tokenize(texts)
+
+    words = WordPieces(tokenize, MODEL.tokenizer.to_str())
+    words.ids(["one two, one", "two"])
+    words.ids(["two one three"])
+    assert sorted(asked) == [",", "one", "three", "two"]
+
+
+def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
+    asked: list[str] = []
+
+    def tokenize(texts: Sequence[str]) -> list[list[int]]:
+        asked.extend(texts)
+        return [[len(text)] for text in texts]
+
+    words = WordPieces(tokenize, '{"pre_tokenizer": {"type": "Metaspace"}, "added_tokens": []}')
+    assert [ids.tolist() for ids in words.ids(["one two", "three"])] == [[7], [5]]
+    assert sorted(asked) == ["one two", "three"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "the", "How to lend out a range of references, in C++ (and not in C)?", "汉字" * 50]
+)
+def test_a_vector_is_the_one_that_the_model_makes(text: str) -> None:
+    ours = open_embedder("").embed([text, "another"])[0]
+    assert np.array_equal(ours, MODEL.encode([text], max_length=None, normalize=True)[0])
