@@ -28,6 +28,22 @@ class VaultError(ExcerptError):
     title = "The vault cannot be opened"
 
 
+class VaultEmptiedError(VaultError):
+    """No note is left in the vault though its index holds some: nothing was changed, the user is to say what it means.
+
+    `notes` is how many the index holds.
+    """
+
+    title = "The vault is empty"
+
+    def __init__(self, vault: str, notes: int) -> None:
+        super().__init__(
+            f"No note is left in {vault}, but its index holds {notes:,}: the index was left as it is.",
+            "Bring its files back (is its disk there?), or say that it is empty: `excerpt index --accept-empty`.",
+        )
+        self.notes = notes
+
+
 class SettingsError(ExcerptError):
     """The settings file, or a value given in its place, is not valid."""
 

@@ -328,7 +328,11 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is. Sent after each batch and at least every 100 ms; `generation` is the last committed one."""
+    """How far a build is. Sent after each batch and at least every 100 ms; `generation` is the last committed one.
+
+    `seconds` is how long the build has worked, without its pauses; `current_seconds` how long `current` has been in
+    work.
+    """
 
     phase: str
     notes_done: int
@@ -339,6 +343,7 @@ class Progress:
     generation: int
     skipped: int
     seconds: float
+    current_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from tests.cli.conftest import NOTES, Excerpt
@@ -76,3 +77,29 @@ def test_an_empty_vault_has_a_status(excerpt: Excerpt, tmp_path: Path) -> None:
     status = excerpt("status", "--vault", tmp_path / "empty", "--json")
     assert status.code == 0
     assert (status.json["notes"], status.json["fragments"]) == (0, 0)
+
+
+def test_a_vault_that_lost_all_notes_is_not_indexed_as_empty_before_the_user_agrees(
+    excerpt: Excerpt, vault: Path
+) -> None:
+    excerpt("index", "--vault", vault)
+    shutil.rmtree(vault)
+    vault.mkdir()
+    refused = excerpt("index", "--vault", vault)
+    assert (refused.code, refused.out) == (3, "")
+    assert "--accept-empty" in refused.err
+    assert excerpt("status", "--vault", vault, "--no-refresh", "--json").json["notes"] == 3
+    assert excerpt("index", "--vault", vault, "--accept-empty").code == 0
+    assert excerpt("status", "--vault", vault, "--json").json["notes"] == 0
+
+
+def test_a_search_in_a_vault_that_lost_all_notes_says_so_and_uses_the_index_as_it_is(
+    excerpt: Excerpt, vault: Path
+) -> None:
+    excerpt("index", "--vault", vault)
+    shutil.rmtree(vault)
+    vault.mkdir()
+    answer = excerpt("search", "lentils", "--vault", vault, "--json")
+    assert answer.code == 0
+    assert answer.json["hits"][0]["path"] == "Cooking/Lentil soup.md"
+    assert answer.err.startswith("excerpt: No note is left in ")

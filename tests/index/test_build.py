@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError
+from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
 from excerpt.index import build as build_module
 from excerpt.index import fields, prepare, workers, writer
 from excerpt.index.build import build
@@ -132,7 +133,36 @@ def test_a_deleted_note_is_found_no_more(vault: Path, index: Path, settings: Set
     assert len(snapshot.vectors.keys) == snapshot.lexical.doc_count == snapshot.status().fragments
 
 
-def test_a_vault_that_was_emptied_has_an_empty_index(
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_a_vault_without_any_note_left_does_not_empty_its_index(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, rebuild: bool
+) -> None:
+    note = write("Tea.md", TEA)
+    first = build(vault, index, settings)
+    note.unlink()
+    with pytest.raises(VaultEmptiedError) as told:
+        build(vault, index, settings, rebuild=rebuild)
+    assert told.value.notes == 1
+    assert "--accept-empty" in told.value.hint
+    assert found(index, settings, "kettl") == ["Tea.md"]
+    write("Tea.md", TEA)
+    again = build(vault, index, settings)
+    assert (again.generation, again.embedded) == (first.generation, 0)
+
+
+def test_a_vault_that_is_gone_leaves_the_index_untouched(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    before = {file: file.stat() for file in index.rglob("*")}
+    shutil.rmtree(vault)
+    with pytest.raises(VaultError, match="There is no folder"):
+        build(vault, index, settings)
+    assert {file: file.stat() for file in index.rglob("*")} == before
+
+
+def test_a_vault_that_was_emptied_on_purpose_has_an_empty_index(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     write("Tea.md", TEA).unlink()
@@ -140,7 +170,7 @@ def test_a_vault_that_was_emptied_has_an_empty_index(
     write("Tea.md", TEA)
     build(vault, index, settings)
     (vault / "Tea.md").unlink()
-    build(vault, index, settings)
+    build(vault, index, settings, accept_empty=True)
     snapshot = Snapshot.open(index, settings)
     assert (snapshot.lexical.doc_count, len(snapshot.vectors.vectors)) == (0, 0)
 

@@ -20,17 +20,20 @@ _NAMED = 10
 @click.command()
 @vault_option
 @click.option("--rebuild", is_flag=True, help="Make the index anew from the vault, whatever is there.")
+@click.option("--accept-empty", is_flag=True, help="The vault has no notes on purpose: index it as empty.")
 @click.option("--progress", is_flag=True, help="Print progress as JSON lines, the last one being done or error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(vault: Path | None, rebuild: bool, progress: bool, as_json: bool) -> int:
+def command(vault: Path | None, rebuild: bool, accept_empty: bool, progress: bool, as_json: bool) -> int:
     """Bring the index up to date.
 
-    Reads new and changed notes, drops deleted ones, leaves the rest as it is.
+    Reads new and changed notes, drops deleted ones, leaves the rest as it is. If no note is left in the vault, nothing
+    is dropped before you agree: its disk may only be away.
     """
     if progress:
-        return _index_telling(vault, rebuild)
+        return _index_telling(vault, rebuild, accept_empty)
     where = places()
-    report = build_index(chosen_vault(vault), load_settings(where.settings_file), where, rebuild=rebuild)
+    settings = load_settings(where.settings_file)
+    report = build_index(chosen_vault(vault), settings, where, rebuild=rebuild, accept_empty=accept_empty)
     if as_json:
         print_json(asdict(report))
     else:
@@ -38,7 +41,7 @@ def command(vault: Path | None, rebuild: bool, progress: bool, as_json: bool) ->
     return 0
 
 
-def _index_telling(vault: Path | None, rebuild: bool) -> int:
+def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool) -> int:
     """Index for a program that reads stdout: every outcome is a JSON line."""
     try:
         from excerpt.index.build import build
@@ -46,7 +49,8 @@ def _index_telling(vault: Path | None, rebuild: bool) -> int:
         where = places()
         chosen = chosen_vault(vault)
         settings = load_settings(where.settings_file)
-        report = build(chosen, where.index_folder(chosen), settings, _tell, rebuild=rebuild)
+        folder = where.index_folder(chosen)
+        report = build(chosen, folder, settings, _tell, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code

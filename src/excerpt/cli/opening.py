@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.cli.printing import ProgressLine, narrate
-from excerpt.errors import IndexBusyError, IndexUnusableError
+from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.model import BuildReport
 from excerpt.settings import Places, Settings
 
@@ -21,14 +21,21 @@ _PATIENCE = 1.0  # seconds a search waits for another process that writes the in
 
 
 def build_index(
-    vault: Path, settings: Settings, where: Places, *, rebuild: bool = False, wait: float = 10.0
+    vault: Path,
+    settings: Settings,
+    where: Places,
+    *,
+    rebuild: bool = False,
+    accept_empty: bool = False,
+    wait: float = 10.0,
 ) -> BuildReport:
     """Bring the vault's index up to date, with progress on stderr where that is a terminal."""
     from excerpt.index.build import build
 
     line = ProgressLine(sys.stderr)
     try:
-        return build(vault, where.index_folder(vault), settings, line, rebuild=rebuild, wait=wait)
+        folder = where.index_folder(vault)
+        return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
     finally:
         line.clear()
 
@@ -37,8 +44,8 @@ def build_index(
 def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = True) -> Iterator[Snapshot]:
     """A snapshot of the vault's index, brought up to date before if `refresh`, and mended if it is damaged.
 
-    While another excerpt is indexing the vault, what it has committed so far is used, and said so on stderr. Raises
-    IndexUnusableError where there is nothing to read.
+    While another excerpt is indexing the vault, what it has committed so far is used; if no note is left in the vault,
+    the index is used as it is. Both are said on stderr. Raises IndexUnusableError where there is nothing to read.
     """
     from excerpt.index.snapshot import Snapshot
 
@@ -47,6 +54,8 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
             build_index(vault, settings, where, wait=_PATIENCE)
         except IndexBusyError as busy:
             narrate(f"{busy.message} What it has committed so far is searched.")
+        except VaultEmptiedError as emptied:
+            narrate(str(emptied))
     try:
         snapshot = Snapshot.open(where.index_folder(vault), settings)
     except IndexUnusableError:

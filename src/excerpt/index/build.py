@@ -17,13 +17,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from excerpt.errors import IndexBusyError, IndexUnusableError
-from excerpt.index.catalog import KnownNote, is_damage
+from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
+from excerpt.index.catalog import Catalog, KnownNote, is_damage
+from excerpt.index.control import Control
 from excerpt.index.prepare import Prepared, Recipe, Task
 from excerpt.index.workers import prepare_all
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport, Progress, Skipped
-from excerpt.settings import Settings
+from excerpt.settings import Settings, open_vault
 from excerpt.vault.scan import Scan, scan
 
 OnProgress = Callable[[Progress], None]
@@ -45,23 +46,47 @@ def build(
     progress: OnProgress | None = None,
     *,
     rebuild: bool = False,
+    accept_empty: bool = False,
     wait: float = 10.0,
+    control: Control | None = None,
 ) -> BuildReport:
-    """Make the index in `folder` show the vault as it is now. `rebuild` starts from nothing.
+    """Make the index in `folder` show the vault as it is now. `rebuild` starts from nothing; `accept_empty` says that
+    a vault without notes is so on purpose; `control` pauses and cancels from another thread.
 
-    Raises IndexBusyError if another process still writes this index after `wait` seconds, IndexUnusableError if the
-    folder cannot be written, VaultError if the vault cannot be listed, ModelError and SettingsError if the model or
-    the tokenizer named in the settings cannot be used.
+    Raises VaultError if the vault cannot be listed and VaultEmptiedError if it has lost all of its notes, both with
+    the index as it was; IndexBusyError if another process still writes this index after `wait` seconds,
+    IndexUnusableError if the folder cannot be written, ModelError and SettingsError if the model or the tokenizer
+    named in the settings cannot be used, BuildCancelled.
     """
+    open_vault(vault)
+    control = control or Control()
     with _told_plainly(folder), _locked(folder, vault, wait):
+        found = scan(vault, settings.vault)
+        if rebuild and not found.files and not accept_empty:
+            _refuse_emptied(vault, folder)
         try:
-            return _Build(vault, folder, settings, progress, discard(folder) if rebuild else 0).run()
+            after = discard(folder) if rebuild else 0
+            return _Build(vault, folder, settings, progress, control, after=after).run(found, accept_empty)
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
-            again = _Build(vault, folder, settings, progress, discard(folder))
+            again = _Build(vault, folder, settings, progress, control, after=discard(folder))
             again.writer.rebuilt.append(f"everything, from the vault: the catalog is damaged ({error})")
-            return again.run()
+            return again.run(found, accept_empty)
+
+
+def _refuse_emptied(vault: Path, folder: Path) -> None:
+    """Raise VaultEmptiedError if an index that is about to be discarded holds notes."""
+    try:
+        catalog = Catalog.open_to_read(folder)
+    except sqlite3.DatabaseError:
+        return  # none that could be lost
+    try:
+        notes, _ = catalog.counts()
+    finally:
+        catalog.close()
+    if notes:
+        raise VaultEmptiedError(str(vault), notes)
 
 
 @contextmanager
@@ -102,12 +127,23 @@ class _Counts:
 class _Build:
     """One run: what is to do, what is done, and the telling of it."""
 
-    def __init__(self, vault: Path, folder: Path, settings: Settings, progress: OnProgress | None, after: int) -> None:
-        self._vault, self._settings, self._on_progress = vault, settings, progress
+    def __init__(
+        self,
+        vault: Path,
+        folder: Path,
+        settings: Settings,
+        progress: OnProgress | None,
+        control: Control,
+        *,
+        after: int = 0,
+    ) -> None:
+        self._vault, self._on_progress, self._control = vault, progress, control
         notes = settings.vault
         self._recipe = Recipe(vault, settings.pack.tokenizer, notes.max_bytes, notes.language)
         self._started = time.monotonic()
+        self._paused_before = control.seconds_paused
         self._told = 0.0
+        self._current, self._current_since = "", self._started
         self._phase = "opening"
         self._total_notes = self._total_bytes = 0
         self._done = _Counts()
@@ -115,14 +151,13 @@ class _Build:
         self.writer = IndexWriter(folder, vault, settings, self._tick, after=after)
         self._generation = self.writer.catalog.generation
 
-    def run(self) -> BuildReport:
+    def run(self, found: Scan, accept_empty: bool) -> BuildReport:
         try:
+            known = self.writer.catalog.known_notes()
+            if known and not found.files and not accept_empty:
+                raise VaultEmptiedError(str(self._vault), len(known))
             self._phase = "mending"
             self.writer.mend()
-            self._phase = "scanning"
-            self._tick("")
-            found = scan(self._vault, self._settings.vault)
-            known = self.writer.catalog.known_notes()
             return self._bring_up_to_date(found, known)
         finally:
             self.writer.close()
@@ -155,7 +190,7 @@ class _Build:
         batch: list[Prepared] = []
         limit, first, began = _FIRST_BYTES, True, time.monotonic()
         size = notes = 0
-        for prepared in prepare_all(self._recipe, tasks, self._tick):
+        for prepared in prepare_all(self._recipe, tasks, self._tick_between):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
             paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]
@@ -181,7 +216,15 @@ class _Build:
         self._generation = self.writer.catalog.generation
         self._tell("")
 
+    def _tick_between(self, path: str) -> None:
+        """Between two files: here the build can end without losing a half-written batch."""
+        self._tick(path)
+        self._control.check()
+
     def _tick(self, path: str) -> None:
+        self._control.wait()
+        if path != self._current:
+            self._current, self._current_since = path, time.monotonic()
         if time.monotonic() - self._told >= 0.1:
             self._tell(path)
 
@@ -198,9 +241,14 @@ class _Build:
                     current=path,
                     generation=self._generation,
                     skipped=len(self._done.skipped),
-                    seconds=self._told - self._started,
+                    seconds=self._worked(),
+                    current_seconds=self._told - self._current_since if path else 0.0,
                 )
             )
+
+    def _worked(self) -> float:
+        """Seconds since the beginning, without the pauses."""
+        return time.monotonic() - self._started - (self._control.seconds_paused - self._paused_before)
 
     def _report(self, removed: int) -> BuildReport:
         catalog = self.writer.catalog
@@ -215,7 +263,7 @@ class _Build:
             embedded=self.writer.embedded,
             skipped=catalog.remarks(skipped=True),
             warnings=catalog.remarks(skipped=False),
-            seconds=time.monotonic() - self._started,
+            seconds=self._worked(),
             rebuilt="; ".join(self.writer.rebuilt),
         )
 
