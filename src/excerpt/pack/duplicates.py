@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from excerpt.model import Fragment
@@ -18,6 +19,8 @@ _RUN = 4
 _LEAST_WORDS = 20
 """A shorter text says little without its heading, and costs little."""
 _PIECES = re.compile(r"\w+|[^\w\s]")
+_LONG = 6
+"""Letters of a word that few other texts have."""
 _REMEMBERED = 4096
 
 Run = tuple[str, ...]
@@ -30,14 +33,46 @@ def near_copy(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
     Nothing less will do. Texts that share nine tenths of their runs are pages of a reference that differ in a name, a
     number or an operator, and say different things (figures in docs/design/packs.md).
     """
-    runs = _runs(fragment.text)
-    return next((other for other in held if runs and runs <= _runs(other.text)), None)
+    own = _read(fragment.text)
+    if not own.telling:
+        return None
+    longest = own.telling[0]
+    for other in held:
+        text = _read(other.text)
+        if longest in text.folded and _has_all(text, own):
+            return other
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text as it is compared: folded, and its longest words. Those are looked for first, in the other text as a
+    string: most texts lack one of them, and then neither text has to be taken apart."""
+
+    folded: str
+    telling: tuple[str, ...]
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _runs(text: str) -> frozenset[Run]:
-    """All runs of a text; none if it is too short to be compared."""
-    if len(text.split()) < _LEAST_WORDS:
-        return frozenset()
-    pieces = _PIECES.findall(fold(text))
+def _read(text: str) -> _Text:
+    """No telling words where a text is too short to be compared."""
+    folded = fold(text)
+    words = folded.split()
+    if len(words) < _LEAST_WORDS:
+        return _Text(folded, ())
+    telling = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
+    return _Text(folded, tuple(sorted(telling, key=len, reverse=True)))
+
+
+def _has_all(other: _Text, own: _Text) -> bool:
+    """Whether the other text, if it can be compared, has every run of `own`."""
+    if not other.telling or not all(word in other.folded for word in own.telling):
+        return False
+    runs = _runs(own.folded)
+    return bool(runs) and runs <= _runs(other.folded)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _runs(folded: str) -> frozenset[Run]:
+    pieces = _PIECES.findall(folded)
     return frozenset(zip(*(pieces[start:] for start in range(_RUN)), strict=False))
