@@ -173,3 +173,24 @@ def test_a_vault_that_is_gone_is_an_error(tmp_path: Path) -> None:
 def test_deep_folders_are_walked(write: Callable[..., Path]) -> None:
     deep = "/".join(["d"] * 200) + "/leaf.md"
     assert paths(write(deep)) == [deep]
+
+
+def test_only_what_was_asked_for_is_looked_at(write: Callable[..., Path]) -> None:
+    vault = write("a/b/c.md", "a/b/d.md", "a/e.md", "f.md")
+    found = scan(vault, DEFAULTS, only={"a/b/d.md", "f.md", "nowhere/g.md"})
+    assert [file.path for file in found.files] == ["a/b/d.md", "f.md"]
+    assert [file.path for file in scan(vault, DEFAULTS, only={"a/b"}).files] == ["a/b/c.md", "a/b/d.md"]
+
+
+def test_what_was_asked_for_is_found_by_the_rules_of_the_whole(write: Callable[..., Path]) -> None:
+    vault = write("a/b/c.md", "a/.b/d.md", "e/f.md", **{".gitignore": "b/\n"})
+    (vault / "link").symlink_to(vault / "e")
+    found = scan(vault, DEFAULTS, only={"a/b/c.md", "a/.b/d.md", "link/f.md", "link"})
+    assert found.files == ()
+    assert [skipped.path for skipped in found.skipped] == ["link"]
+
+
+def test_the_folders_that_were_listed_are_named(write: Callable[..., Path]) -> None:
+    vault = write("a/b/c.md", "a/.b/d.md", "e/f.md", **{".gitignore": "e/\n"})
+    assert sorted(scan(vault, DEFAULTS).folders) == ["", "a/", "a/b/"]
+    assert sorted(scan(vault, DEFAULTS, only={"a"}).folders) == ["", "a/", "a/b/"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,12 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a vault holds, by path, and what would be a note but cannot be one."""
+    """What a vault holds, by path, what would be a note but cannot be one, and the folders that were listed: "" is the
+    vault itself, the others end in "/"."""
 
     files: tuple[FileState, ...]
     skipped: tuple[Skipped, ...]
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,22 @@ class _Folder:
     """Relative to the vault, "" or ending in "/"."""
     rules: tuple[_Rules, ...]
     """Those that hold in it, strongest first."""
+    whole: bool
+    """Whether all that it holds is looked at, or only what was asked for."""
 
 
-def scan(root: Path, settings: VaultSettings) -> Scan:
-    """The notes under `root`. Raises VaultError if `root` itself cannot be listed."""
+def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = None) -> Scan:
+    """The notes under `root`; of those, if `only` names files and folders (relative, with "/"), these and what they
+    hold, by the same rules. Raises VaultError if `root` itself cannot be listed."""
     vault = root.resolve()
+    wanted = frozenset(only or ())
     suffixes = tuple(extension.lower() for extension in settings.extensions)
     excluded = (_Rules("", _spec(settings.exclude)),) if settings.exclude else ()
     files: list[FileState] = []
     skipped: list[Skipped] = []
-    pending = [_Folder("", ())]
+    folders: list[str] = []
+    above = {path[:at] for path in wanted for at, letter in enumerate(path) if letter == "/"}
+    pending = [_Folder("", (), only is None)]
     while pending:
         folder = pending.pop()
         try:
@@ -76,9 +84,13 @@ def scan(root: Path, settings: VaultSettings) -> Scan:
                 raise VaultError(f"{vault} cannot be read: {error.strerror}.", "Check its permissions.") from error
             skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
             continue
+        folders.append(folder.path)
         rules = (*_rules_of(folder.path, entries), *folder.rules)
         for entry in entries:
             path = folder.path + entry.name
+            whole = folder.whole or path in wanted
+            if not whole and path not in above:
+                continue
             is_folder = entry.is_dir(follow_symlinks=False)
             is_link = entry.is_symlink()
             if not (is_folder or is_link or entry.name.lower().endswith(suffixes)) or entry.name in IGNORE_FILES:
@@ -86,7 +98,9 @@ def scan(root: Path, settings: VaultSettings) -> Scan:
             if _is_ignored(path, is_folder or (is_link and Path(entry.path).is_dir()), (*excluded, *rules)):
                 continue
             if is_folder:
-                pending.append(_Folder(f"{path}/", rules))
+                pending.append(_Folder(f"{path}/", rules, whole))
+                continue
+            if not whole:
                 continue
             state = _link_reason(entry, vault, suffixes) if is_link else _state(entry, path)
             if isinstance(state, FileState):
@@ -96,6 +110,7 @@ def scan(root: Path, settings: VaultSettings) -> Scan:
     return Scan(
         tuple(sorted(files, key=lambda file: file.path)),
         tuple(sorted(skipped, key=lambda skip: (skip.path, skip.reason))),
+        tuple(folders),
     )
 
 
