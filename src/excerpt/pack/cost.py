@@ -57,6 +57,10 @@ class Costs:
         first = note.parts(stretch.first, stretch.first)[0]
         return self._headings(first, 1) if stretch.line_start < first.line_start else 0
 
+    def written(self, text: str) -> int:
+        """Tokens of a text as a source's."""
+        return self.count(text if self._verbatim else self.renderer.written(text))
+
     def lines(self, line_start: int, line_end: int, note: OpenNote) -> int:
         """Tokens of lines that are read."""
         return self.count(self.renderer.written(note.text(line_start, line_end) + "\n"))

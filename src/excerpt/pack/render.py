@@ -98,8 +98,10 @@ def _one_line(question: str) -> str:
 
 def _longer(sign: str, least: int, text: str) -> str:
     """A run of `sign` that is longer than any in the text."""
-    runs = re.findall(f"{sign}{{{least},}}", text)
-    return sign * max((len(run) + 1 for run in runs), default=least)
+    border = sign * least
+    if border not in text:
+        return border
+    return sign * max(len(run) + 1 for run in re.findall(f"{border}+", text))
 
 
 # --- formats ----------------------------------------------------------------------------------------------------------

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from excerpt.model import Block, Hit, Scope
 from excerpt.pack.expand import Stretch
 from excerpt.text.markdown import parse_note
+
+_REMEMBERED = 64  # fragments: the best hits of the last queries
 
 
 def inner_stretches(hit: Hit) -> list[Stretch]:
     """Parts of the hit's fragment around the block with most of its match: that block, then 1, 2, 4, … blocks more to
     both sides. None if the fragment is a single block."""
     fragment = hit.fragment
-    # The empty line keeps a fragment that begins with dashes from being read as frontmatter.
-    blocks = [block for section in parse_note(fragment.path, "\n" + fragment.text).sections for block in section.blocks]
+    blocks = _blocks(fragment.path, fragment.text)
     if len(blocks) < 2:
         return []
     matched = [fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
@@ -31,6 +33,12 @@ def inner_stretches(hit: Hit) -> list[Stretch]:
         )
         for first, last in _growing(centre, len(blocks))
     ]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _blocks(path: str, text: str) -> tuple[Block, ...]:
+    # The empty line keeps a fragment that begins with dashes from being read as frontmatter.
+    return tuple(block for section in parse_note(path, "\n" + text).sections for block in section.blocks)
 
 
 def _holds(block: Block, lines: Sequence[int]) -> int:

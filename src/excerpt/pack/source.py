@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol
@@ -90,8 +91,15 @@ class OpenNote:
         """Those that stand whole in these lines."""
         if not self.has_read(0, None):
             self.keep(0, None, self._source.parts([(self.path, 0, None)])[0])
-        every = (self._parts[ordinal] for ordinal in range(self._beyond))
-        return [part for part in every if line_start <= part.line_start and part.line_end <= line_end]
+        first = bisect_left(self._line_starts, line_start)
+        after = bisect_right(self._line_starts, line_end)
+        inside = (self._parts[ordinal] for ordinal in range(first, after))
+        return [part for part in inside if part.line_end <= line_end]
+
+    @cached_property
+    def _line_starts(self) -> Sequence[int]:
+        """Of all fragments, once they are read."""
+        return [self._parts[ordinal].line_start for ordinal in range(self._beyond)]
 
     def now(self, fragment: Fragment) -> Fragment | None:
         """`fragment` as it stands here: a search may have found it before its note was read again."""
@@ -103,6 +111,8 @@ class OpenNote:
 
     def has_read(self, first: int, last: int | None) -> bool:
         """Whether these ordinals are known, or known not to be there."""
+        if len(self._parts) == self._beyond:
+            return True
         if last is None and self._beyond == _NO_END:
             return False
         until = self._beyond if last is None else min(last + 1, self._beyond)

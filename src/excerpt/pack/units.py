@@ -73,7 +73,7 @@ class Choices:
 
     def _pack(self, stretch: Stretch, wanted: Sequence[Wanted]) -> Made:
         pack = pack_of(stretch, wanted, self.note)
-        cost = self.costs.frame(2, pack) + self.costs.lines(pack.line_start, pack.line_end, self.note)
+        cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
         return Made(pack, tuple(each.hit for each in wanted), cost)
 
     def fits(self, budget: int) -> bool:
