@@ -65,15 +65,13 @@ def selections(chains: Sequence[Chain], budget: int) -> Iterator[Selection]:
     whole = sum(_whole_cost(chain) for chain in chains)
     if whole <= budget:
         yield tuple(Taken(((0, len(chain.units) - 1),)) for chain in chains)
-    reach = min(budget, max(whole, _most(chains)))
-    if reach < 0:
+    if budget < 0:
         yield tuple(Taken() for _ in chains)
         return
-    best = np.full(reach + 1, -np.inf)
-    best[0] = 0.0
+    best = np.zeros(1)
     steps = []
     for chain in chains:
-        step = _Step(chain, best)
+        step = _Step(chain, _longer(best, min(budget, len(best) - 1 + _most(chain)) + 1))
         best = step.after
         steps.append(step)
     for cost in np.argsort(-best, kind="stable"):
@@ -85,14 +83,15 @@ def _whole_cost(chain: Chain) -> int:
     return chain.units[0].opening + sum(unit.following for unit in chain.units[1:])
 
 
-def _most(chains: Sequence[Chain]) -> int:
-    """A cost above which nothing is."""
-    return sum(
-        max(sum(max(unit.opening, unit.following) for unit in chain.units), *(option.cost for option in chain.options))
-        if chain.options
-        else sum(max(unit.opening, unit.following) for unit in chain.units)
-        for chain in chains
-    )
+def _most(chain: Chain) -> int:
+    """A cost that nothing of a chain is above."""
+    units = sum(max(unit.opening, unit.following) for unit in chain.units)
+    return max((units, *(option.cost for option in chain.options)))
+
+
+def _longer(values: _Values, length: int) -> _Values:
+    """The table with room for higher costs, which nothing has yet."""
+    return np.concatenate((values, np.full(length - len(values), -np.inf)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +119,25 @@ class _Step:
         for unit in chain.units:
             opened = _shifted(out, unit.opening, unit.value)
             closed = having > out if any_having else nothing
-            after_out = np.where(closed, having, out) if any_having else out
+            after_out = np.maximum(having, out) if any_having else out
             had_lacked = lacking_goes_on = having_goes_on = nothing
             if unit.asked:
                 entered = opened
                 if any_lacking:
                     going = _shifted(lacking, unit.following, unit.value)
                     had_lacked = going > entered
-                    entered = np.where(had_lacked, going, entered)
+                    entered = np.maximum(going, entered)
                 if any_having:
                     going = _shifted(having, unit.following, unit.value)
                     having_goes_on = going >= entered
-                    entered = np.where(having_goes_on, going, entered)
+                    entered = np.maximum(going, entered)
                 lacking, having = none, entered
                 any_lacking, any_having = False, True
             else:
                 if any_lacking:
                     going = _shifted(lacking, unit.following, unit.value)
                     lacking_goes_on = going > opened
-                    opened = np.where(lacking_goes_on, going, opened)
+                    opened = np.maximum(going, opened)
                 lacking, any_lacking = opened, True
                 if any_having:
                     having = _shifted(having, unit.following, unit.value)
@@ -146,12 +145,12 @@ class _Step:
             out = after_out
             self.marks.append(_Marked(lacking_goes_on, having_goes_on, had_lacked, closed))
         self.closed = having > out
-        after = np.where(self.closed, having, out)
+        after = np.maximum(having, out)
         self.taken = np.full(len(before), -1, np.int16)
         for number, option in enumerate(chain.options):
             instead = _shifted(before, option.cost, option.value)
             better = instead > after
-            after = np.where(better, instead, after)
+            after = np.maximum(instead, after)
             self.taken[better] = number
         self.after = after
 
@@ -182,9 +181,10 @@ class _Step:
 
 def _shifted(values: _Values, cost: int, value: float) -> _Values:
     """The table in which something of this cost and value is taken in addition."""
-    moved = np.full_like(values, -np.inf)
-    if cost < len(values):
-        np.add(values[: len(values) - cost], value, out=moved[cost:])
+    moved = np.empty_like(values)
+    below = min(cost, len(values))
+    moved[:below] = -np.inf
+    np.add(values[: len(values) - below], value, out=moved[below:])
     return moved
 
 
