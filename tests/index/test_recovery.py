@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from excerpt.errors import IndexUnusableError
-from excerpt.index import workers
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
-from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.terms import Postings
 from excerpt.model import Fragment
@@ -232,53 +228,3 @@ def test_killed_at_any_step_of_a_commit_the_last_generation_stands_and_the_next_
         clean = built.parent / f"clean {step}"
         build(vault, clean, settings)
         assert after == content(clean, settings)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_a_note_that_kills_its_worker_is_skipped_and_the_others_are_not(
-    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(30):
-        write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
-    monkeypatch.setattr(workers, "_WORTH_WORKERS", 0)
-    monkeypatch.setattr(workers, "_FIRST_FILES", 8)
-    monkeypatch.setattr(workers, "prepare", die_of_note_20)
-    os.utime(vault / "20.md", (1, 1))  # so old that it does not come among the first, which have no worker
-    report = build(vault, index, settings)
-    assert [one.path for one in report.skipped] == ["20.md"]
-    assert "ended the process" in report.skipped[0].reason
-    assert report.added == 29
-
-
-def die_of_note_20(recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
-    if any(task.path == "20.md" for task in tasks):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return prepare(recipe, tasks)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_workers_end_when_their_build_is_killed(tmp_path: Path) -> None:
-    script = """
-import os, signal
-from excerpt.index.workers import _pool
-if __name__ == "__main__":
-    print(_pool(1).submit(os.getpid).result(), flush=True)
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-    (tmp_path / "parent.py").write_text(script)
-    parent = subprocess.run([sys.executable, str(tmp_path / "parent.py")], capture_output=True, text=True, check=False)
-    worker = int(parent.stdout)
-    until = time.monotonic() + 20
-    while is_running(worker) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not is_running(worker)
-
-
-def is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    # A zombie, which nobody in this container may ever collect, does not run any more.
-    stat = Path(f"/proc/{process}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"

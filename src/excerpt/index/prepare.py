@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -48,16 +48,19 @@ class Task:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """What became of some files: notes to store and the words of their fragments, in the same order; files whose
-    content is the known one; files that are skipped."""
+    content is the known one; files that are skipped; and of those the ones that took more time or memory than a file
+    may, which are not tried again as they are."""
 
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
     same: list[Task] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    given_up: list[Task] = field(default_factory=list)
 
 
-def prepare(recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
-    """Read files and take them apart. A file that cannot be read is skipped, never raised."""
+def prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+    """Read files and take them apart, each as it comes. A file that cannot be read is skipped, never raised; only
+    MemoryError is, as what is there by then may be in the way of the others."""
     collector = FieldCollector()
     done = Prepared()
     for task in tasks:
@@ -65,6 +68,8 @@ def prepare(recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
             rows = _prepare_note(recipe, task, collector)
         except ExcerptError as error:
             done.skipped.append(Skipped(task.path, str(error)))
+        except MemoryError:
+            raise
         except Exception as error:
             # A note that our own code, or a parser under it, trips over must not end the indexing of the others.
             done.skipped.append(Skipped(task.path, f"It could not be taken apart ({type(error).__name__}: {error})."))

@@ -1,134 +1,138 @@
 """Prepare many files: a few in this process, many in worker processes, always in the order given.
 
-Taking notes apart is Python, so only processes use a second core. Workers hold no part of the index: one that dies
-(a parser's crash, the system's memory killer) costs the file that it died of, and nothing else.
+Taking notes apart is Python, so only processes use a second core, and only from outside can a parser that hangs be
+ended. Workers hold no part of the index: one that dies, or is ended because a file is over its limits, costs that file
+and nothing else. See docs/design/index.md, "Files that take too much".
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from itertools import islice
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import nullcontext
+from types import TracebackType
+from typing import Self
 
+from excerpt.index.here import TooLongError, here_bytes, prepare_here
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
-from excerpt.model import Skipped
+from excerpt.index.supply import Member, Run
+from excerpt.index.worker import Limits, Prepare
 
-# Starting two workers takes about a second; below this much text one process is done sooner.
+# Starting two workers takes about a second; below this much text one process is done sooner. Once they are there, they
+# are used from less on.
 _WORTH_WORKERS = 4_000_000
+_WORTH_ASKING = 500_000
 # One hand-over to a worker: enough to drown its cost, little enough to keep the progress moving.
 _CHUNK_BYTES = 250_000
 _CHUNK_FILES = 32
 # The first files are prepared here, while the workers start, so that something is searchable within a second or two.
 _FIRST_FILES = 64
+_HERE_FILES = 8
 _MOST_WORKERS = 8
-# Hand-overs in work or done and waiting: the workers have enough to go on with while a batch is committed.
-_AHEAD = 32
+
+Tick = Callable[[str], None]
+"""Called with the path of the file that has been in work the longest: now and then, and at least each 100 ms while
+workers are waited for."""
 
 
-def prepare_all(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], None]) -> Iterator[Prepared]:
-    """What became of the files, some at a time. `tick` is called with a path now and then, at least each 100 ms
-    while workers are waited for."""
-    if sum(task.size for task in tasks) < _WORTH_WORKERS:
-        yield from _here(recipe, tasks, tick)
-        return
-    chunks = deque(_chunks(tasks[_FIRST_FILES:]))
-    running: deque[tuple[Future[Prepared], Sequence[Task]]] = deque()
-    pool = _pool()
-    try:
-        with suppress(BrokenProcessPool):
-            _hand_over(pool, recipe, chunks, running)
-        yield from _here(recipe, tasks[:_FIRST_FILES], tick)
-        while chunks or running:
-            try:
-                _hand_over(pool, recipe, chunks, running)
-                done = _wait(running[0][0], running[0][1][0].path, tick)
-            except BrokenProcessPool:
-                pool.shutdown(cancel_futures=True)
-                pool = _pool()
-                for future, lost in running:
-                    finished = future.done() and not future.cancelled() and future.exception() is None
-                    yield from [future.result()] if finished else _one_by_one(recipe, lost, tick)
-                running.clear()
-            else:
-                running.popleft()
-                yield done
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+def prepare_all(
+    recipe: Recipe, tasks: Sequence[Task], tick: Tick, workers: Workers | None = None
+) -> Iterator[Prepared]:
+    """What became of the files, some at a time, in the order of `tasks`.
+
+    `workers` are kept for the next time; without, some are started if need be, and end with this. Raises
+    IndexUnusableError if they cannot be started.
+    """
+    with Workers() if workers is None else nullcontext(workers) as these:
+        yield from these.prepare(recipe, tasks, tick)
 
 
-def _hand_over(
-    pool: ProcessPoolExecutor,
-    recipe: Recipe,
-    chunks: deque[Sequence[Task]],
-    running: deque[tuple[Future[Prepared], Sequence[Task]]],
-) -> None:
-    """Keep the workers supplied. Raises BrokenProcessPool if one has died; the chunk at hand then stays."""
-    while chunks and len(running) < _AHEAD:
-        running.append((pool.submit(prepare, recipe, chunks[0]), chunks.popleft()))
+class Workers:
+    """A few processes that take files apart. They start when they are first needed, and stay until `close`; after that
+    they start again when they are needed again. One iteration of `prepare` at a time."""
 
+    def __init__(self, most: int = _MOST_WORKERS, limits: Limits = Limits(), prepare: Prepare = prepare) -> None:  # noqa: B008
+        # spawn: a fork would copy the threads' locks of numpy and the tokenizer in whatever state they are.
+        self._context = multiprocessing.get_context("spawn")
+        self._most = min(os.cpu_count() or 1, most)
+        self._limits = limits
+        self._prepare = prepare
+        self._members: list[Member] = []
+        self._risky: set[str] = set()
 
-def _here(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], None]) -> Iterator[Prepared]:
-    for at in range(0, len(tasks), 8):
-        tick(tasks[at].path)
-        yield prepare(recipe, tasks[at : at + 8])
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
-def _one_by_one(recipe: Recipe, tasks: Sequence[Task], tick: Callable[[str], None]) -> Iterator[Prepared]:
-    """After a worker died: which of these files did it die of?"""
-    pool = _pool(1)
-    try:
-        for task in tasks:
-            try:
-                yield _wait(pool.submit(prepare, recipe, [task]), task.path, tick)
-            except BrokenProcessPool:
-                reason = "Reading it ended the process that read it; it may need more memory than there is."
-                yield Prepared(skipped=[Skipped(task.path, reason)])
-                pool.shutdown()
-                pool = _pool(1)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        for member in self._members:
+            member.end()
+        self._members.clear()
 
+    @property
+    def processes(self) -> list[int]:
+        """The ids of the processes that there are."""
+        return [member.id for member in self._members]
 
-def _wait(future: Future[Prepared], path: str, tick: Callable[[str], None]) -> Prepared:
-    while True:
-        tick(path)
+    def prepare(self, recipe: Recipe, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
+        """See prepare_all."""
+        pieces = list(self._pieces(tasks))
+        run = Run(recipe, tasks, [piece for piece, here in pieces if not here], self._limits, self._more)
         try:
-            return future.result(timeout=0.1)
-        except TimeoutError:
-            if future.done():
-                raise
+            for piece, here in pieces:
+                done = self._here(recipe, tasks, piece, run, tick) if here else run.results(piece, tick)
+                for prepared in done:
+                    self._risky.update(task.path for task in prepared.given_up)
+                    yield prepared
+        finally:
+            run.end()
 
+    def _more(self, wanted: int) -> list[Member]:
+        """The members, `wanted` of them and more if that may be. Called from the thread of a run."""
+        self._members = [member for member in self._members if member.lives]
+        while len(self._members) < min(wanted, self._most):
+            self._members.append(Member(self._context, self._prepare, self._limits))
+        return self._members
 
-def _chunks(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
-    rest = iter(tasks)
-    for first in rest:
-        chunk, size = [first], first.size
-        while size < _CHUNK_BYTES and len(chunk) < _CHUNK_FILES and (more := list(islice(rest, 1))):
-            chunk += more
-            size += more[0].size
-        yield chunk
+    def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:
+        """Which tasks are prepared together, and whether here."""
+        worth = _WORTH_ASKING if self._members else _WORTH_WORKERS
+        first = _FIRST_FILES if sum(task.size for task in tasks) >= worth else len(tasks)
+        small = here_bytes()
+        begin = size = 0
+        was_here = False
+        for at, task in enumerate(tasks):
+            here = at < first and task.size <= small and task.path not in self._risky
+            if at > begin:
+                full = size >= _CHUNK_BYTES or at - begin >= (_HERE_FILES if was_here else _CHUNK_FILES)
+                if full or here != was_here:
+                    yield range(begin, at), was_here
+                    begin, size = at, 0
+            size += task.size
+            was_here = here
+        if tasks:
+            yield range(begin, len(tasks)), was_here
 
-
-def _pool(most: int = _MOST_WORKERS) -> ProcessPoolExecutor:
-    # spawn: a fork would copy the threads' locks of numpy and the tokenizer in whatever state they are.
-    size = min(os.cpu_count() or 1, most)
-    return ProcessPoolExecutor(size, multiprocessing.get_context("spawn"), _leave_with_parent)
-
-
-def _leave_with_parent() -> None:
-    """Let a worker end when the build that it works for is killed; its queue alone would keep it waiting for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
-
-
-def _exit_after(parent: BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
+    def _here(self, recipe: Recipe, tasks: Sequence[Task], piece: range, run: Run, tick: Tick) -> Iterator[Prepared]:
+        """Prepare in this process what a process could be started for, but is done sooner without."""
+        while piece:
+            tick(tasks[piece.start].path)
+            try:
+                prepared = prepare_here(self._prepare, recipe, tasks[piece.start : piece.stop])
+            except TooLongError as stopped:
+                at = piece.start + stopped.number
+            else:
+                yield prepared
+                return
+            yield from self._here(recipe, tasks, range(piece.start, at), run, tick)
+            self._risky.add(tasks[at].path)
+            alone = range(at, at + 1)
+            run.add(alone)
+            yield from run.results(alone, tick)
+            piece = range(at + 1, piece.stop)

@@ -1,0 +1,315 @@
+"""Many files, prepared in other processes: no file stops or starves the rest, and the order is the one given."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import IndexUnusableError
+from excerpt.index import workers as workers_module
+from excerpt.index.here import TooLongError, here_bytes
+from excerpt.index.prepare import Prepared, Recipe, Task, prepare
+from excerpt.index.worker import Limits
+from excerpt.index.workers import Workers
+from excerpt.model import Skipped
+
+HASTY = Limits(seconds=1)
+"""For files that would take for ever."""
+NARROW = Limits(memory=600)
+LARGE = 300_000
+"""A size, as the task states it, that no file may have that is prepared in the build's own process."""
+
+
+def prepare_oddly(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+    """`prepare`, but that some files are as bad as their names say. Runs in workers."""
+    return prepare(recipe, (_be_odd(task) for task in tasks))
+
+
+def _be_odd(task: Task) -> Task:
+    if task.path.startswith("hang"):
+        re.match(r"(a|a)*b", "a" * 60)  # ends with the universe, and lets no other thread run
+    if task.path.startswith("sleep"):
+        time.sleep(60)
+    if task.path.startswith("grow"):
+        grown = [b"x" * 10_000_000 for _ in range(100)]
+        assert grown
+    if task.path.startswith("abort"):
+        os.abort()
+    if task.path.startswith("kill"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def die_at_once(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+    os._exit(3)
+
+
+def name_the_process(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+    return Prepared(skipped=[Skipped(task.path, str(os.getpid())) for task in tasks])
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    return Recipe(tmp_path, "chars/4", 1 << 24)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., list[Task]]:
+    """Write a note of each name, and give their tasks, all `size` large."""
+
+    def write_notes(*names: str, size: int = LARGE) -> list[Task]:
+        for name in names:
+            (tmp_path / name).write_text(f"# {name}\n\nSome text.\n", encoding="utf-8")
+        return [Task(name, size, 1) for name in names]
+
+    return write_notes
+
+
+@pytest.fixture
+def odd_workers() -> Iterator[Workers]:
+    with Workers(1, HASTY, prepare_oddly) as workers:
+        yield workers
+
+
+def outcome(prepared: Iterable[Prepared]) -> list[tuple[str, str]]:
+    """Path and reason ("" for a note) of all files, in the order they came."""
+    return [
+        found
+        for each in prepared
+        for found in [(note.path, "") for note in each.notes] + [(one.path, one.reason) for one in each.skipped]
+    ]
+
+
+def nothing(_path: str) -> None:
+    pass
+
+
+def numbered(*bad: str) -> list[str]:
+    """Names of 40 good notes, and in between those of bad ones."""
+    names = [f"{number:02}.md" for number in range(40)]
+    for number, name in enumerate(bad):
+        names.insert(7 + 9 * number, name)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("hang.md", "It took longer than 1 s to take apart."),
+        ("sleep.md", "It took longer than 1 s to take apart."),
+        pytest.param(
+            "grow.md",
+            "It needs more than 600 MB of memory.",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a process to the limit"),
+        ),
+        pytest.param(
+            "abort.md",
+            "It needs more than 600 MB of memory.",
+            marks=pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to tell deaths by"),
+        ),
+        pytest.param(
+            "kill.md",
+            "Reading it ended the process that read it; it may need more memory than there is.",
+            marks=pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL"),
+        ),
+    ],
+)
+def test_a_file_over_its_limits_is_skipped_and_the_others_are_not(
+    write: Callable[..., list[Task]], recipe: Recipe, bad: str, reason: str
+) -> None:
+    names = numbered(bad)
+    with Workers(2, HASTY if "took longer" in reason else NARROW, prepare_oddly) as workers:
+        done = list(workers.prepare(recipe, write(*names), nothing))
+    assert outcome(done) == [(name, reason if name == bad else "") for name in names]
+    assert [task.path for each in done for task in each.given_up] == [bad]
+
+
+def test_several_bad_files_cost_only_themselves(
+    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+) -> None:
+    names = numbered("hang.md", "sleep.md")
+    found = outcome(odd_workers.prepare(recipe, write(*names), nothing))
+    assert [name for name, _ in found] == names
+    assert [name for name, reason in found if reason] == ["hang.md", "sleep.md"]
+
+
+def test_a_larger_file_may_take_longer() -> None:
+    limits = Limits(seconds=20, seconds_per_mb=5)
+    assert [limits.seconds_for(size) for size in (0, 999_999, 1_000_000, 16_000_000)] == [20, 20, 25, 100]
+
+
+def test_the_file_that_hangs_is_named_while_it_is_waited_for(
+    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+) -> None:
+    named: list[str] = []
+    list(odd_workers.prepare(recipe, write("a.md", "sleep.md", "b.md"), named.append))
+    assert named.count("sleep.md") >= 3
+
+
+def test_small_files_are_prepared_without_another_process(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+    with Workers(2, prepare=name_the_process) as workers:
+        found = outcome(workers.prepare(recipe, write(*numbered(), size=1000), nothing))
+        assert workers.processes == []
+    assert {reason for _, reason in found} == {str(os.getpid())}
+
+
+def test_a_large_file_among_small_ones_goes_to_another_process_and_keeps_its_place(
+    write: Callable[..., list[Task]], recipe: Recipe
+) -> None:
+    tasks = [*write("a.md", size=10), *write("b.md"), *write("c.md", size=10)]
+    with Workers(2, prepare=name_the_process) as workers:
+        found = outcome(workers.prepare(recipe, tasks, nothing))
+        (other,) = workers.processes
+    assert found == [("a.md", str(os.getpid())), ("b.md", str(other)), ("c.md", str(os.getpid()))]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_a_small_file_that_takes_long_is_left_to_another_process_and_then_given_up(
+    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+) -> None:
+    names = ["a.md", "hang.md", "b.md"]
+    found = outcome(odd_workers.prepare(recipe, write(*names, size=10), nothing))
+    assert found == [("a.md", ""), ("hang.md", "It took longer than 1 s to take apart."), ("b.md", "")]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_a_file_that_took_long_here_once_is_not_tried_here_again(
+    write: Callable[..., list[Task]], recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def interrupted(prepare: object, recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
+        tried.extend(task.path for task in tasks)
+        raise TooLongError(0)
+
+    monkeypatch.setattr(workers_module, "prepare_here", interrupted)
+    tasks = write("slow.md", size=10)
+    with Workers(1) as workers:
+        for _ in range(2):
+            assert outcome(workers.prepare(recipe, tasks, nothing)) == [("slow.md", "")]
+    assert tried == ["slow.md"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_alarms_are_as_they_were_afterwards(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    with Workers(1) as workers:
+        list(workers.prepare(recipe, write("a.md", size=10), nothing))
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_outside_the_main_thread_only_smaller_files_are_prepared_here() -> None:
+    sizes = [here_bytes()]
+    thread = threading.Thread(target=lambda: sizes.append(here_bytes()))
+    thread.start()
+    thread.join()
+    assert sizes[1] < sizes[0] or not hasattr(signal, "setitimer")
+
+
+def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+    with Workers(1) as workers:
+        list(workers.prepare(recipe, write("a.md"), nothing))
+        first = workers.processes
+        list(workers.prepare(recipe, write("b.md"), nothing))
+        assert workers.processes == first != []
+
+
+def test_workers_start_again_after_they_were_closed(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+    with Workers(1) as workers:
+        list(workers.prepare(recipe, write("a.md"), nothing))
+        workers.close()
+        assert workers.processes == []
+        assert outcome(workers.prepare(recipe, write("b.md"), nothing)) == [("b.md", "")]
+
+
+def test_what_is_left_unread_of_one_list_does_not_turn_up_in_the_next(
+    write: Callable[..., list[Task]], recipe: Recipe
+) -> None:
+    with Workers(2) as workers:
+        left = workers.prepare(recipe, write(*numbered()), nothing)
+        next(left)
+        left.close()
+        names = [f"new {number}.md" for number in range(20)]
+        assert outcome(workers.prepare(recipe, write(*names), nothing)) == [(name, "") for name in names]
+
+
+def test_workers_that_cannot_be_started_are_an_error_that_says_so(
+    write: Callable[..., list[Task]], recipe: Recipe
+) -> None:
+    with (
+        Workers(1, prepare=die_at_once) as workers,
+        pytest.raises(IndexUnusableError, match="cannot be started: they end with code 3"),
+    ):
+        list(workers.prepare(recipe, write("a.md"), nothing))
+
+
+def test_closing_ends_the_processes_whatever_they_are_at(
+    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+) -> None:
+    run = odd_workers.prepare(recipe, write("a.md", "b.md", "sleep.md"), nothing)
+    next(run)
+    processes = odd_workers.processes
+    run.close()
+    odd_workers.close()
+    assert processes
+    assert not any(is_running(process) for process in processes)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+@pytest.mark.parametrize("name", ["a.md", "hang.md"])
+def test_workers_end_when_their_build_is_killed(write: Callable[..., list[Task]], tmp_path: Path, name: str) -> None:
+    write("first.md", name)
+    script = f"""
+import os, signal, time
+from pathlib import Path
+from excerpt.index.prepare import Recipe, Task
+from excerpt.index.worker import Limits
+from excerpt.index.workers import Workers
+from tests.index.test_workers import prepare_oddly
+if __name__ == "__main__":
+    workers = Workers(1, Limits(seconds=1, seconds_per_mb=0), prepare_oddly)
+    for path in ("first.md", {name!r}):
+        run = workers.prepare(Recipe(Path({str(tmp_path)!r}), "chars/4", 1000), [Task(path, {LARGE}, 1)], ticked)
+        next(run)
+"""
+    ticked = """
+def ticked(path):
+    if path != "first.md":
+        print(workers.processes[0], flush=True)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    (tmp_path / "parent.py").write_text(ticked + script, encoding="utf-8")
+    root = Path(__file__).parents[2]
+    parent = subprocess.run(
+        [sys.executable, str(tmp_path / "parent.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    worker = int(parent.stdout)
+    until = time.monotonic() + 60
+    while is_running(worker) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not is_running(worker)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # A zombie, which nobody in this container may ever collect, does not run any more.
+    stat = Path(f"/proc/{process}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
