@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.parser_inline import RuleFuncInlineType
+from markdown_it.ruler import Ruler
 from markdown_it.rules_inline import StateInline, image, link
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
@@ -61,7 +62,7 @@ class _Parser(MarkdownIt):
 
 def block_id(text: str) -> str | None:
     """Obsidian's `^id` at the end of a block's text, without the caret."""
-    found = _BLOCK_ID.search(text)
+    found = _BLOCK_ID.search(text) if "^" in text else None
     return found[1] if found else None
 
 
@@ -97,7 +98,8 @@ def read_inline(text: str, line: int, env: EnvType) -> Inline:
 
 def plain_text(text: str, env: EnvType) -> str:
     """`text` of a heading as a reader sees it: without markup, and without a block id."""
-    text = _BLOCK_ID.sub("", text)
+    if "^" in text:
+        text = _BLOCK_ID.sub("", text)
     if len(text) > MAX_INLINE or not _MARKUP.search(text):
         return " ".join(text.split())
     parser = _text_parser()
@@ -198,7 +200,51 @@ def _with_own_rules(rules: list[str], pairs: list[str]) -> MarkdownIt:
     parser.inline.ruler.at("image", _placed(image))
     parser.inline.ruler.enableOnly([*_RULES, *rules])
     parser.inline.ruler2.enableOnly(pairs)
+    parser.inline.ruler = _ByFirstCharacter(parser.inline.ruler)
     return parser
+
+
+_BEGIN_WITH = {
+    "newline": "\n",
+    "math_inline": "$",
+    "escape": "\\",
+    "backticks": "`",
+    "wikilink": "![",
+    "tag": "#",
+    "link": "[",
+    "image": "!",
+    "autolink": "<",
+    "html_inline": "<",
+    "emphasis": "*_",
+    "strikethrough": "~",
+    "entity": "&",
+}
+"""The characters that rules take; each returns at once for any other. Plain text begins with none of them."""
+
+
+class _ByFirstCharacter(Ruler[RuleFuncInlineType]):
+    """The rules of another ruler as one, which asks those that the character at hand can begin."""
+
+    def __init__(self, ruler: Ruler[RuleFuncInlineType]) -> None:
+        super().__init__()
+        self.__rules__ = ruler.__rules__
+        rules = [(rule.name, rule.fn) for rule in self.__rules__ if rule.enabled]
+        plain = tuple(fn for name, fn in rules if name not in _BEGIN_WITH)
+        by_character = {
+            character: tuple(fn for name, fn in rules if character in _BEGIN_WITH.get(name, ""))
+            for character in "".join(_BEGIN_WITH.values())
+        }
+
+        def rule(state: StateInline, silent: bool) -> bool:
+            for one in by_character.get(state.src[state.pos], plain):  # noqa: SIM110 - a generator costs more
+                if one(state, silent):
+                    return True
+            return False
+
+        self._rules: list[RuleFuncInlineType] = [rule]
+
+    def getRules(self, chainName: str = "") -> list[RuleFuncInlineType]:  # noqa: ARG002, N802, N803 - the library's
+        return self._rules
 
 
 def _wikilink_rule(state: StateInline, silent: bool) -> bool:

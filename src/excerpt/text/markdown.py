@@ -10,18 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import PurePosixPath
 
-from markdown_it import MarkdownIt
-from markdown_it.parser_block import RuleFuncBlockType
-from markdown_it.ruler import RuleOptionsType
-from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
-from mdit_py_plugins.footnote.index import footnote_def
 
 from excerpt.model import Block, BlockKind, Link, Note, Section
+from excerpt.text.blocks import TangledError, parse_blocks
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter
 from excerpt.text.languages import detect_language
 from excerpt.text.links import block_id, may_hold_links, plain_text, property_links, read_inline
@@ -39,6 +34,7 @@ _KINDS = {
     "blockquote_open": BlockKind.QUOTE,
     "html_block": BlockKind.HTML,
 }
+_DIVISIBLE = (BlockKind.LIST, BlockKind.QUOTE, BlockKind.CALLOUT)
 _CALLOUT = re.compile(r"\[!\w[^\]\n]*\]")
 
 
@@ -101,8 +97,8 @@ def _read_body(lines: Sequence[str], skipped: int, warnings: list[str]) -> _Body
     env: EnvType = {}
     source = "\n".join(lines[skipped:])
     try:
-        tokens = _parser().parse(source, _start_count(env, len(lines) - skipped))
-    except _TangledError:
+        tokens = parse_blocks(source, env)
+    except TangledError:
         warnings.append("The note is too tangled to be parsed; it was read as plain paragraphs.")
         tokens = []
     except Exception:  # a defect of the parser must not cost more than one note's structure
@@ -119,8 +115,10 @@ def _read_body(lines: Sequence[str], skipped: int, warnings: list[str]) -> _Body
 
 
 def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -> None:
-    for i, token in enumerate(tokens):
-        if token.level or token.nesting < 0 or not token.map:
+    outer = [i for i, token in enumerate(tokens) if not token.level]
+    for place, i in enumerate(outer):
+        token = tokens[i]
+        if token.nesting < 0 or not token.map:
             continue
         first, last = token.map[0] + 1 + skipped, token.map[1] + skipped
         if token.type == "heading_open":
@@ -128,7 +126,8 @@ def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -
             body.parts.append(_Heading(int(token.tag[1]), text, first, last))
             continue
         kind = _KINDS.get(token.type, BlockKind.OTHER)
-        inner = _inner(tokens, i) if token.nesting else []
+        # What is outermost and opens is followed, among the outermost, by what closes it.
+        inner = tokens[i + 1 : outer[place + 1]] if token.nesting else []
         if kind is BlockKind.PARAGRAPH and (found := block_id(inner[0].content)):
             alone = inner[0].content.strip() == f"^{found}"
             previous = body.parts[-1] if body.parts else None
@@ -140,18 +139,11 @@ def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -
             continue
         if kind is BlockKind.QUOTE and inner and _CALLOUT.match(next((t.content for t in inner if t.content), "")):
             kind = BlockKind.CALLOUT
-        ids = [found for t in inner if t.type == "inline" and (found := block_id(t.content))]
-        cuts = tuple(t.map[0] + 1 + skipped for t in inner if t.level == 1 and t.nesting >= 0 and t.map)
-        divisible = kind in (BlockKind.LIST, BlockKind.QUOTE, BlockKind.CALLOUT)
-        body.parts.append(Block(kind, first, last, ids[0] if ids else None, cuts[1:] if divisible else ()))
-
-
-def _inner(tokens: list[Token], at: int) -> list[Token]:
-    """The tokens within the block that opens at `at`."""
-    end = at + 1
-    while tokens[end].level:
-        end += 1
-    return tokens[at + 1 : end]
+        ids = (found for t in inner if "^" in t.content and t.type == "inline" and (found := block_id(t.content)))
+        cuts: tuple[int, ...] = ()
+        if kind in _DIVISIBLE:
+            cuts = tuple(t.map[0] + 1 + skipped for t in inner if t.level == 1 and t.nesting >= 0 and t.map)[1:]
+        body.parts.append(Block(kind, first, last, next(ids, None), cuts))
 
 
 def _take_inline(tokens: list[Token], skipped: int, env: EnvType, body: _Body, warnings: list[str]) -> None:
@@ -250,75 +242,3 @@ def _section_ends(headings: list[_Heading], lines: Sequence[str], last: int) -> 
             before -= 1
         following.append((heading.level, before))
     return ends
-
-
-# --- the parser and its own rules -------------------------------------------------------------------------------------
-
-
-@cache
-def _parser() -> MarkdownIt:
-    """CommonMark with tables, footnotes, and blocks of maths and comments; inlines are left as text."""
-    parser = MarkdownIt("commonmark").enable("table")
-    interrupting: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    parser.block.ruler.before("table", "count", _count_rule, interrupting)
-    parser.block.ruler.before("fence", "maths", _delimited_rule("$$"), interrupting)
-    parser.block.ruler.before("fence", "comment", _delimited_rule("%%"), interrupting)
-    parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
-class _TangledError(Exception):
-    pass
-
-
-# Each look at a line counts. Of 14,000 real notes none took more than 4 a line, and twenty quotes in each other take
-# some 40; unclosed fences in quotes with lazy lines grow with the square of the note.
-_LOOKS_PER_LINE = 60
-_LOOKS = 10_000
-
-
-def _start_count(env: EnvType, lines: int) -> EnvType:
-    env["looks"] = _LOOKS + _LOOKS_PER_LINE * lines
-    return env
-
-
-def _count_rule(state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
-    state.env["looks"] -= 1
-    if state.env["looks"] < 0:
-        raise _TangledError
-    return False
-
-
-def _delimited_rule(marker: str) -> RuleFuncBlockType:
-    """A block from a line that begins with `marker` to the nearest that ends with it; none if there is none."""
-
-    def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-        at, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
-        if not state.src.startswith(marker, at, stop) or state.is_code_block(start):
-            return False
-        rest = state.src[at + len(marker) : stop].rstrip()
-        last = start
-        if marker not in rest:
-            last = _closing_line(state, marker, start, end)
-        elif not rest.endswith(marker):
-            return False
-        if last < 0:
-            return False
-        if not silent:
-            state.push("delimited", "", 0).map = [start, last + 1]
-            state.line = last + 1
-        return True
-
-    return rule
-
-
-def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
-    """The first line after `start` that ends with `marker`, -1 if there is none before `end` or the container's."""
-    for line in range(start + 1, end):
-        state.env["looks"] -= 1
-        if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
-            break
-        if state.src[state.bMarks[line] : state.eMarks[line]].rstrip().endswith(marker):
-            return line
-    return -1
