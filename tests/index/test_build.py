@@ -15,8 +15,7 @@ import pytest
 from filelock import FileLock
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
-from excerpt.index import build as build_module
-from excerpt.index import fields, prepare, workers, writer
+from excerpt.index import fields, prepare, updating, workers, writer
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
@@ -208,7 +207,7 @@ def test_keys_are_never_used_twice(vault: Path, index: Path, settings: Settings,
 def test_the_most_recently_modified_notes_come_first(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build_module, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(updating, "_FIRST_NOTES", 8)
     for number in range(20):
         os.utime(write(f"{number:02}.md", f"# Note\n\nText {number}.\n"), (number, number))
     first: list[tuple[str, ...]] = []

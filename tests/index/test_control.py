@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.index import build as updating
+from excerpt.index import updating
 from excerpt.index.build import build
 from excerpt.index.control import BuildCancelled, Control
 from excerpt.index.snapshot import Snapshot
@@ -83,7 +83,7 @@ def test_the_time_that_a_file_has_been_in_work_is_told(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("excerpt.index.build.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("excerpt.index.telling.time.monotonic", lambda: now[0])
     write("slow.md", "# Slow\n")
 
     def slow(recipe: object, tasks: object, tick: object) -> object:

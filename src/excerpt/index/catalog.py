@@ -66,6 +66,9 @@ CREATE TABLE vectors (model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT
 CREATE TABLE remarks (path TEXT NOT NULL, skipped INTEGER NOT NULL, reason TEXT NOT NULL);
 """
 
+# "0" is the letter after "/". Two ranges of the index over the paths, where LIKE would be a scan of it.
+_AT_OR_BELOW = "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))"
+
 FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
 """id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
 
@@ -211,9 +214,18 @@ class Catalog:
 
     # --- notes --------------------------------------------------------------------------------------------------------
 
-    def known_notes(self) -> dict[str, KnownNote]:
-        found = self.rows("SELECT path, size, mtime_ns, digest, cut FROM notes")
+    def known_notes(self, only: Iterable[str] | None = None) -> dict[str, KnownNote]:
+        """What is known of all notes, or of those at and below `only` some paths."""
+        sql = "SELECT path, size, mtime_ns, digest, cut FROM notes"
+        if only is None:
+            found = self.rows(sql)
+        else:
+            found = [row for path in only for row in self.rows(f"{sql} WHERE {_AT_OR_BELOW}", path)]
         return {path: KnownNote(*rest) for path, *rest in found}
+
+    def data_version(self) -> int:
+        """A number that changes when another connection has committed."""
+        return int(self.rows("PRAGMA data_version")[0][0])
 
     def counts(self) -> tuple[int, int]:
         """How many notes and fragments there are."""
@@ -266,9 +278,13 @@ class Catalog:
         """Remember that a file with another time has the text that is known."""
         self.rows("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", size, mtime_ns, path)
 
-    def set_skipped(self, skipped: Iterable[Skipped]) -> None:
-        """Replace the list of skipped files."""
-        self.rows("DELETE FROM remarks WHERE skipped")
+    def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
+        """Replace the list of skipped files, or that of the files at and below `only` some paths."""
+        if only is None:
+            self.rows("DELETE FROM remarks WHERE skipped")
+        else:
+            paths = {*only, *(one.path for one in skipped)}
+            self._many(f"DELETE FROM remarks WHERE skipped AND {_AT_OR_BELOW}", [(path,) for path in paths])
         self._many("INSERT INTO remarks VALUES (?, 1, ?)", [(one.path, one.reason) for one in skipped])
 
     def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:

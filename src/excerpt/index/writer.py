@@ -10,7 +10,7 @@ the catalog and is removed by the next build.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -58,9 +58,11 @@ class IndexWriter:
         self._settings = settings
         self._embedder: Embedder | None = None
         self._files_before: set[str] = set()
+        self._mended = False
         self.rebuilt: list[str] = []
         self.embedded = 0
         self.catalog = self._open_catalog()
+        self._opened = self._state()
         if not self.catalog.generation:
             self._after = max(self._after, last_generation(index))
         if self.catalog.meta("vault") != str(vault):
@@ -68,6 +70,32 @@ class IndexWriter:
 
     def close(self) -> None:
         self.catalog.close()
+
+    def begin(self) -> None:
+        """Another build begins with the index as this writer has left it."""
+        self.rebuilt.clear()
+        self.embedded = 0
+
+    def is_current(self) -> bool:
+        """Whether the index is as this writer has checked or made it: no other process has committed since, removed a
+        file or found damage."""
+        try:
+            return (
+                self._state() == self._opened
+                and not (self._index / SUSPECT).exists()
+                and all(
+                    (self._index / file.name).stat().st_size >= file.size
+                    for kind in ("words", "vectors")
+                    for file in self.catalog.files(kind)
+                )
+            )
+        except (OSError, sqlite3.DatabaseError):
+            return False
+
+    def _state(self) -> tuple[int, int, int]:
+        """Which file the catalog is, and a number that every commit by another connection changes."""
+        file = (self._index / FILE).stat()
+        return file.st_dev, file.st_ino, self.catalog.data_version()
 
     # --- mending ------------------------------------------------------------------------------------------------------
 
@@ -90,7 +118,9 @@ class IndexWriter:
 
     def mend(self) -> None:
         """Make anew, from the catalog and as one generation, whatever is damaged or was made by another analyzer,
-        model or tokenizer."""
+        model or tokenizer. Done once: from then on the writer knows what it has."""
+        if self._mended:
+            return
         words, vectors = self._open_words(), self._open_matrix()
         tokenizer = self._settings.pack.tokenizer
         recount = bool(self.catalog.generation) and self.catalog.meta("tokenizer") != tokenizer
@@ -113,6 +143,7 @@ class IndexWriter:
                 self.catalog.set_meta(name, value)
             if words or vectors or recount:
                 self._finish_generation(0 if vectors else None)
+        self._mended = True
         self._remove_leftovers()
 
     def _open_words(self) -> str:
@@ -224,11 +255,13 @@ class IndexWriter:
                 self._finish_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
-    def finish(self, skipped: Iterable[Skipped]) -> None:
-        """Remember what was skipped, and forget vectors that nothing has used for long."""
+    def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None) -> None:
+        """Remember what was skipped, among all files or `only` some, and forget vectors that nothing has used for
+        long."""
         with self.catalog.transaction():
-            self.catalog.set_skipped(skipped)
-            self.catalog.prune_vectors()
+            self.catalog.set_skipped(skipped, only)
+            if only is None:
+                self.catalog.prune_vectors()
 
     def _finish_generation(self, vectors_above: int | None) -> None:
         """Write the derived files of the next generation and name them in the open transaction.

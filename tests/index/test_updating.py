@@ -1,0 +1,207 @@
+"""One process brings an index up to date again and again: it looks at what it is told of, and checks nothing twice."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import IndexUnusableError, VaultEmptiedError
+from excerpt.index import build as building
+from excerpt.index import writer
+from excerpt.index.build import Updater, build
+from excerpt.index.files import DerivedFile, check
+from excerpt.index.snapshot import Snapshot
+from excerpt.settings import Settings
+from tests.index.conftest import WriteNote
+
+
+@pytest.fixture
+def updater(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Iterator[Updater]:
+    """An updater that has caught up with a vault of three notes."""
+    write("Roses.md", "# Roses\n\nPrune in winter.\n")
+    write("kitchen/Tea.md", "# Tea\n\nBrew the leaf.\n")
+    write("kitchen/Sugar.md", "# Sugar\n\nSugar for tea.\n")
+    with closing(Updater(vault, index, settings)) as updater:
+        updater.update()
+        yield updater
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of derived files whose content is checked from now on."""
+    names: list[str] = []
+
+    def check_and_note(folder: Path, file: DerivedFile) -> None:
+        names.append(file.name)
+        check(folder, file)
+
+    monkeypatch.setattr(writer, "check", check_and_note)
+    return names
+
+
+def texts(index: Path, settings: Settings) -> dict[str, str]:
+    """The text of every note in the index, its fragments one after the other."""
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        return {
+            path: "|".join(fragment.text for fragment in snapshot.note_fragments(path))
+            for path in snapshot.note_paths()
+        }
+
+
+def test_only_what_was_named_is_looked_at(updater: Updater, index: Path, settings: Settings, write: WriteNote) -> None:
+    write("Roses.md", "# Roses\n\nRich soil.\n")
+    write("kitchen/Tea.md", "# Tea\n\nWarm the kettle.\n")
+    report = updater.update(["kitchen/Tea.md"])
+    assert (report.added, report.changed, report.removed, report.unchanged, report.embedded) == (0, 1, 0, 2, 1)
+    assert "kettle" in texts(index, settings)["kitchen/Tea.md"]
+    assert "winter" in texts(index, settings)["Roses.md"]
+    assert updater.update().changed == 1
+
+
+def test_a_note_that_appears_or_goes_is_brought_in_or_taken_out(
+    updater: Updater, vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("new/deep/Compost.md", "# Compost\n")
+    (vault / "Roses.md").unlink()
+    report = updater.update(["new/deep/Compost.md", "Roses.md", "never/there.md"])
+    assert (report.added, report.changed, report.removed, report.unchanged) == (1, 0, 1, 2)
+    assert sorted(texts(index, settings)) == ["kitchen/Sugar.md", "kitchen/Tea.md", "new/deep/Compost.md"]
+
+
+def test_a_folder_stands_for_all_that_it_holds_and_is_not_embedded_again_when_it_moves(
+    updater: Updater, vault: Path, index: Path, settings: Settings
+) -> None:
+    (vault / "kitchen").rename(vault / "pantry")
+    report = updater.update(["kitchen", "pantry"])
+    assert (report.added, report.removed, report.unchanged, report.embedded) == (2, 2, 1, 0)
+    assert sorted(texts(index, settings)) == ["Roses.md", "pantry/Sugar.md", "pantry/Tea.md"]
+
+
+def test_a_folder_whose_name_begins_like_another_is_another(updater: Updater, vault: Path, write: WriteNote) -> None:
+    write("kitchen 2/Rose.md", "# Rose\n")
+    write("kitchen0/Seed.md", "# Seed\n")
+    updater.update()
+    shutil.rmtree(vault / "kitchen")
+    assert updater.update(["kitchen"]).removed == 2
+
+
+def test_a_named_path_is_held_to_the_rules_of_the_vault(updater: Updater, vault: Path, write: WriteNote) -> None:
+    write(".excerptignore", "drafts/\n")
+    write("drafts/Draft.md", "# Draft\n")
+    write(".trash/Old.md", "# Old\n")
+    assert updater.update(["drafts/Draft.md", ".trash/Old.md", "drafts"]).added == 0
+
+
+def test_many_paths_are_the_whole_vault(
+    updater: Updater, vault: Path, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "_MOST_PATHS", 2)
+    for name in ("a.md", "b.md", "c.md", "d.md"):
+        write(name, f"# {name}\n")
+    assert updater.update(["a.md", "b.md", "c.md"]).added == 4
+
+
+def test_what_this_process_has_checked_or_written_is_not_checked_again(
+    updater: Updater, write: WriteNote, checked: list[str]
+) -> None:
+    write("Roses.md", "# Roses\n\nRich soil.\n")
+    updater.update(["Roses.md"])
+    updater.update()
+    assert checked == []
+
+
+def test_what_another_process_has_committed_is_checked_and_gone_on_from(
+    updater: Updater, vault: Path, index: Path, settings: Settings, checked: list[str]
+) -> None:
+    (vault / "Seed.md").write_text("# Seed\n")
+    build(vault, index, settings)
+    checked.clear()
+    (vault / "Roses.md").write_text("# Roses\n\nRich soil.\n")
+    report = updater.update(["Roses.md"])
+    assert (report.changed, report.unchanged, report.rebuilt) == (1, 3, "")
+    assert checked
+    assert "Seed.md" in texts(index, settings)
+
+
+def test_a_derived_file_that_is_gone_is_made_again(updater: Updater, index: Path, write: WriteNote) -> None:
+    next(index.glob("words/*.lex")).unlink()
+    write("Roses.md", "# Roses\n\nRich soil.\n")
+    report = updater.update(["Roses.md"])
+    assert (report.changed, report.embedded) == (1, 1)
+    assert "lexical index" in report.rebuilt
+
+
+def test_an_index_that_is_gone_is_made_again_whole(
+    updater: Updater, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    shutil.rmtree(index)
+    write("Roses.md", "# Roses\n\nRich soil.\n")
+    assert updater.update(["Roses.md"]).added == 3
+    assert len(texts(index, settings)) == 3
+
+
+def test_one_changed_note_touches_nothing_of_the_others(
+    updater: Updater, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    def state() -> tuple[dict[str, list[int]], dict[Path, bytes]]:
+        with closing(Snapshot.open(index, settings)) as snapshot:
+            keys = {path: [f.key for f in snapshot.note_fragments(path)] for path in snapshot.note_paths()}
+        return keys, {file: file.read_bytes() for file in index.glob("words/*") if file.suffix != ".toc"}
+
+    keys, segments = state()
+    matrix = next(index.glob("vectors-*")).read_bytes()
+    write("Roses.md", "# Roses\n\nRich soil.\n")
+    updater.update(["Roses.md"])
+    keys_now, segments_now = state()
+    assert {path: keys_now[path] for path in keys if path != "Roses.md"} == {
+        path: keys[path] for path in keys if path != "Roses.md"
+    }
+    assert segments.items() <= segments_now.items()
+    assert next(index.glob("vectors-*")).read_bytes().startswith(matrix)
+
+
+def test_files_that_were_skipped_elsewhere_stay_told(updater: Updater, vault: Path) -> None:
+    for name in ("one.md", "kitchen/two.md"):
+        (vault / name).write_bytes(bytes(5000))
+    assert [one.path for one in updater.update().skipped] == ["kitchen/two.md", "one.md"]
+    (vault / "kitchen/three.md").write_bytes(bytes(5000))
+    assert [one.path for one in updater.update(["kitchen/three.md"]).skipped] == [
+        "kitchen/three.md",
+        "kitchen/two.md",
+        "one.md",
+    ]
+    (vault / "kitchen/two.md").write_text("# Two\n")
+    assert [one.path for one in updater.update(["kitchen"]).skipped] == ["kitchen/three.md", "one.md"]
+
+
+def test_the_last_note_that_goes_is_not_taken_out_before_the_user_agrees(
+    updater: Updater, vault: Path, index: Path, settings: Settings
+) -> None:
+    (vault / "Roses.md").unlink()
+    updater.update(["Roses.md"])
+    shutil.rmtree(vault / "kitchen")
+    with pytest.raises(VaultEmptiedError):
+        updater.update(["kitchen"])
+    assert len(texts(index, settings)) == 2
+    assert updater.update(["kitchen"], accept_empty=True).removed == 2
+
+
+def test_after_an_update_that_failed_the_next_brings_in_what_it_could_not(
+    updater: Updater, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    write("Roses.md", "# Roses\n\nRich soil.\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("excerpt.index.lexical.seal", full)
+        with pytest.raises(IndexUnusableError, match="No space left"):
+            updater.update(["Roses.md"])
+    assert "winter" in texts(index, settings)["Roses.md"]
+    report = updater.update(["Roses.md"])
+    assert (report.changed, report.rebuilt) == (1, "")
+    assert "soil" in texts(index, settings)["Roses.md"]
