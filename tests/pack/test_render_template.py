@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from excerpt.errors import SettingsError
 from excerpt.model import Format, Hit, Strategy
 from excerpt.pack import render_template
+from excerpt.pack.cost import Costs
 from excerpt.pack.formats import renderer_for
 from excerpt.pack.pack import build_pack
 from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, XmlRenderer
 from excerpt.pack.render_template import TemplateRenderer, read_template
+from excerpt.pack.source import OpenNote
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.test_render import CUT, LINKS, PACK
@@ -109,6 +111,28 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -
         for number, pack in enumerate(packs, start=1)
     )
     assert abs(summed - count(renderer.render(packs))) <= 3 * len(packs)
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("{{ s.text }}", False),
+        ("<d>{{ s.text }}</d>", False),
+        ("{{ s.text | fence }}", False),
+        ("{{ s.text | lower }}", True),
+        ("{{ s.text | indent(4) }}", True),
+        ("{{ s.text | xml }}", True),
+        ("{{ s.text | truncate(200) }}", True),
+        ("{{ s.place }}", True),
+    ],
+)
+def test_notes_are_read_to_be_counted_only_where_a_template_changes_their_text(text: str, reads: bool) -> None:
+    vault = Vault({"a.md": "One & two.\n"}, tokenizer="o200k")
+    renderer = TemplateRenderer("own.j2", "{% for s in sources %}\n" + text + "\n{% endfor %}\n", LINKS)
+    costs = Costs(open_tokenizer("o200k"), renderer, vault.tokenizer)
+    note = OpenNote(vault, "a.md")
+    costs.fragments(0, 0, note)
+    assert ("lines" in vars(note)) == reads
 
 
 @given(st.integers(0, 1500), st.sampled_from([LISTED, "{% for s in sources %}{{ s.text | upper }}{% endfor %}\nEnd."]))

@@ -12,8 +12,9 @@ from excerpt.pack.source import OpenNote
 from excerpt.text.tokens import Tokenizer
 
 _REMEMBERED = 8192
-_ESCAPED = "<&>\"'`\\{}[]*#=\t\n"
-"""What a format may write in another way. One that leaves these alone leaves a note's text alone."""
+_SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
+"""What a format may write in another way: letters of both cases, lines, an indent, signs, a long line. One that leaves
+these alone is taken to leave a note's text alone."""
 
 
 class Costs:
@@ -29,7 +30,7 @@ class Costs:
         self.tokenizer = tokenizer
         self.renderer = renderer
         self._counted = indexed_by == tokenizer.name
-        self._verbatim = renderer.written(_ESCAPED) == _ESCAPED
+        self._verbatim = renderer.written(_SAMPLE) == _SAMPLE
 
     def count(self, text: str) -> int:
         return _tokens(self.tokenizer, text)
@@ -59,16 +60,16 @@ class Costs:
 
     def written(self, text: str) -> int:
         """Tokens of a text as a source's."""
-        return self.count(text if self._verbatim else self.renderer.written(text))
+        return self.count(text) if self._verbatim else _written_tokens(self.tokenizer, self.renderer, text)
 
     def lines(self, line_start: int, line_end: int, note: OpenNote) -> int:
         """Tokens of lines that are read."""
-        return self.count(self.renderer.written(note.text(line_start, line_end) + "\n"))
+        return self.written(note.text(line_start, line_end) + "\n")
 
     def _part(self, part: Part, note: OpenNote) -> int:
         if self._counted and self._verbatim:
             return part.tokens
-        return self.count(self.renderer.written(note.text(part.line_start, part.line_end)))
+        return self.written(note.text(part.line_start, part.line_end))
 
     def _between(self, before: Part, after: Part) -> int:
         return 1 + self._headings(after, after.section - before.section)
@@ -83,3 +84,8 @@ class Costs:
 @lru_cache(maxsize=_REMEMBERED)
 def _tokens(tokenizer: Tokenizer, text: str) -> int:
     return tokenizer.count(text)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _written_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
+    return tokenizer.count(renderer.written(text))

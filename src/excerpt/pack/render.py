@@ -25,7 +25,9 @@ _DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
 
 
 class Renderer(Protocol):
-    """How packs become text. What is rendered for the same packs is always the same."""
+    """How packs become text. What is rendered for the same packs is always the same, by equal renderers too."""
+
+    def __hash__(self) -> int: ...
 
     def render(self, packs: Sequence[Pack]) -> str:
         """The whole text: what is pasted, and what the budget is checked on. Empty for no packs."""

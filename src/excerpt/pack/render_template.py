@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def source_of(number: int, pack: Pack, links: Links) -> Source:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TemplateRenderer:
     """Renders by `template`, the text of the file `name`. Raises SettingsError, which names file and line, where the
     template cannot be read or fails."""
@@ -91,19 +91,28 @@ class TemplateRenderer:
     questions: tuple[str, ...] = ()
 
     def render(self, packs: Sequence[Pack]) -> str:
-        return self._of(list(enumerate(packs, start=1))) if packs else ""
+        sources = [source_of(number, pack, self.links) for number, pack in enumerate(packs, start=1)]
+        return self._of(sources) if sources else ""
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
         """What the source adds to a text that has one before it; the first adds all that is around it."""
-        empty = replace(pack, text="")
-        alone = self._of([(1, empty)])
-        return (alone if number == 1 else _added(alone, self._of([(1, empty), (number, empty)])),)
+        source = replace(source_of(number, pack, self.links), text="")
+        return (self._of([source]) if number == 1 else _added(self._first, self._of([self._probe, source])),)
 
     def written(self, text: str) -> str:
-        return _added(self._of([(1, _PROBE)]), self._of([(1, replace(_PROBE, text=text))]))
+        return _added(self._first, self._of([replace(self._probe, text=text)]))
 
-    def _of(self, packs: Sequence[tuple[int, Pack]]) -> str:
-        sources = [source_of(number, pack, self.links) for number, pack in packs]
+    @cached_property
+    def _probe(self) -> Source:
+        """A source without text."""
+        return source_of(1, _PROBE, self.links)
+
+    @cached_property
+    def _first(self) -> str:
+        """What it makes alone."""
+        return self._of([self._probe])
+
+    def _of(self, sources: Sequence[Source]) -> str:
         questions = [visible_line(" ".join(question.split())) for question in self.questions]
         template = _compiled(self.name, self.template)
         parts, size = [], 0
