@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,18 +12,28 @@ from markdown_it import MarkdownIt
 from excerpt.model import Hit, PackResult, Scope, Strategy
 from excerpt.pack.gather import DROPPED
 from excerpt.pack.pack import MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
-from excerpt.pack.render import MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer, as_json
+from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer, as_json
+from excerpt.pack.render_template import TemplateRenderer
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.vaults import Case, cases, tokenizers
 
 PLENTY = 1_000_000
+OWN = """Notes for {{ question }}:
+{% for s in sources %}
+{% if s.cut_above %}(cut)
+{% endif %}
+<{{ s.number }} {{ s.place }} {{ s.link }} {{ loop.length }}>
+{{ s.text | indent(4) | upper }}
+{% endfor %}
+"""
 RENDERERS: list[Renderer] = [
     MARKDOWN,
     MarkdownRenderer(("What is it?",)),
     PlainRenderer(),
     XmlRenderer(("What is it?",)),
+    TemplateRenderer("own.j2", OWN, Links(Path("/My notes")), ("What is it?",)),
 ]
 COPIES = ("same text as ", "near copy of ")
 
@@ -196,9 +207,9 @@ def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettin
 
 
 @settings(deadline=None)
-@given(cases(), pack_settings, st.sampled_from([0, 3]))
-def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int) -> None:
-    results = [packed(case, options, marks=marks) for _ in range(3)]
+@given(cases(), pack_settings, st.sampled_from([0, 3]), st.sampled_from(RENDERERS))
+def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int, renderer: Renderer) -> None:
+    results = [packed(case, options, marks=marks, renderer=renderer) for _ in range(3)]
     assert len({(result.text, as_json(result)) for result in results}) == 1
 
 
