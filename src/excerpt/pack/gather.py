@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from excerpt.model import Fragment, Hit, LeftOut, Scope
 from excerpt.pack.cost import Costs
@@ -88,12 +89,17 @@ class Gathering:
                 self._leave_out(fragment, f"{why} {twin.path}:{twin.line_start}-{twin.line_end}")
                 self._grow(replace(hit, fragment=twin, spans=()), Scope.NONE, value)
             else:
-                self._grow(replace(hit, fragment=fragment), self._scope(fragment), value)
+                found = hit if fragment is hit.fragment else replace(hit, fragment=fragment)
+                self._grow(found, self._scope(fragment), value)
                 self._found.append(fragment)
                 limit -= 1
 
     def _scope(self, fragment: Fragment) -> Scope:
-        return dict(self.wishes.scopes).get(fragment.id, self.settings.scope)
+        return self._scopes.get(fragment.id, self.settings.scope)
+
+    @cached_property
+    def _scopes(self) -> Mapping[str, Scope]:
+        return dict(self.wishes.scopes)
 
     def _twin(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
         """What is held already and makes this needless, and in what way."""
