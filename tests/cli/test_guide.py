@@ -22,7 +22,7 @@ from excerpt.search.fusion import SIGNALS
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
-from excerpt.tui.keys import PLACES, bindings_of
+from excerpt.tui.keys import PLACES
 
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
 
@@ -80,7 +80,7 @@ def test_the_keys_are_those_of_the_app() -> None:
         for _, cells in rows("Keys.md")
         if len(cells) == 3 and cells[0] != "key"
     }
-    assert written == {binding.id: binding.key for place in PLACES for binding in bindings_of(place)}
+    assert written == {binding.id: binding.keys for place in PLACES.values() for binding in place}
 
 
 def test_the_settings_and_their_defaults_are_those_of_the_program() -> None:

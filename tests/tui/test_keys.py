@@ -7,18 +7,18 @@ from pathlib import Path
 
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.keys import PLACES, UNSAFE, bindings_of, clashes, keys_of, shown_key, usable
+from excerpt.tui.keys import PLACES, UNSAFE, clashes, keys_of, shown_key, usable
 from excerpt.tui.screens.help import Help, key_table
 from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import screen_of, search, top_screen, until
 
-EVERY = [binding for place in PLACES for binding in bindings_of(place)]
+EVERY = [binding for place in PLACES.values() for binding in place]
 
 
 def test_every_binding_has_an_id_of_its_own_and_says_what_it_does() -> None:
     ids = [binding.id for binding in EVERY]
     assert len(set(ids)) == len(ids)
-    assert all(binding.id and binding.description and binding.tooltip for binding in EVERY)
+    assert all(binding.id and binding.label and binding.what for binding in EVERY)
 
 
 def test_no_binding_uses_a_key_that_terminals_send_as_another() -> None:
@@ -64,7 +64,7 @@ def test_keys_are_shown_as_a_person_writes_them() -> None:
 
 def test_the_help_lists_every_binding_under_the_users_keymap() -> None:
     listed = {what for place in PLACES for _, what in key_table(place, {})}
-    assert listed == {binding.tooltip for binding in EVERY}
+    assert listed == {binding.what for binding in EVERY}
     assert ("^g", "Copy the pack") in key_table("Search", {"copy-pack": "ctrl+g"})
 
 

@@ -15,7 +15,7 @@ from textual.screen import Screen
 
 from excerpt.errors import ExcerptError, SettingsError, VaultError
 from excerpt.settings import Places, Settings
-from excerpt.tui.keys import bindings_of, keys_of, shown_key, usable
+from excerpt.tui.keys import PLACES, keys_of, shown_key, usable
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_files
 
@@ -98,11 +98,11 @@ class ExcerptApp(App[None]):
         """Everything a key can do, by name."""
         if isinstance(screen, MainScreen):
             for place, tab in _TAB_OF_PLACE.items():
-                for binding in bindings_of(place):
+                for binding in PLACES[place]:
                     if binding.id != "palette":
                         keys = " ".join(shown_key(key) for key in keys_of(binding, self._keymap))
                         callback = screen.command_callback(tab, binding.action)
-                        yield SystemCommand(binding.tooltip, f"{place} · {keys}", callback)
+                        yield SystemCommand(binding.what, f"{place} · {keys}", callback)
         yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
 
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from excerpt.tui.keys import PLACES, bindings_of, keys_of, shown_key
+from excerpt.tui.keys import PLACES, keys_of, shown_key
 from excerpt.tui.screens.dialog import Dialog
 
 
@@ -46,7 +46,4 @@ class Help(Dialog[None]):
 
 def key_table(place: str, keymap: Mapping[str, str]) -> list[tuple[str, str]]:
     """The keys of a place as they are written on screen, and what each does."""
-    return [
-        (" ".join(shown_key(key) for key in keys_of(binding, keymap)), binding.tooltip)
-        for binding in bindings_of(place)
-    ]
+    return [(" ".join(shown_key(key) for key in keys_of(binding, keymap)), binding.what) for binding in PLACES[place]]

@@ -20,11 +20,11 @@ from textual.widgets import ContentSwitcher
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError
 from excerpt.model import Hit, Progress, Source, Status
 from excerpt.settings import Places, Settings
+from excerpt.tui.bindings import bindings
 from excerpt.tui.copying import Copier
 from excerpt.tui.editor import editor_command
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.indexing import Indexing
-from excerpt.tui.keys import EVERYWHERE
 from excerpt.tui.marks_keeper import MarksKeeper
 from excerpt.tui.messages import (
     CopyRequested,
@@ -58,7 +58,7 @@ _LOOK_AGAIN = 2.0
 class MainScreen(Screen[None]):
     """Owns the engine's thread and the indexing process, and what is known of the index: status, progress, trouble."""
 
-    BINDINGS: ClassVar[list[BindingType]] = EVERYWHERE
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
     AUTO_FOCUS = "#query"
 
     DEFAULT_CSS = """

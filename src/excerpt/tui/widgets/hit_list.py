@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from excerpt.model import Hit
 from excerpt.text.visible import visible_line
-from excerpt.tui.keys import LIST
+from excerpt.tui.bindings import bindings
 from excerpt.tui.snippet import snippet
 from excerpt.tui.strips import Part, line
 from excerpt.tui.widgets.row_list import RowList
@@ -42,7 +42,7 @@ _INDENT = 6
 class HitList(RowList):
     """Hits, best first."""
 
-    BINDINGS: ClassVar[list[BindingType]] = LIST
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"hit--title", "hit--mark", "hit--rank", "hit--heading", "hit--bars"}
 

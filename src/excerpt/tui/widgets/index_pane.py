@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from excerpt.model import Progress, Skipped, Status
 from excerpt.text.visible import visible_line
-from excerpt.tui.keys import INDEX
+from excerpt.tui.bindings import bindings
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.strips import Part, fit, line
 from excerpt.tui.when import local_time
@@ -150,7 +150,7 @@ def rate_line(progress: Progress) -> str:
 class IndexPane(Vertical):
     """Facts above, files with a reason below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = INDEX
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Index")
 
     DEFAULT_CSS = """
     IndexPane {

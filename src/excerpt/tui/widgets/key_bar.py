@@ -11,12 +11,12 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.tui.keys import PLACES, bindings_of, shown_key
+from excerpt.tui.keys import PLACES, shown_key
 
 _FIRST = "Search, with the pack focused"
 """Whose keys go first where they work: they are of that place alone."""
 
-_ORDER = tuple(dict.fromkeys(binding.id or "" for place in (_FIRST, *PLACES) for binding in bindings_of(place)))
+_ORDER = tuple(dict.fromkeys(binding.id for place in (_FIRST, *PLACES) for binding in PLACES[place]))
 
 
 class KeyBar(Widget):

@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from excerpt.errors import ExcerptError
 from excerpt.model import Memory, Source
 from excerpt.text.visible import visible, visible_line
-from excerpt.tui.keys import MEMORY
+from excerpt.tui.bindings import bindings
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
 from excerpt.tui.when import local_time
 from excerpt.tui.widgets.memory_list import MemoryList
@@ -38,7 +38,7 @@ _NONE_YET = Said(
 class MemoryPane(Vertical):
     """State: the filter, the memories it leaves, those forgotten in this session. Files are touched in a thread."""
 
-    BINDINGS: ClassVar[list[BindingType]] = MEMORY
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Memory")
 
     DEFAULT_CSS = """
     MemoryPane {

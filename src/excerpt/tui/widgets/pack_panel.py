@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from excerpt.model import Pack
 from excerpt.text.visible import visible_line
-from excerpt.tui.keys import PACK
+from excerpt.tui.bindings import bindings
 from excerpt.tui.packing import Left, Packed
 from excerpt.tui.strips import Part, line
 from excerpt.tui.widgets.row_list import RowList
@@ -41,7 +41,7 @@ class PackPanel(RowList):
     """One line for each pack, and for each thing left out."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = PACK
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the pack focused")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--title", "pack--heading", "pack--number", "pack--why", "pack--out"}
 

@@ -16,8 +16,8 @@ from textual.widgets import Input
 
 from excerpt.model import Result, Span, Strategy
 from excerpt.settings import Settings
+from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.keys import SEARCH
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -44,7 +44,7 @@ _PATIENCE = 0.5
 class SearchPane(PackDesk):
     """State: the query, the strategy, the result shown. What becomes a pack of it is the `PackDesk`'s."""
 
-    BINDINGS: ClassVar[list[BindingType]] = SEARCH
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search")
 
     DEFAULT_CSS = """
     SearchPane {
