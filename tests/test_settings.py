@@ -11,7 +11,19 @@ import pytest
 
 from excerpt.errors import SettingsError, VaultError
 from excerpt.model import Scope, Strategy
-from excerpt.settings import LANGUAGES, BoostSettings, Fusion, Settings, load_settings, open_vault, places, vault_slug
+from excerpt.settings import (
+    LANGUAGES,
+    BoostSettings,
+    Fusion,
+    Places,
+    Settings,
+    VaultSettings,
+    load_settings,
+    open_vault,
+    places,
+    settings_of,
+    vault_slug,
+)
 from excerpt.text import folding, languages
 
 _NOBODY = 65534
@@ -20,6 +32,13 @@ _NOBODY = 65534
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "excerpt.toml"
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Places:
+    """Places whose folders of settings are there."""
+    (tmp_path / "config" / "vaults").mkdir(parents=True)
+    return Places(tmp_path / "config", tmp_path / "cache", tmp_path / "data", tmp_path / "state")
 
 
 def test_what_is_not_said_has_its_default(file: Path) -> None:
@@ -70,6 +89,9 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
         ('[vault]\nlanguage = "en-GB"\n', 'Did you mean "en"?'),
         ('[vault]\nlanguage = "klingon"\n', "Known here: ar, bg, ca,"),
         ("[vault]\nlanguage = 3\n", "vault.language is not valid"),
+        ('[vault]\nextensions = ["md"]\n', "vault.extensions"),
+        ('[vault]\nextensions = [""]\n', "vault.extensions"),
+        ('[vault]\ninclude = "Projects/"\n', "vault.include is not valid"),
         ("pack = 3\n", "pack is not valid"),
         ("[pack", "is not valid TOML"),
     ],
@@ -80,6 +102,44 @@ def test_a_mistake_names_file_key_and_the_nearest_valid_one(file: Path, text: st
         load_settings(file)
     assert said in str(error.value)
     assert str(file) in str(error.value)
+
+
+def test_a_vault_has_settings_of_its_own_over_those_for_all(tmp_path: Path, where: Places) -> None:
+    vault = tmp_path / "notes"
+    where.settings_file.write_text(
+        '[vault]\nexclude = ["a/", "b/"]\nmax_bytes = 5\n[search.boosts]\nlinks = false\n[screen.keys]\nquit = "f8"\n',
+        encoding="utf-8",
+    )
+    where.vault_settings_file(vault).write_text(
+        '[vault]\nexclude = ["c/"]\n[search.boosts]\nrecency = true\n[screen.keys]\nhelp = "f9"\n', encoding="utf-8"
+    )
+    settings = settings_of(vault, where)
+    assert settings.vault == VaultSettings(exclude=("c/",), max_bytes=5)
+    assert settings.search.boosts == BoostSettings(links=False, recency=True)
+    assert settings.screen.keys == {"quit": "f8", "help": "f9"}
+    assert settings_of(tmp_path / "other", where).vault == VaultSettings(exclude=("a/", "b/"), max_bytes=5)
+
+
+def test_the_settings_of_a_vault_are_in_the_folder_of_settings_and_not_in_the_vault(
+    tmp_path: Path, where: Places
+) -> None:
+    vault = tmp_path / "notes"
+    file = where.vault_settings_file(vault)
+    assert file.parent == where.config / "vaults"
+    assert file.name.startswith("notes-")
+    assert file.suffix == ".toml"
+
+
+@pytest.mark.parametrize("fault", ["[pack]\nbugdet = 1\n", "[pack]\nlimit = 0\n", "[pack", "pack = 3\n"])
+@pytest.mark.parametrize("of_vault", [True, False])
+def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Places, fault: str, of_vault: bool) -> None:
+    files = where.settings_file, where.vault_settings_file(tmp_path)
+    files[of_vault].write_text(fault, encoding="utf-8")
+    files[not of_vault].write_text("[pack]\nlimit = 3\n", encoding="utf-8")
+    with pytest.raises(SettingsError) as error:
+        settings_of(tmp_path, where)
+    assert str(files[of_vault]) in str(error.value)
+    assert str(files[not of_vault]) not in str(error.value)
 
 
 def test_a_language_is_one_that_the_analyzer_tells_from_others() -> None:

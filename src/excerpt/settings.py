@@ -1,7 +1,8 @@
 """excerpt.toml -> Settings, and where files live.
 
-Unknown keys and wrong values are errors that name the file, the key and the nearest valid key, so that a typing
-mistake never silently keeps a default.
+What holds for all vaults stands in excerpt.toml; a vault may have a file of its own beside it, which speaks over it
+key by key. Unknown keys and wrong values are errors that name the file, the key and the nearest valid key, so that a
+typing mistake never silently keeps a default.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from excerpt.model import Format, Scope, Strategy
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Extension = Annotated[str, msgspec.Meta(pattern=r"^\.[^/]+$")]
 
 
 LANGUAGES: Mapping[str, str] = {
@@ -51,11 +53,14 @@ class Fusion(StrEnum):
 class VaultSettings:
     """Which files are notes, and in what language.
 
-    `max_bytes` is the size above which a file is skipped, and named as skipped. `language` is a key of LANGUAGES that
-    all notes are taken to be in; empty means that it is found for each note.
+    `include` and `exclude` are patterns as in a .gitignore at the top of the vault: where `include` names any, only
+    what it matches is read; what `exclude` matches is left out in any case, and with "!" in front is read although an
+    ignore file leaves it out. `max_bytes` is the size above which a file is skipped, and named as skipped. `language`
+    is a key of LANGUAGES that all notes are taken to be in; empty means that it is found for each note.
     """
 
-    extensions: tuple[str, ...] = (".md", ".markdown")
+    extensions: tuple[Extension, ...] = (".md", ".markdown")
+    include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     max_bytes: Positive = 16 * 1024 * 1024
     language: str = ""
@@ -144,6 +149,10 @@ class Places:
     def settings_file(self) -> Path:
         return self.config / "excerpt.toml"
 
+    def vault_settings_file(self, vault: Path) -> Path:
+        """The settings of one vault alone; the user's, and never inside the vault."""
+        return self.config / "vaults" / f"{vault_slug(vault)}.toml"
+
     def index_folder(self, vault: Path) -> Path:
         """The cache folder of one vault's index; may be deleted at any time."""
         return self.cache / "index" / vault_slug(vault)
@@ -204,18 +213,39 @@ def open_vault(path: str | Path) -> Path:
     return vault.resolve()
 
 
-def load_settings(file: Path) -> Settings:
-    """The settings in `file`, defaults where it says nothing or does not exist. Raises SettingsError."""
+def settings_of(vault: Path, where: Places) -> Settings:
+    """The settings that hold for a vault: its own over those for all. Raises SettingsError."""
+    return load_settings(where.settings_file, where.vault_settings_file(vault))
+
+
+def load_settings(*files: Path) -> Settings:
+    """The settings in the files, each speaking over those before it; defaults where none says anything or exists.
+
+    Raises SettingsError, which names the file at fault.
+    """
+    together: dict[str, Any] = {}
+    for file in files:
+        raw = _read(file)
+        _check(raw, file)
+        _speak_over(together, raw)
+    return msgspec.convert(together, Settings)
+
+
+def _read(file: Path) -> dict[str, Any]:
     try:
-        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Settings()
+        return {}
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
             f"{file} is not valid TOML: {error}.", "Mend it, or run `excerpt config --check`."
         ) from error
+
+
+def _check(raw: dict[str, Any], file: Path) -> None:
+    """Raise SettingsError unless what one file says is valid by itself."""
     _reject_unknown(raw, Settings, file, ())
     try:
         settings = msgspec.convert(raw, Settings)
@@ -228,7 +258,15 @@ def load_settings(file: Path) -> Settings:
     if language and language not in LANGUAGES:
         hint = _nearest(language, LANGUAGES) or f"Known here: {', '.join(LANGUAGES)}."
         raise SettingsError(f"{file}: vault.language is not valid: {language!r} is no language known here.", hint)
-    return settings
+
+
+def _speak_over(under: dict[str, Any], over: dict[str, Any]) -> None:
+    """Put what `over` says in its place in `under`, table by table; a list takes the place of the other."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(under.get(key), dict):
+            _speak_over(under[key], value)
+        else:
+            under[key] = value
 
 
 def _choices(key: str) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,99 @@ def test_a_broken_file_is_told_by_key_and_exit_code_2(
         assert said in answer.err
         assert str(settings_file) in answer.err
         assert answer.err.count("\n") == 1
+
+
+# --- of one vault -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def vault_file(excerpt: Excerpt, vault: Path) -> Path:
+    """Where the settings of the vault alone are looked for; its folder is there."""
+    file = Path(excerpt("config", "--vault", vault, "--path").out.rstrip("\n"))
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def test_the_path_of_a_vaults_own_settings_is_beside_those_for_all(vault_file: Path, home: Path, vault: Path) -> None:
+    assert vault_file.parent == home / "config" / "vaults"
+    assert vault not in vault_file.parents
+
+
+def test_the_settings_in_effect_in_a_vault_are_printed(
+    excerpt: Excerpt, settings_file: Path, vault_file: Path, vault: Path
+) -> None:
+    settings_file.write_text("[pack]\nbudget = 123\nlimit = 4\n", encoding="utf-8")
+    vault_file.write_text("[pack]\nbudget = 456\n", encoding="utf-8")
+    assert "budget = 456\n" in excerpt("config", "--vault", vault).out
+    assert "limit = 4\n" in excerpt("config", "--vault", vault).out
+    assert "budget = 123\n" in excerpt("config").out
+
+
+def test_check_is_of_the_vaults_own_file(excerpt: Excerpt, vault_file: Path, vault: Path) -> None:
+    assert "the settings for all vaults hold" in excerpt("config", "--vault", vault, "--check").out
+    vault_file.write_text("[pack]\nbudget = 456\n", encoding="utf-8")
+    assert excerpt("config", "--vault", vault, "--check").out == f"{vault_file} is valid.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[pack]\nbugdet = 5\n", "Did you mean pack.budget?"), ('[vault]\ninclude = ["a[z-b]"]\n', "is no pattern")],
+)
+def test_a_mistake_in_the_vaults_own_file_names_it(
+    excerpt: Excerpt, vault_file: Path, vault: Path, text: str, said: str
+) -> None:
+    vault_file.write_text(text, encoding="utf-8")
+    answer = excerpt("config", "--vault", vault, "--check")
+    assert answer.code == 2
+    assert said in answer.err
+    assert str(vault_file) in answer.err
+    assert excerpt("config", "--check").code == 0
+
+
+@pytest.mark.parametrize(
+    "command", [("search", "lentils"), ("pack", "lentils"), ("status",), ("index",), ("index", "--progress")]
+)
+def test_every_command_minds_the_vaults_own_settings(
+    excerpt: Excerpt, vault_file: Path, vault: Path, command: tuple[str, ...]
+) -> None:
+    vault_file.write_text("[vault]\nnonsense = 1\n", encoding="utf-8")
+    answer = excerpt(*command, "--vault", vault)
+    assert answer.code == 2
+    assert str(vault_file) in answer.out + answer.err
+
+
+def test_a_change_of_what_is_included_holds_from_the_next_build(
+    excerpt: Excerpt, vault_file: Path, vault: Path
+) -> None:
+    def found() -> set[str]:
+        hits = excerpt("search", "colour lentils conflict", "--vault", vault, "--json").json["hits"]
+        return {hit["path"] for hit in hits}
+
+    assert found() == {"Colour.md", "Cooking/Lentil soup.md", "Sync.md"}
+    vault_file.write_text('[vault]\ninclude = ["Cooking/", "Sync.md"]\n', encoding="utf-8")
+    assert found() == {"Cooking/Lentil soup.md", "Sync.md"}
+    vault_file.write_text('[vault]\nexclude = ["Cooking/"]\n', encoding="utf-8")
+    assert found() == {"Colour.md", "Sync.md"}
+
+
+def test_edit_makes_the_file_opens_it_and_checks_it(
+    excerpt: Excerpt, vault: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import sys\nwith open(sys.argv[1], 'a') as file:\n    file.write('[pack]\\nbugdet = 5\\n')\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
+    answer = excerpt("config", "--vault", vault, "--edit")
+    (file,) = (home / "config" / "vaults").iterdir()
+    assert file.read_text(encoding="utf-8").startswith("# Settings of one vault")
+    assert answer.code == 2
+    assert "Did you mean pack.budget?" in answer.err
+    assert str(file) in answer.err
+
+
+def test_an_editor_that_fails_is_told(excerpt: Excerpt, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", f"{sys.executable} -c 'raise SystemExit(4)'")
+    answer = excerpt("config", "--edit")
+    assert answer.code == 3
+    assert "ended with code 4" in answer.err

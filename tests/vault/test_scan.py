@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import VaultError
+from excerpt.errors import SettingsError, VaultError
 from excerpt.settings import VaultSettings
 from excerpt.vault.scan import scan
 
@@ -87,6 +87,34 @@ def test_the_settings_speak_over_ignore_files(write: Callable[..., Path]) -> Non
     vault = write("a.md", "x/b.md", "node_modules/c.md")
     (vault / ".gitignore").write_text("!b.md\n")
     assert paths(vault, VaultSettings(exclude=("b.md", "node_modules"))) == ["a.md"]
+
+
+def test_where_the_settings_include_anything_only_that_is_read(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "Projects/b.md", "Projects/old/c.md", "x/Projects/d.md", "Journal/2025.md", "Journal/e.md")
+    assert paths(vault, VaultSettings(include=("/Projects/", "Journal/20*.md"))) == [
+        "Journal/2025.md",
+        "Projects/b.md",
+        "Projects/old/c.md",
+    ]
+    assert paths(vault, VaultSettings(include=("Projects", "!old/"))) == ["Projects/b.md", "x/Projects/d.md"]
+
+
+def test_what_is_included_is_left_out_if_it_is_ignored_or_excluded(write: Callable[..., Path]) -> None:
+    vault = write("a/b.md", "a/c.md", "a/d.md")
+    (vault / ".gitignore").write_text("b.md\n")
+    assert paths(vault, VaultSettings(include=("a/",), exclude=("c.md",))) == ["a/d.md"]
+
+
+def test_an_exclusion_with_a_mark_in_front_brings_back_what_is_ignored(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "private/b.md", "private/c.md")
+    (vault / ".gitignore").write_text("private/\n")
+    assert paths(vault, VaultSettings(exclude=("!/private/", "c.md"))) == ["a.md", "private/b.md"]
+
+
+@pytest.mark.parametrize("settings", [VaultSettings(include=("a[z-b]",)), VaultSettings(exclude=("x", "a[z-b]"))])
+def test_a_pattern_of_the_settings_that_is_none_is_told(write: Callable[..., Path], settings: VaultSettings) -> None:
+    with pytest.raises(SettingsError, match=r"vault\.(in|ex)clude is not valid: 'a\[z-b\]' is no pattern"):
+        scan(write("a.md"), settings)
 
 
 def test_a_broken_pattern_is_passed_over(write: Callable[..., Path]) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from excerpt.cli.vaults import remember_last_vault
-from excerpt.settings import load_settings, open_vault, places
+from excerpt.settings import open_vault, places, settings_of
 
 
 def start_app(path: Path, keep_as_last: bool = True) -> None:
     """Open the vault at `path` in the app. Raises VaultError, SettingsError, ExcerptError where it cannot be drawn."""
     vault = open_vault(path)
     where = places()
-    settings = load_settings(where.settings_file)
+    settings = settings_of(vault, where)
     if keep_as_last:
         remember_last_vault(vault)
     from excerpt.tui.app import run_app

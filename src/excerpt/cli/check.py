@@ -10,7 +10,7 @@ import click
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.settings import load_settings, places
+from excerpt.settings import places, settings_of
 
 _MOST = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 
@@ -41,8 +41,8 @@ def command(
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
     said, packed = _read(answer, "answer"), _read(pack_file, "pack")
-    where = places()
-    settings = load_settings(where.settings_file)
+    where, chosen = places(), chosen_vault(vault)
+    settings = settings_of(chosen, where)
 
     from excerpt.cli.checked import check_as_json, print_check, summary_of
     from excerpt.pack.answers import read_answer
@@ -51,7 +51,7 @@ def command(
     from excerpt.pack.reading import read_pack
 
     pack = read_pack(packed)
-    with snapshot_of(chosen_vault(vault), settings, where, refresh=not no_refresh) as snapshot:
+    with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
         check = check_answer(read_answer(said), pack, SnapshotLookup(snapshot))
     if as_json:
         print_json(check_as_json(check))

@@ -3,40 +3,101 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from excerpt.cli.printing import put
-from excerpt.settings import load_settings, places
+from excerpt.cli.printing import line_for_stdout, put
+from excerpt.errors import ExcerptError, SettingsError
+from excerpt.settings import Settings, load_settings, open_vault, places
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
+_FOR_ALL = (
+    "# Settings for all vaults. What can be set: `excerpt config`. A vault's own: `excerpt config --vault V --edit`"
+)
+_FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# The vault: {vault}"
 
 
 @click.command()
+@click.option(
+    "--vault",
+    type=click.Path(path_type=Path),
+    help="Also the settings that this vault has of its own: only in effect there.",
+)
 @click.option("--path", is_flag=True, help="Print where the settings file is looked for.")
 @click.option("--check", is_flag=True, help="Say whether the settings file is valid, and what is wrong with it.")
-def command(path: bool, check: bool) -> None:
+@click.option("--edit", is_flag=True, help="Open the settings file in your editor, made if need be, and check it.")
+def command(vault: Path | None, path: bool, check: bool, edit: bool) -> None:
     """Show the settings in effect.
 
-    They are printed as TOML that can be kept as excerpt.toml.
+    They are printed as TOML that can be kept as excerpt.toml. With --vault, the file is the one of that vault alone:
+    it stands beside excerpt.toml, not in the vault, and speaks over it.
     """
-    file = places().settings_file
+    where = places()
+    chosen = None if vault is None else open_vault(vault)
+    file = where.settings_file if chosen is None else where.vault_settings_file(chosen)
     if path:
-        put(str(file))
+        put(line_for_stdout(str(file)))
         return
-    settings = load_settings(file)
-    if check:
-        put(f"{file} is valid." if file.exists() else f"{file} does not exist: every setting has its default.")
+    if edit:
+        _edit(file, _FOR_ALL if chosen is None else _FOR_ONE.format(vault=_commented(chosen)))
+    settings = load_settings(file) if chosen is None else load_settings(where.settings_file, file)
+    if check or edit:
+        _check_patterns(settings, file)
+        there = f"{file} is valid." if file.exists() else f"{file} does not exist: {_instead(chosen)}."
+        put(line_for_stdout(there))
         return
     for table, values in msgspec.to_builtins(settings).items():
         put(f"[{table}]")
         for line in _lines_of(values):
             put(line)
         put("")
+
+
+def _instead(vault: Path | None) -> str:
+    return "every setting has its default" if vault is None else "the settings for all vaults hold"
+
+
+def _commented(vault: Path) -> str:
+    """A path for a comment: without what ends a line or is not allowed in TOML."""
+    return json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
+
+
+def _check_patterns(settings: Settings, file: Path) -> None:
+    """The scan of a vault knows what a pattern is; raises SettingsError as it does, with the file."""
+    from excerpt.vault.scan import patterns_of
+
+    try:
+        patterns_of(settings.vault)
+    except SettingsError as error:
+        raise SettingsError(f"{file}: {error.message}") from error
+
+
+def _edit(file: Path, begin_with: str) -> None:
+    """Run the user's editor on the file. Raises ExcerptError if there is none or the file cannot be made."""
+    from excerpt.tui.editor import editor_command
+
+    try:
+        setting = load_settings(places().settings_file).screen.editor
+    except SettingsError:
+        setting = ""  # it is opened to be mended
+    editor = editor_command(setting, os.environ, shutil.which, file, 1)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            file.write_text(f"{begin_with}\n", encoding="utf-8")
+        code = subprocess.run(editor.argv, check=False).returncode
+    except OSError as error:
+        raise ExcerptError(f"{file} cannot be edited: {error.strerror or error}.", "Check its permissions.") from error
+    if code:
+        raise ExcerptError(f"The editor {editor.argv[0]} ended with code {code}.", "Set $EDITOR, or screen.editor.")
 
 
 def _lines_of(values: dict[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
-from excerpt.settings import load_settings, places
+from excerpt.settings import places, settings_of
 
 _NAMED = 10
 
@@ -32,8 +32,8 @@ def command(vault: Path | None, rebuild: bool, accept_empty: bool, progress: boo
     if progress:
         return _index_telling(vault, rebuild, accept_empty)
     where = places()
-    settings = load_settings(where.settings_file)
-    report = build_index(chosen_vault(vault), settings, where, rebuild=rebuild, accept_empty=accept_empty)
+    chosen = chosen_vault(vault)
+    report = build_index(chosen, settings_of(chosen, where), where, rebuild=rebuild, accept_empty=accept_empty)
     if as_json:
         print_json(asdict(report))
     else:
@@ -48,7 +48,7 @@ def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool) -> int
 
         where = places()
         chosen = chosen_vault(vault)
-        settings = load_settings(where.settings_file)
+        settings = settings_of(chosen, where)
         folder = where.index_folder(chosen)
         report = build(chosen, folder, settings, _tell, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:

@@ -16,7 +16,7 @@ from excerpt.cli.printing import for_stdout, narrate, put
 from excerpt.cli.saving import checked_output, save
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.model import Format, Hit, PackResult, Scope, Strategy
-from excerpt.settings import PackSettings, Places, Settings, load_settings, places
+from excerpt.settings import PackSettings, Places, Settings, places, settings_of
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -76,8 +76,8 @@ def command(
     if not (queries or ids or from_marks):
         raise click.UsageError("Give a QUERY, an --id, or --from-marks.")
     where = places()
-    settings = load_settings(where.settings_file)
     folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
     to_stdout = output is None or str(output) == "-"
     target = None if to_stdout or output is None else checked_output(output, folder)
     asked = _Asked(

@@ -16,7 +16,7 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.model import Confidence, Result, Strategy
-from excerpt.settings import load_settings, places
+from excerpt.settings import places, settings_of
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
@@ -83,10 +83,10 @@ def command(
         raise click.UsageError("--explain and --why are of one QUERY, not of a --batch.")
     asked = None if batch is None else read_batch(batch)
     where = places()
-    settings = load_settings(where.settings_file)
+    folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
     chosen = Strategy(strategy) if strategy else settings.search.strategy
     most = limit or (settings.search.limit if as_json else _SHOWN_TO_READERS)
-    folder = chosen_vault(vault)
     with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
         from excerpt.search.engine import Engine
         from excerpt.search.use import UseLog

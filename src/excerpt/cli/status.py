@@ -13,7 +13,7 @@ from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import Status
-from excerpt.settings import load_settings, places
+from excerpt.settings import places, settings_of
 
 if TYPE_CHECKING:
     from excerpt.pack.savings import Savings, SavingsFile
@@ -33,8 +33,8 @@ def command(vault: Path | None, as_json: bool, clear_savings: bool, no_refresh: 
     from excerpt.pack.savings import SavingsFile
 
     where = places()
-    settings = load_settings(where.settings_file)
     chosen = chosen_vault(vault)
+    settings = settings_of(chosen, where)
     file = SavingsFile(where.savings_file(chosen))
     if clear_savings:
         _clear(file)

@@ -1,7 +1,8 @@
 """The files of a vault that are notes, without reading any of them.
 
 Left out: names that begin with a dot, what `.gitignore` and `.excerptignore` files rule out for their folder and those
-below it (the nearest and last rule wins, and `.excerptignore` over `.gitignore`), and what the settings exclude.
+below it (the nearest and last rule wins, and `.excerptignore` over `.gitignore`), what the settings exclude, and, where
+they include anything, all that they do not include.
 Symbolic links are never followed: what they point to inside the vault is found in its own place, what lies outside is
 not the vault's.
 """
@@ -11,13 +12,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from excerpt.errors import VaultError
+from excerpt.errors import SettingsError, VaultError
 from excerpt.model import Skipped
 from excerpt.settings import VaultSettings
 
@@ -64,11 +65,13 @@ class _Folder:
 
 def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = None) -> Scan:
     """The notes under `root`; of those, if `only` names files and folders (relative, with "/"), these and what they
-    hold, by the same rules. Raises VaultError if `root` itself cannot be listed."""
+    hold, by the same rules. Raises VaultError if `root` itself cannot be listed, SettingsError for a pattern of the
+    settings that is none."""
     vault = root.resolve()
     wanted = frozenset(only or ())
     suffixes = tuple(extension.lower() for extension in settings.extensions)
-    excluded = (_Rules("", _spec(settings.exclude)),) if settings.exclude else ()
+    included, excluding = patterns_of(settings)
+    excluded = (_Rules("", excluding),) if settings.exclude else ()
     files: list[FileState] = []
     skipped: list[Skipped] = []
     folders: list[str] = []
@@ -100,7 +103,7 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
             if is_folder:
                 pending.append(_Folder(f"{path}/", rules, whole))
                 continue
-            if not whole:
+            if not whole or (settings.include and not included.match_file(path)):
                 continue
             state = _link_reason(entry, vault, suffixes) if is_link else _state(entry, path)
             if isinstance(state, FileState):
@@ -181,6 +184,22 @@ def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
         return GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error):
         return GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)])
+
+
+def patterns_of(settings: VaultSettings) -> tuple[GitIgnoreSpec, GitIgnoreSpec]:
+    """What the settings include and exclude. Raises SettingsError, which names the key and the pattern that is none."""
+    return _spec_of("include", settings.include), _spec_of("exclude", settings.exclude)
+
+
+def _spec_of(setting: str, patterns: Sequence[str]) -> GitIgnoreSpec:
+    """The patterns of a setting, where one that is no pattern is a mistake to be told."""
+    for pattern in patterns:
+        if not _is_pattern(pattern):
+            raise SettingsError(
+                f"vault.{setting} is not valid: {pattern!r} is no pattern as in .gitignore.",
+                "`excerpt config --path` says where the settings are.",
+            )
+    return GitIgnoreSpec.from_lines(patterns)
 
 
 def _is_pattern(line: str) -> bool:
