@@ -100,6 +100,10 @@ class Updater:
         if writer is not None:
             writer.close()
 
+    def is_there(self) -> bool:
+        """Whether the index that is kept open still stands in its folder; True if none is open."""
+        return self._writer is None or self._writer.is_there()
+
     def warm(self) -> None:
         """Load what the next changed note takes, by taking one apart, so that it need not wait for it."""
         if self._writer is None:

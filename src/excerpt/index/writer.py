@@ -76,6 +76,14 @@ class IndexWriter:
         self.rebuilt.clear()
         self.embedded = 0
 
+    def is_there(self) -> bool:
+        """Whether the catalog that is open is the one in the index folder."""
+        try:
+            file = (self._index / FILE).stat()
+        except OSError:
+            return False
+        return (file.st_dev, file.st_ino) == self._opened[:2]
+
     def is_current(self) -> bool:
         """Whether the index is as this writer has checked or made it: no other process has committed since, removed a
         file or found damage."""
