@@ -326,6 +326,7 @@ def _report(query_set: QuerySet, checked: int) -> None:
         share = ours[1] / top
         print(verdict(share >= LEAST_HELD, f"1,000 tokens hold {share:.3f} of the targets among the hits"))
     saved = {scope: [median_saved(snapshot, found, budget, scope) for budget in BUDGETS] for scope in SCOPES}
+    print()
     head = ("median share of tokens saved", *(f"{budget:,}" for budget in BUDGETS))
     rows = []
     for scope, by_budget in saved.items():
