@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.vectors import MatrixSource, MatrixWriter, Quantised, VectorMatrix, quantise
+from excerpt.index.matrix import VectorMatrix
+from excerpt.index.vectors import MatrixSource, MatrixWriter, Quantised, quantise
 
 WIDE = 8
 

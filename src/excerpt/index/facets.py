@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,41 @@ def property_name(name: str) -> str:
     return "-".join(fold(name).split())
 
 
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """The notes of a generation in the order of their numbers: paths (sorted), numbers in the catalog, and the keys of
+    their first fragments, -1 for a note without any. What has the same of all three is the same note, unchanged."""
+
+    paths: tuple[str, ...]
+    in_catalog: npt.NDArray[np.int64]
+    first_keys: npt.NDArray[np.int64]
+
+    def changed_since(self, before: Notes) -> Ints | None:
+        """The notes, by number, that may differ from those of an older generation; None if others came or went."""
+        if self.paths != before.paths:
+            return None
+        same = (self.in_catalog == before.in_catalog) & (self.first_keys == before.first_keys) & (self.first_keys >= 0)
+        return np.flatnonzero(~same).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLinks:
+    """The links of an older generation, as `Facets.links` has them."""
+
+    notes: Notes
+    links: tuple[Ints, Ints]
+
+
 class Facets:
     """The facets of one snapshot. Folded names are as `fold` leaves them: without case, accents and width."""
 
-    def __init__(self, rows: ReadRows, paths: Sequence[str]) -> None:
-        """`rows` reads from the catalog (SQL, values); `paths` are the notes' in the order of their numbers."""
+    def __init__(self, rows: ReadRows, notes: Notes, before: KnownLinks | None = None) -> None:
+        """`rows` reads from the catalog (SQL, values). With the links of a generation `before`, only those of notes
+        that changed are read."""
         self._rows = rows
-        self._paths = paths
+        self._notes = notes
+        self._paths = notes.paths
+        self._before = before
 
     @cached_property
     def modified(self) -> Times:
@@ -74,15 +103,8 @@ class Facets:
     @cached_property
     def tags(self) -> Mapping[str, Ints]:
         """The notes of each tag, folded; those of `a/b` are also those of `a`. Read at the first question."""
-        return Late(self._tags)
-
-    def _tags(self) -> Mapping[str, Ints]:
-        found: list[tuple[str, int]] = []
-        for value, note in self._rows("SELECT value, note FROM labels WHERE kind = 'tag'"):
-            tag, number = fold(value).strip("/"), self._numbers[note]
-            found += [(tag[:end], number) for end, sign in enumerate(tag) if sign == "/"]
-            found.append((tag, number))
-        return _grouped(found)
+        # Not a method of this object: it would hold itself, and everything, until a collection comes by.
+        return Late(partial(_tags, self._rows, self._numbers))
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Ints]]:
@@ -113,19 +135,36 @@ class Facets:
     @cached_property
     def links(self) -> tuple[Ints, Ints]:
         """Which note (sources) links to which (targets): each pair once, ascending, no note to itself."""
-        return self._pairs(self._rows(f"{_LINKS} GROUP BY note"))
+        before, self._before = self._before, None
+        changed = self._notes.changed_since(before.notes) if before is not None else None
+        if before is None or changed is None or len(changed) > len(self._paths) // 2:
+            return self._pairs(self._rows(f"{_LINKS} GROUP BY note"))
+        # As no note came or went, every other link means what it meant.
+        sources, targets = before.links
+        stay = ~np.isin(sources, changed)
+        new_sources, new_targets = self._pairs(self._rows_of(changed))
+        sources, targets = np.append(sources[stay], new_sources), np.append(targets[stay], new_targets)
+        order = np.lexsort((targets, sources))
+        return sources[order], targets[order]
+
+    @property
+    def known_links(self) -> KnownLinks | None:
+        """The links for the next generation, if they were read."""
+        return KnownLinks(self._notes, self.links) if "links" in self.__dict__ else self._before
 
     def links_of(self, notes: Ints) -> tuple[Ints, Ints]:
         """As `links`, of these notes only: for a query that comes before anything was read."""
         if "links" in self.__dict__:
             return self.links
-        ids = {number: note for note, number in self._numbers.items()}
-        wanted = [ids[number] for number in sorted(set(notes.tolist()))]
+        return self._pairs(self._rows_of(np.unique(notes)))
+
+    def _rows_of(self, notes: Ints) -> list[tuple[Any, ...]]:
+        wanted = self._notes.in_catalog[notes].tolist()
         rows: list[tuple[Any, ...]] = []
         for at in range(0, len(wanted), _AT_ONCE):
             part = wanted[at : at + _AT_ONCE]
             rows += self._rows(f"{_LINKS} AND note IN ({','.join('?' * len(part))}) GROUP BY note", *part)
-        return self._pairs(rows)
+        return rows
 
     def _pairs(self, rows: Iterable[tuple[Any, ...]]) -> tuple[Ints, Ints]:
         """Links from rows of a note and its targets, joined by `_APART`."""
@@ -171,7 +210,7 @@ class Facets:
     @cached_property
     def _numbers(self) -> Mapping[int, int]:
         """Each note's number by its row in the catalog."""
-        return {note: self.numbers[path] for note, path in self._rows("SELECT id, path FROM notes")}
+        return {note: number for number, note in enumerate(self._notes.in_catalog.tolist())}
 
 
 class Late(Mapping[str, Ints]):
@@ -224,6 +263,15 @@ class Properties(Mapping[str, Mapping[str, Ints]]):
         for (name,) in sorted(self._rows("SELECT DISTINCT name FROM labels WHERE kind = 'property'")):
             spelled.setdefault(property_name(name), []).append(name)
         return spelled
+
+
+def _tags(rows: ReadRows, numbers: Mapping[int, int]) -> Mapping[str, Ints]:
+    found: list[tuple[str, int]] = []
+    for value, note in rows("SELECT value, note FROM labels WHERE kind = 'tag'"):
+        tag, number = fold(value).strip("/"), numbers[note]
+        found += [(tag[:end], number) for end, sign in enumerate(tag) if sign == "/"]
+        found.append((tag, number))
+    return _grouped(found)
 
 
 def _grouped(pairs: Iterable[tuple[str, int]]) -> Mapping[str, Ints]:

@@ -138,9 +138,9 @@ class ColumnCodec(W3Codec):
         return ColumnTerms(Columns(*(folder / segment.make_filename(extension) for extension in (_POSTINGS, _TERMS))))
 
 
-def _opened(folder: Path, segment: W3Segment, first_row: int) -> OpenSegment:
+def _opened(folder: Path, segment: W3Segment, first_row: int, before: OpenSegment | None = None) -> OpenSegment:
     files = [folder / segment.make_filename(extension) for extension in (_DOCS, _POSTINGS, _TERMS)]
-    return OpenSegment(segment.segment_id(), files, list(segment.deleted_docs()), first_row)
+    return OpenSegment(segment.segment_id(), files, list(segment.deleted_docs()), first_row, before)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -298,20 +298,24 @@ class LexicalReader:
     has for their notes, `lines` their first lines. Usable from any one thread at a time.
     """
 
-    def __init__(self, index: Path, files: Sequence[DerivedFile], generation: int) -> None:
-        """Raises DamagedFileError if a file is not as recorded in `files`. Postings are checked when first read."""
-        for file in files:
+    def __init__(
+        self, index: Path, files: Sequence[DerivedFile], generation: int, before: LexicalReader | None = None
+    ) -> None:
+        """Segments that the generation `before` has open are shared with it. Raises DamagedFileError if a file is not
+        as recorded in `files`; postings are checked when first read, and what is shared was checked before."""
+        self.files = frozenset(files)
+        known = self.files & (before.files if before is not None else frozenset())
+        for file in self.files - known:
             check(index, file, content=not file.name.endswith(_POSTINGS))
+        same = {file.name for file in known}
+        opened = {segment.name: segment for segment in before._segments} if before is not None else {}
         self._segments: list[OpenSegment] = []
         self._lock = threading.Lock()
-        try:
-            row = 0
-            for segment in _read_toc(FileStorage(str(index / FOLDER)), generation):
-                self._segments.append(_opened(index / FOLDER, segment, row))
-                row += self._segments[-1].living
-        except BaseException:
-            self.close()
-            raise
+        for segment in _read_toc(FileStorage(str(index / FOLDER)), generation):
+            names = {f"{FOLDER}/{segment.make_filename(extension)}" for extension in (_DOCS, _POSTINGS, _TERMS)}
+            shared = opened.get(segment.segment_id()) if names <= same else None
+            row = sum(one.living for one in self._segments)
+            self._segments.append(_opened(index / FOLDER, segment, row, shared))
         living = [s.docs[s.alive] for s in self._segments]
         docs = np.concatenate(living) if living else np.zeros(0, DOCS)
         self.keys: NDArray[np.int64] = docs["key"].astype(np.int64)
@@ -321,6 +325,9 @@ class LexicalReader:
         self._cache: OrderedDict[str, Term] = OrderedDict()
         self._cached_bytes = 0
         self._vocabulary: Vocabulary | None = None
+        self._vocabulary_before: Vocabulary | None = (
+            (before._vocabulary or before._vocabulary_before) if before is not None else None
+        )
 
     @property
     def doc_count(self) -> int:
@@ -379,15 +386,23 @@ class LexicalReader:
             for segment in self._segments:
                 segment.columns.check()
 
+    def shares(self, before: LexicalReader) -> bool:
+        """Whether a segment is in both: then a key means the same fragment in both, as a catalog made anew, whose keys
+        count from 1 again, comes with segments made anew."""
+        return not {s.name for s in self._segments}.isdisjoint(s.name for s in before._segments)
+
     def close(self) -> None:
-        for segment in self._segments:
-            segment.columns.close()
+        """Let go of the files; those that another generation shares stay open for it."""
         self._segments = []
+        self._cache.clear()
+        self._vocabulary = self._vocabulary_before = None
 
     @property
     def _words(self) -> Vocabulary:
         if self._vocabulary is None:
-            self._vocabulary = Vocabulary([segment.columns for segment in self._segments])
+            segments = {segment.name: segment.columns for segment in self._segments}
+            self._vocabulary = Vocabulary(segments, self._vocabulary_before)
+            self._vocabulary_before = None
         return self._vocabulary
 
     def _term(self, term: str) -> Term:

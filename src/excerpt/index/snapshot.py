@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import IndexUnusableError, ModelError
+from excerpt.index import moves
 from excerpt.index.catalog import FILE, Catalog, fold_name, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.facets import Facets
+from excerpt.index.facets import Facets, KnownLinks, Notes
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION
 from excerpt.index.files import DamagedFileError
 from excerpt.index.lexical import LexicalReader
-from excerpt.index.vectors import MatrixSource, VectorMatrix
+from excerpt.index.matrix import VectorMatrix
+from excerpt.index.vectors import MatrixSource
 from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Part, Section, Skipped, Status
 from excerpt.settings import Settings
@@ -65,7 +67,8 @@ class NoteInfo:
 class FragmentTable:
     """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
 
-    `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog.
+    `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog, and `first_keys`, those of
+    their first fragments (-1 without any).
     """
 
     keys: NDArray[np.int64]
@@ -74,6 +77,7 @@ class FragmentTable:
     paths: tuple[str, ...]
     languages: tuple[str, ...]
     numbers: NDArray[np.int64]
+    first_keys: NDArray[np.int64]
 
 
 class Snapshot:
@@ -82,10 +86,10 @@ class Snapshot:
     Methods raise IndexUnusableError if the index turns out to be damaged; a build mends it.
     """
 
-    def __init__(self, folder: Path, settings: Settings, catalog: Catalog) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, settings: Settings, catalog: Catalog, before: Snapshot | None = None) -> None:
         self._settings = settings
         self._catalog = catalog
+        self._rows = _Rows(folder, catalog)
         self.generation = catalog.generation
         if not self.generation:
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
@@ -94,17 +98,26 @@ class Snapshot:
             raise DamagedFileError("The catalog does not name its matrix.")
         # Opened now and read later: two commits on, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
+        self._model = catalog.meta("model_id")
         try:
-            self.lexical = LexicalReader(folder, catalog.files("words"), self.generation)
+            self.lexical: LexicalReader = LexicalReader(
+                folder, catalog.files("words"), self.generation, before.lexical if before is not None else None
+            )
         except BaseException:
             self._matrix.close()
             raise
+        self._known = _Known() if before is None or not self.lexical.shares(before.lexical) else before._told()
 
     @classmethod
-    def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000) -> Snapshot:
-        """Open the newest generation. Raises IndexUnusableError if there is none or it is damaged."""
+    def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000, *, before: Snapshot | None = None) -> Snapshot:
+        """Open the newest generation. Raises IndexUnusableError if there is none or it is damaged.
+
+        What it has in common with `before`, a snapshot of the same folder that is open, is shared, and the rest is
+        read: all that is found in it is what would be found without. Either may be closed before the other, and
+        `before` may be in use by another thread.
+        """
         until = time.monotonic() + wait_ms / 1000
-        before = -1
+        last = -1
         while True:
             generation = -1
             try:
@@ -112,15 +125,19 @@ class Snapshot:
                 try:
                     with _damage_noted(folder):
                         generation = catalog.generation
-                        return cls(folder, settings, catalog)
+                        return cls(folder, settings, catalog, before)
                 except BaseException:
                     catalog.close()
                     raise
             except DamagedFileError:
-                if generation == before or time.monotonic() > until:
+                if generation == last or time.monotonic() > until:
                     raise
-            before = generation
+            last = generation
             time.sleep(0.02)
+
+    def is_like(self, other: Snapshot) -> bool:
+        """Whether both are of the same generation of the same index."""
+        return self.generation == other.generation and self.lexical.files == other.lexical.files
 
     @staticmethod
     def current_generation(folder: Path) -> int:
@@ -136,23 +153,29 @@ class Snapshot:
             catalog.close()
 
     def close(self) -> None:
+        """Let go of files and memory; what another snapshot shares stays open for it."""
         self.lexical.close()
         self._matrix.close()
         self._catalog.close()
+        self._known = _Known()
+        for name in ("vectors", "table", "facets", "embedder"):
+            self.__dict__.pop(name, None)
 
     # --- derived ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def vectors(self) -> VectorMatrix:
         """The matrix, read when first asked for (about 0.2 s for 100,000 fragments)."""
-        return VectorMatrix.read(self._matrix, self.lexical.keys, int(self._catalog.meta("dimensions")))
+        known = self._known.vectors if self._known.model == self._model else None
+        dimensions = int(self._catalog.meta("dimensions"))
+        return VectorMatrix.read(self._matrix, self.lexical.keys, dimensions, known)
 
     @cached_property
     def embedder(self) -> Embedder:
         """The model of the settings, loaded when first asked for. Raises ModelError if it cannot be, or if the
         vectors are still another model's."""
         embedder = open_embedder(self._settings.embedding.model)
-        if self._catalog.meta("model_id") != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
+        if self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
             raise ModelError("The index was made with another embedding model.", "Run `excerpt index` to bring it up.")
         return embedder
 
@@ -173,20 +196,31 @@ class Snapshot:
         notes = sorted(self._rows("SELECT path, language, id FROM notes"))
         numbers = np.array([row[2] for row in notes], np.int64)
         by_number = np.argsort(numbers)
-        at = np.searchsorted(numbers, self.lexical.notes, sorter=by_number)
+        at = by_number[np.searchsorted(numbers, self.lexical.notes, sorter=by_number)].astype(np.int32)
+        first_keys = np.full(len(notes), -1, np.int64)
+        # From the last to the first: of several, the last that is written stays.
+        first_keys[at[::-1]] = self.lexical.keys[::-1]
         return FragmentTable(
             keys=self.lexical.keys,
-            notes=by_number[at].astype(np.int32),
+            notes=at,
             lines=self.lexical.lines,
             paths=tuple(row[0] for row in notes),
             languages=tuple(row[1] for row in notes),
             numbers=numbers,
+            first_keys=first_keys,
         )
 
     @cached_property
     def facets(self) -> Facets:
         """What notes are filtered by; each part is read when first asked for."""
-        return Facets(self._rows, self.table.paths)
+        table = self.table
+        return Facets(self._rows, Notes(table.paths, table.numbers, table.first_keys), self._known.links)
+
+    def _told(self) -> _Known:
+        """What the next generation may share of this one."""
+        read, known = self.__dict__, self._known
+        links = read["facets"].known_links if "facets" in read else known.links
+        return _Known(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
 
     # --- fragments and notes ------------------------------------------------------------------------------------------
 
@@ -264,6 +298,11 @@ class Snapshot:
             raise KeyError(path)
         return found[0][0]
 
+    def moved(self, path: str) -> str | None:
+        """Today's path of the note that once had this one; None if it is not known to have moved, or if there is a note
+        at `path` (again)."""
+        return moves.moved(self._rows, path)
+
     def note_info(self, path: str) -> NoteInfo:
         """Raises KeyError for an unknown note."""
         sql = "SELECT id, path, title, language, size, mtime_ns, tokens FROM notes WHERE path = ?"
@@ -333,7 +372,24 @@ class Snapshot:
         """Notes that are indexed, though something about them is odd."""
         return self._catalog.remarks(skipped=False)
 
-    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What an older generation has that this one may share: vectors with the model they are of, and links."""
+
+    vectors: VectorMatrix | None = None
+    model: str = ""
+    links: KnownLinks | None = None
+
+
+class _Rows:
+    """Reads from the catalog. No method of the snapshot: what holds it would hold the snapshot that holds it."""
+
+    def __init__(self, folder: Path, catalog: Catalog) -> None:
+        self._folder = folder
+        self._catalog = catalog
+
+    def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         # A query from a terminal may hold a lone surrogate, which no stored text does.
         clean = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
         with _damage_noted(self._folder):

@@ -62,11 +62,22 @@ class OpenSegment:
     Raises DamagedFileError where they do not hold together.
     """
 
-    def __init__(self, name: str, files: Sequence[Path], deleted: Sequence[int], first_row: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        files: Sequence[Path],
+        deleted: Sequence[int],
+        first_row: int,
+        before: OpenSegment | None = None,
+    ) -> None:
+        """What never changes is shared with the same segment of the generation `before`."""
         docs, postings, directory = files
+        self.name = name
         try:
-            self.docs = _loaded(docs).astype(DOCS, casting="no", copy=False)
-            self.columns = Columns(postings, directory)
+            self.docs: NDArray[Any] = (
+                _loaded(docs).astype(DOCS, casting="no", copy=False) if before is None else before.docs
+            )
+            self.columns: Columns = Columns(postings, directory) if before is None else before.columns
         except (OSError, ValueError, TypeError, EOFError) as error:
             raise DamagedFileError(f"Segment {name} cannot be opened: {error}.") from error
         self.alive = np.ones(len(self.docs), bool)

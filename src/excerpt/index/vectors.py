@@ -1,4 +1,4 @@
-"""The vector matrix: int8 with a scale a row on disk, float32 in memory where many queries are to come.
+"""The vector matrix on disk: int8 with a scale a row. (In memory: matrix.py.)
 
 The file is a row of blocks, one a commit: a head (magic, dimensions, rows, checksum), then keys, scales and rows. It
 only grows, so that a commit costs what it adds; the catalog records how many bytes count, so that a block that was
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +25,6 @@ _MAGIC = b"EXV1"
 # Rows that died may be a quarter of the file and blocks a few hundred before it is worth writing all of them again.
 _DEAD_SHARE = 0.25
 _MOST_BLOCKS = 500
-_BLOCK = 4096
-"""Rows that are unfolded at a time: 4 MB, which the processor's cache holds."""
-
 Keys = NDArray[np.int64]
 
 
@@ -72,17 +69,25 @@ class MatrixSource:
             self._file = (index / file.name).open("rb")
         except OSError as error:
             raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
+        status = os.fstat(self._file.fileno())
+        self.identity = (file.name, status.st_dev, status.st_ino)
+        """The same for the same file, whatever was appended to it, as long as one of its sources is open."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes of the file count."""
+        return self._record.size
 
     def close(self) -> None:
         self._file.close()
 
-    def blocks(self, dimensions: int) -> list[tuple[Keys, Quantised]]:
-        """The recorded blocks. Raises DamagedFileError."""
+    def blocks(self, dimensions: int, start: int = 0) -> list[tuple[Keys, Quantised]]:
+        """The recorded blocks, from the one that begins at the byte `start`. Raises DamagedFileError."""
         record = self._record
-        self._file.seek(0)
-        data = memoryview(self._file.read(record.size))
-        if len(data) < record.size:
-            raise DamagedFileError(f"{record.name} is cut short: {len(data)} of {record.size} bytes.")
+        self._file.seek(start)
+        data = memoryview(self._file.read(max(record.size - start, 0)))
+        if len(data) != record.size - start:
+            raise DamagedFileError(f"{record.name} is cut short: {start + len(data)} of {record.size} bytes.")
         blocks, at = [], 0
         while at < len(data):
             try:
@@ -99,89 +104,6 @@ class MatrixSource:
             scales = np.frombuffer(body[scales_at:rows_at], "<f4").astype(np.float32)
             blocks.append((keys, Quantised(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))))
         return blocks
-
-
-class VectorMatrix:
-    """The vectors of one generation, a row a fragment, in the order of `keys` (ascending).
-
-    As float32 they take four times the memory, and a third of the time of each query; but laying them out so takes as
-    long as a hundred queries. So the first query unfolds a block at a time, and the second lays all of them out, or
-    whoever is going to ask more calls `unfold` before. `mean` is the mean of all, shape (dimensions,): the cosine that
-    a query has with the vault as a whole.
-    """
-
-    def __init__(self, keys: Keys, quantised: Quantised) -> None:
-        self.keys = keys
-        self._quantised = quantised
-        self._unfolded: NDArray[np.float32] | None = None
-        self._asked = False
-        count, dimensions = quantised.rows.shape
-        total = np.zeros(dimensions)
-        for part in self._blocks():
-            total += part.sum(axis=0)
-        self.mean: NDArray[np.float32] = (total / max(count, 1)).astype(np.float32)
-
-    @classmethod
-    def read(cls, source: MatrixSource, keys: Keys, dimensions: int) -> VectorMatrix:
-        """The rows of the living `keys`. Raises DamagedFileError."""
-        found = np.zeros(len(keys), bool)
-        parts = [Quantised.from_bytes([], dimensions)]
-        for block_keys, quantised in source.blocks(dimensions):
-            at = np.searchsorted(keys, block_keys)
-            alive = np.zeros(len(block_keys), bool)
-            inside = at < len(keys)
-            alive[inside] = keys[at[inside]] == block_keys[inside]
-            found[at[alive]] = True
-            whole = bool(alive.all())
-            parts.append(quantised if whole else Quantised(quantised.scales[alive], quantised.rows[alive]))
-        if not found.all():
-            raise DamagedFileError(f"{np.count_nonzero(~found)} vectors are missing from the matrix.")
-        # New keys lie above all older ones, so the blocks one after the other are in the order of keys.
-        return cls(keys, parts[1] if len(parts) == 2 else Quantised.joined(parts))
-
-    @property
-    def vectors(self) -> NDArray[np.float32]:
-        """All of them, shape (n, dimensions)."""
-        self.unfold()
-        assert self._unfolded is not None
-        return self._unfolded
-
-    def unfold(self) -> None:
-        """Lay the vectors out as float32, for many queries."""
-        if self._unfolded is None:
-            unfolded = np.empty(self._quantised.rows.shape, np.float32)
-            at = 0
-            for part in self._blocks():
-                unfolded[at : at + len(part)] = part
-                at += len(part)
-            self._unfolded = unfolded
-            # A quarter of the memory again, and nothing asks for it any more.
-            self._quantised = Quantised.from_bytes([], len(self.mean))
-
-    def similarities(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Cosine of the normalised `query` with each row, shape (n,)."""
-        if self._asked:
-            self.unfold()
-        self._asked = True
-        if self._unfolded is not None:
-            # At once: a busy machine takes ten times as long over thirty small products, each shared among threads.
-            return self._unfolded @ query
-        found = np.empty(len(self.keys), np.float32)
-        at = 0
-        for part in self._blocks():
-            np.dot(part, query, out=found[at : at + len(part)])
-            at += len(part)
-        return found
-
-    def _blocks(self) -> Iterator[NDArray[np.float32]]:
-        """The vectors, some thousand at a time; each is good until the next is asked for."""
-        rows, scales = self._quantised.rows, self._quantised.scales
-        room = np.empty((min(_BLOCK, len(rows)), rows.shape[1]), np.float32)
-        for at in range(0, len(rows), _BLOCK):
-            part = room[: len(rows) - at]
-            part[:] = rows[at : at + _BLOCK]
-            part *= scales[at : at + _BLOCK, None]
-            yield part
 
 
 class MatrixWriter:
