@@ -34,6 +34,7 @@ COMMANDS = {
     "forget": "forget",
     "learned": "learned",
     "index": "index",
+    "watch": "watch",
     "status": "status",
     "config": "config",
 }

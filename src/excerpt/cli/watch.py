@@ -1,0 +1,135 @@
+"""`excerpt watch`: keep a vault's index up to date while notes change."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from excerpt.cli.crash import report as crash_report
+from excerpt.cli.printing import ProgressLine, line_for_stdout, narrate, print_json, put
+from excerpt.cli.vaults import chosen_vault, vault_option
+from excerpt.errors import ExcerptError
+from excerpt.model import Progress
+from excerpt.settings import places, settings_of
+
+if TYPE_CHECKING:
+    from excerpt.cli.watching import Tell, Watching
+
+
+@click.command()
+@vault_option
+@click.option("--poll", is_flag=True, help="Look at the vault every few seconds instead of waiting for its changes.")
+@click.option("--progress", is_flag=True, help="Print events as JSON lines and read commands from stdin.")
+def command(vault: Path | None, poll: bool, progress: bool) -> int:
+    """Keep the index up to date while notes change.
+
+    Brings it up to date, then prints a line for every update, until Ctrl+C. The app does this by itself while it is
+    open.
+    """
+    if not progress:
+        chosen = chosen_vault(vault)
+        watching = _watching(chosen, _Lines(chosen))
+        watching.run(poll=poll)
+        return 0
+    out = _Events()
+    try:
+        watching = _watching(chosen_vault(vault), out)
+        out.gone = watching.end
+        threading.Thread(target=_obey, args=(sys.stdin.buffer, watching, out), daemon=True).start()
+        watching.run(poll=poll)
+    except ExcerptError as error:
+        out("error", {"title": error.title, "message": error.message, "hint": error.hint})
+        return error.exit_code
+    return 0
+
+
+def _watching(vault: Path, tell: Tell) -> Watching:
+    from excerpt.cli.watching import Watching
+
+    where = places()
+    watching = Watching(
+        vault,
+        where.index_folder(vault),
+        settings_of(vault, where),
+        tell,
+        lambda error: crash_report(error, sys.argv[1:]),
+    )
+    signal.signal(signal.SIGTERM, lambda *_: watching.end())
+    return watching
+
+
+class _Events:
+    """Events as JSON lines, one at a time. If nobody reads them any more, `gone` is called."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.gone: Callable[[], None] = _nothing
+
+    def __call__(self, event: str, fields: dict[str, Any]) -> None:
+        try:
+            with self._lock:
+                print_json({"event": event, **fields})
+        except BrokenPipeError:
+            self.gone()
+
+
+def _nothing() -> None:
+    """Until there is something to end."""
+
+
+def _obey(lines: Iterable[bytes], watching: Watching, tell: Tell) -> None:
+    """Do what each line says, and end when there are no more."""
+    for line in lines:
+        command = None
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            command = json.loads(line)["do"]
+        if not (isinstance(command, str) and watching.do(command)):
+            said = line.decode("utf-8", "replace").strip()
+            tell("error", {"title": "That is no command", "message": f"It cannot be done: {said[:200]}", "hint": ""})
+    watching.end()
+
+
+class _Lines:
+    """Events as lines for people: updates on stdout, the rest on stderr."""
+
+    def __init__(self, vault: Path) -> None:
+        self._vault = vault
+        self._line = ProgressLine(sys.stderr)
+        self._first = True
+
+    def __call__(self, event: str, fields: dict[str, Any]) -> None:
+        if event == "progress":
+            self._line(Progress(**fields))
+            return
+        self._line.clear()
+        if event == "done":
+            self._put_update(fields)
+        elif event == "watching":
+            how = (
+                "no events come from there, so it is looked at every few seconds"
+                if fields["polling"]
+                else "Ctrl+C ends"
+            )
+            narrate(f"watching {self._vault} ({how}).")
+        elif "message" in fields:
+            narrate(f"{fields['message']} {fields['hint']}".strip())
+
+    def _put_update(self, report: dict[str, Any]) -> None:
+        changed, added, removed = report["changed"], report["added"], report["removed"]
+        if report["rebuilt"]:
+            put(line_for_stdout(f"{time.strftime('%H:%M:%S')}  made anew: {report['rebuilt']}"))
+        if self._first or changed or added or removed:
+            put(
+                f"{time.strftime('%H:%M:%S')}  {changed:,} changed, {added:,} added, {removed:,} removed · "
+                f"generation {report['generation']} · {report['seconds']:.1f} s"
+            )
+        self._first = False

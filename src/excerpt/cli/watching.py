@@ -1,0 +1,241 @@
+"""A vault's index kept up to date for as long as the process lives: changes and commands come in, events go out.
+
+Three threads: one waits for changes, one (if there are commands) for commands; the main one builds. They share the
+work that waits, under one lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
+from excerpt.index.build import Updater
+from excerpt.index.control import BuildCancelled, Control
+from excerpt.model import Progress
+from excerpt.settings import Settings
+from excerpt.vault.watch import Batch, VaultWatch
+
+Tell = Callable[[str, dict[str, Any]], None]
+"""Gets the name of an event and its fields; may be called from any thread."""
+
+Crash = Callable[[Exception], str]
+"""Keeps the details of a defect of ours and returns the sentence that says so."""
+
+# Seconds a build waits for another process before commands are looked at again.
+_PATIENCE = 1.0
+# Seconds between two looks whether the index is still there.
+_LOOK = 1.0
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is to be looked at: some paths, or everything."""
+
+    paths: set[str]
+    everything: bool = False
+    rebuild: bool = False
+    accept_empty: bool = False
+
+    def __bool__(self) -> bool:
+        return self.everything or bool(self.paths)
+
+    def take_in(self, other: _Work) -> None:
+        self.paths |= other.paths
+        self.everything |= other.everything
+        self.rebuild |= other.rebuild
+        self.accept_empty |= other.accept_empty
+
+
+class Watching:
+    """Brings the index up to date, then watches. `do` and `end` may be called from any thread, `run` from the main
+    one."""
+
+    def __init__(self, vault: Path, folder: Path, settings: Settings, tell: Tell, crash: Crash) -> None:
+        self._vault, self._folder, self._settings, self._tell, self._crash = vault, folder, settings, tell, crash
+        self._control = Control()
+        self._updater = Updater(vault, folder, settings, self._tell_progress, self._control)
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._work = _Work(set(), everything=True)
+        self._failed = _Work(set())
+        self._building = False
+        self._superseded = False
+        self._told = ""
+
+    def run(self, *, poll: bool = False) -> None:
+        """Until `end` is called. `poll` scans the vault even where the system tells of changes. Raises VaultError if
+        the vault cannot be listed now; what goes wrong later is told."""
+        watch = VaultWatch(self._vault, self._settings.vault, self._stop, poll=poll)
+        watcher = threading.Thread(target=self._watch, args=(watch,), daemon=True)
+        watcher.start()
+        begun = False
+        try:
+            while (work := self._next()) is not None:
+                done = self._build(work)
+                if done and not begun and not self._stop.is_set():
+                    begun = True
+                    self._tell("watching", {"polling": watch.polling})
+                    self._warm()
+        finally:
+            self.end()
+            watcher.join()
+            watch.close()
+            self._updater.close()
+
+    def end(self) -> None:
+        """End after the batch in work; what is committed stays."""
+        self._stop.set()
+        self._control.cancel()
+        with self._changed:
+            self._changed.notify_all()
+
+    def do(self, command: str) -> bool:
+        """Obey one command; False if it is none."""
+        obey = {
+            "update": lambda: self._add(_Work(set(), everything=True)),
+            "rebuild": lambda: self._supersede(_Work(set(), everything=True, rebuild=True)),
+            "agree": lambda: self._add(_Work(set(), everything=True, accept_empty=True)),
+            "pause": self._pause,
+            "resume": self._resume,
+            "cancel": self._cancel,
+        }.get(command)
+        if obey is not None:
+            obey()
+        return obey is not None
+
+    # --- commands and changes -----------------------------------------------------------------------------------------
+
+    def _add(self, work: _Work) -> None:
+        with self._changed:
+            self._work.take_in(work)
+            self._changed.notify_all()
+
+    def _supersede(self, work: _Work) -> None:
+        """End the build at hand for another."""
+        with self._changed:
+            if self._building:
+                self._superseded = True
+                self._control.cancel()
+            self._add(work)
+
+    def _pause(self) -> None:
+        self._control.pause()
+        self._tell("paused", {})
+
+    def _resume(self) -> None:
+        self._tell("resumed", {})
+        with self._changed:
+            self._control.resume()
+            self._changed.notify_all()
+
+    def _cancel(self) -> None:
+        with self._changed:
+            self._work, self._failed = _Work(set()), _Work(set())
+            if self._building:
+                self._control.cancel()
+                return
+        self._tell("cancelled", {})
+
+    def _watch(self, watch: VaultWatch) -> None:
+        try:
+            for batch in watch.batches():
+                self._add(_work_of(batch))
+        except Exception as error:  # a defect of ours; without changes there is nothing to go on with
+            self._tell_error("Changes are not seen any more", self._crash(error), "Start it again.")
+            self.end()
+
+    # --- building -----------------------------------------------------------------------------------------------------
+
+    def _next(self) -> _Work | None:
+        """Wait for work; None at the end. What failed before is tried again with what comes now."""
+        with self._changed:
+            while not self._stop.is_set():
+                if not self._control.paused:
+                    if not self._updater.is_there():
+                        self._work.everything = True
+                    if self._work:
+                        work, self._work = self._work, _Work(set())
+                        work.take_in(self._failed)
+                        self._failed = _Work(set())
+                        self._control.begin()
+                        self._building, self._superseded = True, False
+                        return work
+                self._changed.wait(_LOOK)
+        return None
+
+    def _build(self, work: _Work) -> bool:
+        """Bring the work into the index and tell what became of it; False if it is still waiting for its turn."""
+        waiting = False
+        try:
+            report = self._updater.update(
+                None if work.everything else work.paths,
+                rebuild=work.rebuild,
+                accept_empty=work.accept_empty,
+                wait=_PATIENCE,
+            )
+        except BuildCancelled:
+            pass
+        except IndexBusyError as error:
+            waiting = True
+            self._tell_error_once(error)
+        except VaultEmptiedError as emptied:
+            self._failed = work
+            self._tell_emptied(emptied)
+        except ExcerptError as error:
+            self._failed = work
+            self._tell_error_once(error) if isinstance(error, VaultError) else self._tell_error_of(error)
+        except Exception as error:  # a defect of ours must not end the watching: the next change is tried again
+            self._failed = work
+            self._tell_error("excerpt cannot go on", self._crash(error), "The next change is tried again.")
+        else:
+            self._told = ""
+            self._tell("done", asdict(report))
+        self._conclude(work if waiting else None)
+        return not waiting
+
+    def _conclude(self, waiting: _Work | None) -> None:
+        with self._changed:
+            self._building = False
+            cancelled = self._control.cancelled and not self._superseded and not self._stop.is_set()
+            if cancelled:
+                self._failed = _Work(set())
+            elif waiting is not None:
+                self._work.take_in(waiting)
+        if cancelled:
+            self._tell("cancelled", {})
+
+    def _warm(self) -> None:
+        try:
+            self._updater.warm()
+        except ExcerptError as error:
+            self._tell_error_of(error)
+
+    # --- telling ------------------------------------------------------------------------------------------------------
+
+    def _tell_progress(self, progress: Progress) -> None:
+        self._tell("progress", asdict(progress))
+
+    def _tell_emptied(self, emptied: VaultEmptiedError) -> None:
+        if self._told != emptied.message:
+            self._told = emptied.message
+            self._tell("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
+
+    def _tell_error_once(self, error: ExcerptError) -> None:
+        """Tell of something that lasts when it begins, not each time it is met."""
+        if self._told != error.message:
+            self._told = error.message
+            self._tell_error_of(error)
+
+    def _tell_error_of(self, error: ExcerptError) -> None:
+        self._tell_error(error.title, error.message, error.hint)
+
+    def _tell_error(self, title: str, message: str, hint: str) -> None:
+        self._tell("error", {"title": title, "message": message, "hint": hint})
+
+
+def _work_of(batch: Batch) -> _Work:
+    return _Work(set(), everything=True) if batch is None else _Work(set(batch))

@@ -1,0 +1,248 @@
+"""What changes in a vault while it is open, in batches.
+
+The file system tells of changes; the vault's folders are watched one by one where the system allows it (inotify), as
+watching all that is below would follow links out of the vault and take dot folders in. Where no events come (network
+file systems, more folders than may be watched), the vault is scanned every few seconds instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
+
+from excerpt.errors import VaultError
+from excerpt.settings import VaultSettings
+from excerpt.vault.mounts import is_silent
+from excerpt.vault.scan import IGNORE_FILES, FileState, Scan, scan
+
+Batch = frozenset[str] | None
+"""Paths of files and folders (relative to the vault, with "/") that may have changed, with what they hold; None if it
+may be anything."""
+
+# A batch ends after a moment without changes: an editor's temporary file, rename and removal are one. After many
+# changes (a checkout, an unpacked archive) the moment is longer, as a program that writes thousands of files pauses.
+_QUIET_MS = 50
+_LONG_QUIET_MS = 250
+_BURST = 50
+_LONGEST_MS = 1000
+_LONGEST_BURST = 5.0  # seconds
+
+_POLL_SECONDS = 2.0
+# Of one core's time, polling takes this share at most.
+_POLL_SHARE = 0.05
+# Events can be lost (the system's queue is finite), so now and then the whole vault is looked at all the same.
+_LOOK_SECONDS = 600.0
+
+_BY_FOLDER = sys.platform not in ("darwin", "win32")
+
+
+class VaultWatch:
+    """Watches one vault from the moment it is made. `polling` says that no events come and the vault is scanned."""
+
+    def __init__(
+        self,
+        vault: Path,
+        settings: VaultSettings,
+        stop: threading.Event,
+        *,
+        poll: bool = False,
+        poll_seconds: float = _POLL_SECONDS,
+    ) -> None:
+        """`poll` scans even where there are events. Raises VaultError if the vault cannot be listed."""
+        self._vault, self._settings, self._stop = vault, settings, stop
+        self._poll, self._poll_seconds = poll, poll_seconds
+        self.polling = False
+        self._source: _Events | _Scans
+        self._begin()
+
+    def batches(self) -> Iterator[Batch]:
+        """What changes, as it changes, until `stop` is set. When the vault is gone, and when it is back, anything may
+        have changed."""
+        while not self._stop.is_set():
+            try:
+                batch = self._next()
+            except (VaultError, OSError, WatchfilesRustInternalError):
+                yield None
+                if self._begin_again():
+                    yield None
+            else:
+                if batch is None or batch:
+                    yield batch
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _next(self) -> Batch:
+        """The next batch, or an empty one after a while. Raises VaultError if the vault is gone."""
+        if _identity(self._vault) != self._identity:
+            raise VaultError("The vault is gone, or another folder is in its place.")
+        return self._source.next(self._stop)
+
+    def _begin(self) -> None:
+        self._identity = _identity(self._vault)
+        found = scan(self._vault, self._settings)
+        self.polling = self._poll or is_silent(self._vault)
+        if not self.polling:
+            try:
+                self._source = _Events(self._vault, self._settings, found.folders)
+            except (OSError, WatchfilesRustInternalError):
+                self.polling = True  # more folders or watchers than the system allows
+        if self.polling:
+            self._source = _Scans(self._vault, self._settings, found, self._poll_seconds)
+
+    def _begin_again(self) -> bool:
+        """Wait for the vault and watch it anew; False if that was stopped."""
+        self._source.close()
+        while not self._stop.is_set():
+            try:
+                self._begin()
+            except VaultError:
+                self._stop.wait(min(1.0, self._poll_seconds))
+            else:
+                return True
+        return False
+
+
+class _Events:
+    """Changes as the system tells of them."""
+
+    def __init__(self, vault: Path, settings: VaultSettings, folders: Iterable[str]) -> None:
+        """Raises OSError or WatchfilesRustInternalError where the vault cannot be watched."""
+        self._vault, self._settings = vault, settings
+        self._suffixes = tuple(extension.lower() for extension in settings.extensions)
+        self._folders = set(folders)
+        self._looked = time.monotonic()
+        self._left: set[str] = set()
+        self._notify = self._watcher()
+        if _BY_FOLDER:
+            self._follow(scan(vault, settings).folders)  # what was made while the watches were
+
+    def close(self) -> None:
+        self._notify.close()
+
+    def next(self, stop: threading.Event) -> Batch:
+        """The next batch; an empty one after a while without changes."""
+        raw = self._gather(stop)
+        paths, folders, everything = self._relevant(raw)
+        if everything:
+            self._follow(scan(self._vault, self._settings).folders)
+        elif folders:
+            self._follow_changed(folders)
+        if everything or time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._looked = time.monotonic()
+            return None
+        return frozenset(paths)
+
+    def _gather(self, stop: threading.Event) -> set[str]:
+        began = time.monotonic()
+        found, self._left = self._left, set()
+        while True:
+            raw = self._notify.watch(_LONGEST_MS, _QUIET_MS, _LONG_QUIET_MS, stop)
+            if raw == "signal":
+                raise KeyboardInterrupt
+            if isinstance(raw, str):
+                return found
+            found |= {path for _, path in raw}
+            if len(found) < _BURST or time.monotonic() - began > _LONGEST_BURST:
+                return found
+
+    def _relevant(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
+        """Of the paths that changed those that may matter; those of them that are or were folders; and whether an
+        ignore file is among them, so that anything may."""
+        paths: set[str] = set()
+        folders: set[str] = set()
+        base = f"{self._vault}{os.sep}"
+        for path in raw:
+            if not path.startswith(base):
+                continue
+            relative = path[len(base) :].replace(os.sep, "/")
+            *above, name = relative.split("/")
+            if any(part.startswith(".") for part in above):
+                continue
+            if name in IGNORE_FILES:
+                return paths, folders, True
+            if name.startswith("."):
+                continue
+            if "\ufffd" in relative:  # a name that is not UTF-8, as the watcher spells it: its folder finds it
+                if not above:
+                    return paths, folders, True
+                paths.add("/".join(above))
+            elif f"{relative}/" in self._folders or Path(path).is_dir():
+                folders.add(relative)
+                paths.add(relative)
+            elif name.lower().endswith(self._suffixes):
+                paths.add(relative)
+        return paths, folders, False
+
+    def _follow_changed(self, changed: Collection[str]) -> None:
+        """Watch the folders that are there now at and below those that changed."""
+        self._folders = {folder for folder in self._folders if not _is_at_or_below(folder, changed)}
+        found: set[str] = set()
+        while new := set(scan(self._vault, self._settings, changed).folders) - found:
+            self._follow(new)
+            found |= new
+
+    def _follow(self, folders: Iterable[str]) -> None:
+        new = set(folders) - self._folders
+        self._folders |= new
+        if new and _BY_FOLDER:
+            before, self._notify = self._notify, self._watcher()
+            raw = before.watch(_QUIET_MS, 10, 10, None)
+            self._left |= set() if isinstance(raw, str) else {path for _, path in raw}
+            before.close()
+
+    def _watcher(self) -> RustNotify:
+        # Permissions are not to be ignored: the limit on watches would be ignored with them.
+        for _ in range(10):
+            try:
+                if not _BY_FOLDER:
+                    return RustNotify([str(self._vault)], False, False, 0, True, False)
+                watched = [str(self._vault / folder) for folder in sorted(self._folders)]
+                return RustNotify(watched, False, False, 0, False, False)
+            except FileNotFoundError:
+                self._folders = set(scan(self._vault, self._settings).folders)
+        raise OSError("The vault's folders change faster than they can be watched.")
+
+
+class _Scans:
+    """Changes as two scans of the whole vault differ."""
+
+    def __init__(self, vault: Path, settings: VaultSettings, found: Scan, seconds: float) -> None:
+        self._vault, self._settings, self._seconds = vault, settings, seconds
+        self._last = found
+        self._took = 0.0
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def next(self, stop: threading.Event) -> Batch:
+        """The next batch; an empty one where nothing has changed. Raises VaultError."""
+        if stop.wait(max(self._seconds, self._took / _POLL_SHARE)):
+            return frozenset()
+        began = time.monotonic()
+        before, self._last = self._last, scan(self._vault, self._settings)
+        self._took = time.monotonic() - began
+        if before.skipped != self._last.skipped:
+            return None
+        changed: set[FileState] = set(before.files) ^ set(self._last.files)
+        return frozenset(file.path for file in changed)
+
+
+def _is_at_or_below(folder: str, paths: Collection[str]) -> bool:
+    """Whether `folder` (ending in "/") is one of `paths` or in one of them."""
+    return any(folder[:at] in paths for at, letter in enumerate(folder) if letter == "/")
+
+
+def _identity(vault: Path) -> tuple[int, int] | None:
+    """Which folder a path leads to: another one when a disk is mounted there or taken away."""
+    try:
+        found = vault.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
