@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
+from excerpt.index import moves
 from excerpt.index.catalog import Catalog, is_damage
 from excerpt.index.control import Control
 from excerpt.index.prepare import Recipe, Task, prepare
@@ -144,11 +145,23 @@ class Updater:
         return self._writer
 
     def _discard(self) -> IndexWriter:
-        """Begin an index from nothing."""
+        """Begin an index from nothing but what tells which notes have moved."""
         self.close()
+        known = _known_moves(self._folder)
         after = discard(self._folder)
         self._writer = IndexWriter(self._folder, self._vault, self._settings, self._telling.tick, after=after)
+        if known is not None:
+            moves.restore(self._writer.catalog, known)
         return self._writer
+
+
+def _known_moves(folder: Path) -> moves.Known | None:
+    """What an index that is about to be discarded knows of moves, None if it cannot be read."""
+    try:
+        with closing(Catalog.open_to_read(folder)) as catalog:
+            return moves.kept_for_rebuild(catalog)
+    except (sqlite3.DatabaseError, OSError):
+        return None
 
 
 def _refuse_emptied(vault: Path, folder: Path) -> None:

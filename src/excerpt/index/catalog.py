@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from excerpt.index.files import DerivedFile
 from excerpt.model import Skipped
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FILE = "catalog.sqlite"
 _MAPPED = 1 << 31  # bytes; what lies behind is read the usual way
 
@@ -64,6 +64,14 @@ CREATE INDEX names_of_note ON names (note);
 CREATE TABLE vectors (model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, digest))
     WITHOUT ROWID;
 CREATE TABLE remarks (path TEXT NOT NULL, skipped INTEGER NOT NULL, reason TEXT NOT NULL);
+CREATE INDEX notes_by_digest ON notes (digest);
+CREATE TABLE moves (path TEXT PRIMARY KEY, became TEXT NOT NULL);
+CREATE INDEX moves_to ON moves (became);
+CREATE TABLE gone (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, tokens INTEGER NOT NULL,
+    sketch BLOB NOT NULL, fresh INTEGER NOT NULL);
+CREATE INDEX gone_by_digest ON gone (digest);
+CREATE TABLE arrived (path TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 # "0" is the letter after "/". Two ranges of the index over the paths, where LIKE would be a scan of it.

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.index import moves
 from excerpt.index.catalog import FILE, Catalog, Placed, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text
@@ -246,12 +247,16 @@ class IndexWriter:
 
         Without any of either the generation stays, but for the first, which an empty vault has too.
         """
+        before, after = list(removed), [note.path for done in prepared for note in done.notes]
+        known, inserted = frozenset(before), frozenset(after)
         with self.catalog.transaction():
-            gone = self.catalog.remove(removed)
+            moves.leave(self.catalog, [path for path in before if path not in inserted])
+            gone = self.catalog.remove(before)
             added: list[Placed] = []
             for note in (note for done in prepared for note in done.notes):
                 self._tick(note.path)
                 added += self.catalog.insert(note)
+            moves.arrive(self.catalog, [path for path in after if path not in known])
             for done in prepared:
                 for task in done.same:
                     self.catalog.touch(task.path, task.size, task.mtime_ns)
@@ -264,9 +269,10 @@ class IndexWriter:
         self._remove_leftovers()
 
     def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None) -> None:
-        """Remember what was skipped, among all files or `only` some, and forget vectors that nothing has used for
-        long."""
+        """Remember what was skipped, among all files or `only` some, and which notes have moved; forget vectors that
+        nothing has used for long."""
         with self.catalog.transaction():
+            moves.settle(self.catalog)
             self.catalog.set_skipped(skipped, only)
             if only is None:
                 self.catalog.prune_vectors()

@@ -1,0 +1,241 @@
+"""A note that was renamed or moved is known by its old path too, whenever and however that happened."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from excerpt.index import moves
+from excerpt.index.build import Updater, build
+from excerpt.index.catalog import Catalog
+from excerpt.index.snapshot import Snapshot
+from excerpt.settings import Settings
+
+ROSES = "# Roses\n\n" + "".join(f"Prune rose {word} above an outward bud in {word}.\n\n" for word in "abcdefghij")
+TEA = "# Tea\n\n" + "".join(f"Brew leaf {word} in a warm kettle for {word} minutes.\n\n" for word in "klmnopqrst")
+
+
+class Vault:
+    """A vault that is indexed by one new process after the other."""
+
+    def __init__(self, root: Path, index: Path, settings: Settings) -> None:
+        self.root, self.index, self.settings = root, index, settings
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def move(self, path: str, to: str) -> None:
+        (self.root / to).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).rename(self.root / to)
+
+    def remove(self, path: str) -> None:
+        (self.root / path).unlink()
+
+    def build(self, *, rebuild: bool = False) -> None:
+        build(self.root, self.index, self.settings, rebuild=rebuild, accept_empty=True)
+
+    def moved(self, path: str) -> str | None:
+        with closing(Snapshot.open(self.index, self.settings)) as snapshot:
+            return snapshot.moved(path)
+
+
+@pytest.fixture
+def notes(vault: Path, index: Path, settings: Settings) -> Vault:
+    """A vault of two notes and an index of it."""
+    notes = Vault(vault, index, settings)
+    notes.write("garden/Roses.md", ROSES)
+    notes.write("Tea.md", TEA)
+    notes.build()
+    return notes
+
+
+def test_a_renamed_note_is_known_by_its_old_path(notes: Vault) -> None:
+    notes.move("Tea.md", "Infusions.md")
+    notes.build()
+    assert notes.moved("Tea.md") == "Infusions.md"
+    assert notes.moved("Infusions.md") is None
+    assert notes.moved("garden/Roses.md") is None
+    assert notes.moved("Never there.md") is None
+
+
+def test_all_notes_of_a_renamed_folder_are_known_by_their_old_paths(notes: Vault) -> None:
+    notes.write("garden/deep/Soil.md", "# Soil\n\n" + TEA)
+    notes.build()
+    notes.move("garden", "yard")
+    notes.build()
+    assert notes.moved("garden/Roses.md") == "yard/Roses.md"
+    assert notes.moved("garden/deep/Soil.md") == "yard/deep/Soil.md"
+
+
+def test_it_is_known_when_it_went_in_one_build_and_came_in_a_later_one(notes: Vault, tmp_path: Path) -> None:
+    (notes.root / "Tea.md").rename(tmp_path / "away.md")
+    notes.build()
+    assert notes.moved("Tea.md") is None
+    notes.write("Other.md", "# Other\n\nWater and compost.\n")
+    notes.build()
+    (tmp_path / "away.md").rename(notes.root / "Infusions.md")
+    notes.build()
+    assert notes.moved("Tea.md") == "Infusions.md"
+
+
+def test_it_is_known_when_it_came_in_one_build_and_went_in_a_later_one(notes: Vault) -> None:
+    shutil.copy(notes.root / "Tea.md", notes.root / "Infusions.md")
+    notes.build()
+    assert notes.moved("Tea.md") is None
+    notes.remove("Tea.md")
+    notes.build()
+    assert notes.moved("Tea.md") == "Infusions.md"
+
+
+def test_it_is_known_when_only_the_changed_paths_are_looked_at(notes: Vault) -> None:
+    with closing(Updater(notes.root, notes.index, notes.settings)) as updater:
+        updater.update()
+        notes.move("garden", "yard")
+        updater.update(["garden"])
+        updater.update(["yard"])
+    assert notes.moved("garden/Roses.md") == "yard/Roses.md"
+
+
+def test_a_note_that_was_edited_as_it_was_renamed_is_known(notes: Vault) -> None:
+    notes.remove("Tea.md")
+    notes.write("Infusions.md", TEA.replace("# Tea", "# Infusions").replace("leaf m", "herb m") + "Sugar to taste.\n")
+    notes.build()
+    assert notes.moved("Tea.md") == "Infusions.md"
+
+
+def test_it_is_known_too_when_the_edited_note_comes_in_a_later_build(notes: Vault) -> None:
+    notes.remove("Tea.md")
+    notes.build()
+    notes.write("Infusions.md", TEA + "Sugar to taste.\n")
+    notes.build()
+    assert notes.moved("Tea.md") == "Infusions.md"
+
+
+def test_another_note_that_came_as_one_went_is_another(notes: Vault) -> None:
+    notes.remove("Tea.md")
+    notes.write("Soil.md", "# Soil\n\nCompost, water and seed: each bed gets its share in winter.\n")
+    notes.build()
+    assert notes.moved("Tea.md") is None
+
+
+def test_of_two_copies_none_is_meant(notes: Vault) -> None:
+    notes.remove("Tea.md")
+    notes.write("Infusions.md", TEA)
+    notes.write("Drinks.md", TEA)
+    notes.build()
+    assert notes.moved("Tea.md") is None
+
+
+def test_of_two_that_are_as_like_none_is_meant(notes: Vault) -> None:
+    notes.remove("Tea.md")
+    notes.write("Infusions.md", TEA + "Sugar to taste.\n")
+    notes.write("Drinks.md", TEA + "Milk to taste.\n")
+    notes.build()
+    assert notes.moved("Tea.md") is None
+
+
+def test_copies_are_told_apart_by_their_names_and_folders(notes: Vault) -> None:
+    for path in ("a/One.md", "a/Two.md", "b/One.md"):
+        notes.write(path, TEA)
+    notes.remove("Tea.md")
+    notes.build()
+    notes.move("a", "new/a")
+    notes.move("b", "new/b")
+    notes.build()
+    for path in ("a/One.md", "a/Two.md", "b/One.md"):
+        assert notes.moved(path) == f"new/{path}"
+
+
+def test_a_note_of_next_to_no_words_is_known_by_its_name_only(notes: Vault) -> None:
+    notes.write("a/Empty.md", "")
+    notes.write("a/Plan.md", "To do\n")
+    notes.build()
+    notes.move("a/Empty.md", "b/Empty.md")
+    notes.move("a/Plan.md", "b/Later.md")
+    notes.build()
+    assert notes.moved("a/Empty.md") == "b/Empty.md"
+    assert notes.moved("a/Plan.md") is None
+
+
+def test_moves_one_after_the_other_lead_to_todays_path(notes: Vault) -> None:
+    for path, to in (("Tea.md", "b.md"), ("b.md", "c/d.md"), ("c/d.md", "e.md")):
+        notes.move(path, to)
+        notes.build()
+    assert [notes.moved(path) for path in ("Tea.md", "b.md", "c/d.md")] == ["e.md"] * 3
+
+
+def test_a_path_with_a_note_again_is_that_notes_own(notes: Vault) -> None:
+    notes.move("Tea.md", "Infusions.md")
+    notes.build()
+    notes.write("Tea.md", "# Tea\n\nAnother text, of sugar and kettles.\n")
+    notes.build()
+    assert notes.moved("Tea.md") is None
+
+
+def test_there_and_back_again(notes: Vault) -> None:
+    for path, to in (("Tea.md", "b.md"), ("b.md", "Tea.md"), ("Tea.md", "b.md")):
+        notes.move(path, to)
+        notes.build()
+        assert notes.moved(path) == to
+        assert notes.moved(to) is None
+
+
+def test_two_notes_that_change_places_are_changed_notes(notes: Vault) -> None:
+    notes.move("Tea.md", "x")
+    notes.move("garden/Roses.md", "Tea.md")
+    notes.move("x", "garden/Roses.md")
+    notes.build()
+    assert (notes.moved("Tea.md"), notes.moved("garden/Roses.md")) == (None, None)
+
+
+def test_a_moved_note_that_is_gone_is_nowhere(notes: Vault) -> None:
+    notes.move("Tea.md", "Infusions.md")
+    notes.build()
+    notes.remove("Infusions.md")
+    notes.build()
+    assert notes.moved("Tea.md") is None
+    notes.write("Drinks.md", TEA)
+    notes.build()
+    assert notes.moved("Tea.md") == "Drinks.md"
+
+
+def test_moves_are_known_after_the_index_was_made_anew(notes: Vault) -> None:
+    notes.move("Tea.md", "Infusions.md")
+    notes.build()
+    notes.build(rebuild=True)
+    assert notes.moved("Tea.md") == "Infusions.md"
+
+
+def test_a_move_before_the_index_is_made_anew_is_seen(notes: Vault) -> None:
+    notes.move("Tea.md", "Infusions.md")
+    notes.build(rebuild=True)
+    assert notes.moved("Tea.md") == "Infusions.md"
+
+
+def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moves, "MOST_KEPT", 3)
+    for number in range(6):
+        notes.write(f"gone {number}.md", TEA.replace(" ", f" {number}"))
+        notes.write(f"moved {number}.md", ROSES.replace(" ", f" {number}"))
+        notes.build()
+        notes.remove(f"gone {number}.md")
+        notes.move(f"moved {number}.md", f"now {number}.md")
+        notes.build()
+    with closing(Catalog.open_to_read(notes.index)) as catalog:
+        counts = [catalog.rows(f"SELECT count(*) FROM {table}")[0][0] for table in ("gone", "moves", "arrived")]
+    assert counts == [3, 3, 0]
+    assert notes.moved("moved 5.md") == "now 5.md"
+    assert notes.moved("moved 0.md") is None
+
+
+def test_sketches_of_alike_texts_are_alike() -> None:
+    same = moves.sketch_of(TEA)
+    assert len(moves.sketch_of("")) == 0
+    assert len(moves.sketch_of("one")) == 1
+    assert set(moves.sketch_of(TEA + "Sugar.")) != set(same)
+    assert len(set(same.tolist()) & set(moves.sketch_of(TEA + "Sugar.").tolist())) > 50
+    assert not set(same.tolist()) & set(moves.sketch_of(ROSES).tolist())
