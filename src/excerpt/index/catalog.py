@@ -286,6 +286,10 @@ class Catalog:
         """Remember that a file with another time has the text that is known."""
         self.rows("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", size, mtime_ns, path)
 
+    def doubt_notes(self, paths: Iterable[str]) -> None:
+        """Have notes read again by the next build, whatever time, size and content their files have."""
+        self._many("UPDATE notes SET mtime_ns = -1, digest = '' WHERE path = ?", [(path,) for path in paths])
+
     def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
         """Replace the list of skipped files, or that of the files at and below `only` some paths."""
         if only is None:
@@ -314,6 +318,10 @@ class Catalog:
 
     def add_vectors(self, model: str, vectors: Iterable[tuple[bytes, bytes]]) -> None:
         self._many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", [(model, *row) for row in vectors])
+
+    def forget_vectors(self, digests: Iterable[bytes]) -> None:
+        """Have the vectors of texts with these digests made anew by the next build that needs them."""
+        self._many("DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests])
 
     def prune_vectors(self) -> None:
         """Forget vectors without a fragment, once they are more than those with one: until then a text that comes

@@ -288,6 +288,17 @@ def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
     return segments
 
 
+def open_segments(index: Path, generation: int) -> list[OpenSegment]:
+    """Every segment of a committed generation, in the order of rows: for a check of all that they hold.
+
+    The caller has checked their files. Raises DamagedFileError.
+    """
+    segments: list[OpenSegment] = []
+    for segment in _read_toc(FileStorage(str(index / FOLDER)), generation):
+        segments.append(_opened(index / FOLDER, segment, sum(one.living for one in segments)))
+    return segments
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from excerpt.errors import ExcerptError
 from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
 from excerpt.index.fields import FieldCollector, embedded_digest, embedded_text
 from excerpt.index.postings import Inverted
-from excerpt.model import Note, Skipped
+from excerpt.model import Fragment, Note, Skipped
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import digest_of, reader_for
@@ -87,6 +87,20 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
     if reader is None:
         raise ExcerptError("No reader knows this kind of file.")
     note, digest = reader.read(file, task.path, recipe.max_bytes, recipe.language)
+    rows, fragments = rows_of(recipe, note, task, digest)
+    # Last, so that a note that fails half-way leaves no words behind.
+    collector.add_note(
+        *(note.path, note.title, note.language),
+        aliases=note.aliases,
+        tags=note.tags,
+        properties=note.properties,
+        fragments=[(f.heading_path, f.text) for f in fragments],
+    )
+    return rows
+
+
+def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRows, tuple[Fragment, ...]]:
+    """A note as rows, and its fragments; `digest` is that of its file's content."""
     tokenizer = open_tokenizer(recipe.tokenizer)
     fragments = fragments_of(note, tokenizer.count)
     rows = NoteRows(
@@ -116,15 +130,7 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
         names=sorted({fold_name(name) for name in (note.title, PurePosixPath(task.path).stem, *note.aliases)}),
         warnings=note.warnings,
     )
-    # Last, so that a note that fails half-way leaves no words behind.
-    collector.add_note(
-        *(note.path, note.title, note.language),
-        aliases=note.aliases,
-        tags=note.tags,
-        properties=note.properties,
-        fragments=[(f.heading_path, f.text) for f in fragments],
-    )
-    return rows
+    return rows, fragments
 
 
 def _labels(note: Note) -> list[tuple[str, str, str]]:

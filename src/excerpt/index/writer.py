@@ -148,6 +148,7 @@ class IndexWriter:
                 ("model_source", self._model_source),
                 ("model_id", self._model),
                 ("dimensions", str(self._dimensions)),
+                ("doubted", ""),
             ):
                 self.catalog.set_meta(name, value)
             if words or vectors or recount:
@@ -165,6 +166,8 @@ class IndexWriter:
             self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
             if generation and self.catalog.meta("analyzer") != f"{ANALYZER_VERSION}/{FIELDS_VERSION}":
                 reason = "words are told apart differently now"
+            elif self._is_doubted("words"):
+                reason = "a check found it wrong"
             elif not np.array_equal(self._words.keys(), self.catalog.fragment_keys()):
                 reason = "it does not hold the catalog's fragments"
         except DamagedFileError as error:
@@ -188,12 +191,18 @@ class IndexWriter:
         files = [] if reason else self.catalog.files("vectors")
         if self.catalog.generation and not reason and len(files) != 1:
             reason = "the catalog does not name its matrix"
+        elif not reason and self._is_doubted("vectors"):
+            reason = "a check found them wrong"
         try:
             self._matrix = MatrixWriter(self._index, None if reason or not files else files[0], self._dimensions)
         except DamagedFileError as error:
             reason = error.message
             self._matrix = MatrixWriter(self._index, None, self._dimensions)
         return reason
+
+    def _is_doubted(self, part: str) -> bool:
+        """Whether a look at the whole index found wrong what no checksum shows (health.tell_builds)."""
+        return part in self.catalog.meta("doubted").split()
 
     def _refill_words(self) -> None:
         """Put the words of all stored notes into the empty lexical index, some thousand fragments at a time."""
