@@ -78,7 +78,7 @@ def fragments_of(
         digest = digest_of_text(text)
         fragments.append(
             Fragment(
-                id=_fragment_id(note.path, digest, seen[digest]),
+                id=fragment_id(note.path, digest, seen[digest]),
                 path=note.path,
                 title=note.title,
                 heading_path=section.heading_path,
@@ -95,8 +95,9 @@ def fragments_of(
     return tuple(fragments)
 
 
-def _fragment_id(path: str, digest: str, occurrence: int) -> str:
-    """Stable while path and text are: the same passage twice in a note is told apart by its turn."""
+def fragment_id(path: str, digest: str, occurrence: int) -> str:
+    """The id of a fragment, by its note's path and its text's digest: the same passage twice in a note is told apart by
+    its turn, `occurrence`, from 0."""
     return hashlib.blake2b(_bytes(f"{path}\0{digest}\0{occurrence}"), digest_size=6).hexdigest()
 
 
