@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.index.columns import Columns, DamagedColumnsError, pack
-from excerpt.index.postings import Segment, fuse, invert
+from excerpt.index.postings import Segment, fuse
+from tests.index.counting import invert
 
 
 def segment(*documents: dict[str, list[int]]) -> Segment:

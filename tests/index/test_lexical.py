@@ -14,7 +14,8 @@ from whoosh.index import open_dir
 from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
 from excerpt.index.lexical import LexicalReader, LexicalWriter, placed
-from excerpt.index.postings import Inverted, invert
+from excerpt.index.postings import Inverted
+from tests.index.counting import invert
 
 
 def inverted(texts: Sequence[str]) -> dict[str, Inverted]:

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.index.postings import Inverted, Segment, chain_segments, fuse, invert, join, only_docs
+from excerpt.index.postings import Inverted, Segment, chain_segments, fuse, join, only_docs
+from tests.index.counting import invert
 
 Document = tuple[list[str], list[int]]
 Content = dict[str, dict[tuple[int, int], list[int]]]

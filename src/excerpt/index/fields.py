@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from excerpt.index.postings import Inverted, invert
-from excerpt.text.words import terms_of
+import numpy as np
+
+from excerpt.index.postings import Ints, Inverted, invert
+from excerpt.text.numbers import Occurrences, term_numbers
 
 FIELDS = ("above", "alias", "heading", "properties", "tags", "text", "title")
 """`heading` is that of the fragment's section, `above` those over it; `alias` takes in the file's name where the title
@@ -19,7 +22,8 @@ FIELDS_VERSION = 2
 
 # Between two aliases, headings or values: farther apart than any phrase or cluster reaches.
 _GAP = 50
-_NOTHING: tuple[list[str], list[int]] = ([], [])
+_Terms = tuple[Ints, Ints]  # numbers of terms, and their positions
+_NOTHING: _Terms = (np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 EMBEDDED_TEXT_VERSION = 2
 """Raised whenever `embedded_text` changes: all vectors are made anew."""
@@ -42,7 +46,9 @@ class FieldCollector:
     """Gathers the terms of fragments, in order, note by note."""
 
     def __init__(self) -> None:
-        self._documents: dict[str, list[tuple[list[str], list[int]]]] = {field: [] for field in FIELDS}
+        self._numbers = term_numbers()
+        self._texts: list[array[int]] = []
+        self._of_notes: dict[str, list[_Terms]] = {field: [] for field in FIELDS if field != "text"}
 
     def add_note(
         self,
@@ -60,35 +66,51 @@ class FieldCollector:
         names = [*aliases, place.stem] if place.stem != title else aliases
         values = [value for found in properties.values() for value in found]
         of_note = {
-            "title": terms_of(title, language),
-            "alias": _spaced(names, language),
-            "tags": _spaced(tags, language),
-            "properties": _spaced([*values, *place.parts[:-1]], language),
+            "title": self._spaced((title,), language),
+            "alias": self._spaced(names, language),
+            "tags": self._spaced(tags, language),
+            "properties": self._spaced([*values, *place.parts[:-1]], language),
         }
-        headings: dict[tuple[str, ...], tuple[list[str], list[int]]] = {(): _NOTHING}
+        headings: dict[tuple[str, ...], _Terms] = {}
         for heading_path, text in fragments:
             above, own = tuple(heading_path[:-1]), tuple(heading_path[-1:])
             for part in (above, own):
                 if part not in headings:
-                    headings[part] = _spaced(part, language)
-            self._documents["text"].append(terms_of(text, language))
-            self._documents["above"].append(headings[above])
-            self._documents["heading"].append(headings[own])
+                    headings[part] = self._spaced(part, language)
+            self._texts.append(self._numbers.codes(text, language))
+            self._of_notes["above"].append(headings[above])
+            self._of_notes["heading"].append(headings[own])
             for field, found in of_note.items():
-                self._documents[field].append(found)
+                self._of_notes[field].append(found)
             of_note["properties"] = _NOTHING
 
     def inverted(self) -> dict[str, Inverted]:
-        return {field: invert(documents) for field, documents in self._documents.items()}
+        found = {field: _occurrences(documents) for field, documents in self._of_notes.items()}
+        found["text"] = self._numbers.occurrences(self._texts)
+        return {field: invert(found[field], self._numbers.lexicon.names) for field in FIELDS}
+
+    def _spaced(self, parts: Sequence[str], language: str) -> _Terms:
+        """The terms of several texts, each `_GAP` positions behind the one before."""
+        known = self._numbers.short.get((language, *parts))
+        if known is None:
+            known = self._numbers.short[language, *parts] = self._take_apart(parts, language)
+        return known
+
+    def _take_apart(self, parts: Sequence[str], language: str) -> _Terms:
+        terms: list[int] = []
+        positions: list[int] = []
+        for part in parts:
+            found, places = self._numbers.terms_of(part, language)
+            base = positions[-1] + _GAP if positions else 0
+            terms += found
+            positions += [base + place for place in places]
+        return (np.array(terms, np.int32), np.array(positions, np.int32)) if terms else _NOTHING
 
 
-def _spaced(parts: Sequence[str], language: str) -> tuple[list[str], list[int]]:
-    """The terms of several texts, each `_GAP` positions behind the one before."""
-    terms: list[str] = []
-    positions: list[int] = []
-    for part in parts:
-        found, places = terms_of(part, language)
-        base = positions[-1] + _GAP if positions else 0
-        terms += found
-        positions += [base + place for place in places]
-    return terms, positions
+def _occurrences(documents: Sequence[_Terms]) -> Occurrences:
+    return Occurrences(
+        terms=np.concatenate([_NOTHING[0], *(terms for terms, _ in documents)]),
+        docs=np.repeat(np.arange(len(documents), dtype=np.int32), [len(terms) for terms, _ in documents]),
+        positions=np.concatenate([_NOTHING[1], *(positions for _, positions in documents)]),
+        doc_count=len(documents),
+    )

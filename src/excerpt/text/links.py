@@ -196,7 +196,7 @@ def _with_own_rules(rules: list[str], pairs: list[str]) -> MarkdownIt:
     parser = _Parser("commonmark").use(dollarmath_plugin, allow_space=False, allow_digits=False)
     parser.inline.ruler.before("link", "wikilink", _wikilink_rule)
     parser.inline.ruler.before("link", "tag", _tag_rule)
-    parser.inline.ruler.at("link", _placed(link))
+    parser.inline.ruler.at("link", _link_rule)
     parser.inline.ruler.at("image", _placed(image))
     parser.inline.ruler.enableOnly([*_RULES, *rules])
     parser.inline.ruler2.enableOnly(pairs)
@@ -274,6 +274,32 @@ def _tag_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
+# A label without anything that could hide its end, but code; an address without escapes, entities or parentheses.
+_PLAIN_LINK = re.compile(
+    r"\[([^\[\]\n!#$<\\`]*(?:`[^`\[\]\n]+`(?!`)[^\[\]\n!#$<\\`]*)*)\]\(([^\s()<>\\&\x00-\x1f\x7f]+)\)"
+)
+
+
+def _link_rule(state: StateInline, silent: bool) -> bool:
+    """The library's rule, with a short cut to the end of a link as nearly all are written."""
+    found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
+    if not found:
+        return _library_link(state, silent)
+    if not silent:
+        end = state.posMax
+        opener = state.push("link_open", "a", 1)
+        opener.attrs = {"href": found[2]}
+        opener.meta["at"] = state.pos
+        state.pos, state.posMax = found.span(1)
+        state.linkLevel += 1
+        state.md.inline.tokenize(state)
+        state.linkLevel -= 1
+        state.push("link_close", "a", -1)
+        state.posMax = end
+    state.pos = found.end()
+    return True
+
+
 def _placed(rule: RuleFuncInlineType) -> RuleFuncInlineType:
     """`rule` for links or images, which notes in its token where the link began."""
 
@@ -287,3 +313,6 @@ def _placed(rule: RuleFuncInlineType) -> RuleFuncInlineType:
         return True
 
     return placed
+
+
+_library_link = _placed(link)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
+from typing import NamedTuple
 
 from excerpt.text.folding import MAX_TERM, fold, stem
 from excerpt.text.languages import detect_language
@@ -60,8 +61,7 @@ class QueryWord:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A term to be of a chunk: offsets and position within it. `plain` pieces are stemmed."""
 
     text: str
@@ -124,6 +124,8 @@ _MAX_PARTS = 64  # so long a chunk is data too: its parts are found, no larger w
 
 def _pieces(chunk: str) -> tuple[list[_Piece], int]:
     """The pieces of a chunk by position, and how many positions it takes."""
+    if chunk.isascii() and chunk.isalnum():
+        return _split_camel(chunk, 0, 0), 1
     suffix = _SUFFIX.search(chunk)
     if suffix:
         body = chunk[: suffix.start()]
@@ -225,7 +227,8 @@ def _indexed_grams(run: str, size: int) -> tuple[list[_Piece], int]:
 # --- the three ways in ------------------------------------------------------------------------------------------------
 
 _MEMO_SIZE = 100_000
-_MEMO_CHUNK = 128
+LONGEST_KEPT = 128
+"""Characters of the longest chunk that is worth remembering."""
 # What a chunk comes to: its only term, or terms, positions and width.
 _Known = str | tuple[tuple[str, ...], tuple[int, ...], int]
 _memos: dict[str, dict[str, _Known]] = {}
@@ -237,7 +240,7 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
     positions: list[int] = []
     position = 0
     memo = _memos.setdefault(language, {})
-    for chunk, size in _chunks(text):
+    for chunk, size in chunks_of(text):
         if size and unicodedata.is_normalized("NFKC", chunk):
             grams, places = _quick_grams(chunk, size, position)
             terms += grams
@@ -247,7 +250,7 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
         known = memo.get(chunk)
         if known is None:
             known = _know(chunk, size, language)
-            if len(chunk) <= _MEMO_CHUNK:
+            if len(chunk) <= LONGEST_KEPT:
                 if len(memo) >= _MEMO_SIZE:
                     memo.clear()
                 memo[chunk] = known
@@ -262,10 +265,15 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
     return terms, positions
 
 
-def _chunks(text: str) -> Iterable[tuple[str, int]]:
+def ascii_chunks_of(text: str) -> list[str]:
+    """The chunks of a text that is ASCII throughout: words, all of them."""
+    return _ASCII_CHUNK.findall(text)
+
+
+def chunks_of(text: str) -> Iterable[tuple[str, int]]:
     """The chunks of a text, each with the size of the stretches it is cut into, 0 for words."""
     if text.isascii():
-        return zip(_ASCII_CHUNK.findall(text), repeat(0), strict=False)
+        return zip(ascii_chunks_of(text), repeat(0), strict=False)
     return ((match.group(), _GRAM_SIZES.get(match.lastgroup or "", 0)) for match in _wide_chunk().finditer(text))
 
 
@@ -284,10 +292,18 @@ def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[in
 
 
 def _know(chunk: str, size: int, language: str) -> _Known:
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
+        return stem(chunk, language)  # what all of the following comes to for a plain word
     pieces, width = _indexed_grams(chunk, size) if size else _pieces(chunk)
     if width == 1 and len(pieces) == 1:
         return _term(pieces[0], language)
     return tuple(_term(p, language) for p in pieces), tuple(p.position for p in pieces), width
+
+
+def take_apart(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
+    """The terms of a chunk of `chunks_of`, their positions, and how many positions it takes."""
+    known = _know(chunk, size, language)
+    return ((known,), (0,), 1) if isinstance(known, str) else known
 
 
 def analyze(text: str, language: str = "") -> Analysis:

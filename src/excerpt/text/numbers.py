@@ -1,0 +1,201 @@
+"""The terms of many texts as numbers, for counting them on whole arrays: `words.terms_of` without a string a word.
+
+Texts are made of words seen before. A chunk of text (a word, a compound) is taken apart when it is first met; from
+then on it is one number, and what became of it (its terms and where they stand) is looked up for a whole batch of
+texts at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.text.words import LONGEST_KEPT, ascii_chunks_of, chunks_of, take_apart
+
+Ints = NDArray[np.int32]
+
+# Bounds of memory: some 60 MB.
+_MOST_CHUNKS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """The terms of some documents. Occurrence i is of term `terms[i]`, in document `docs[i]`, at `positions[i]`; both
+    ascend. `doc_count` documents, some of which may be empty."""
+
+    terms: Ints
+    docs: Ints
+    positions: Ints
+    doc_count: int
+
+
+class Lexicon(dict[str, int]):
+    """Numbers terms as they come; `names` are the terms in UTF-8, by number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[bytes] = []
+
+    def __missing__(self, term: str) -> int:
+        try:
+            name = term.encode()
+        except UnicodeEncodeError:  # lone surrogates, which are all alike
+            number = self[term.encode("utf-8", "replace").decode()]
+        else:
+            number = len(self.names)
+            self.names.append(name)
+        self[term] = number
+        return number
+
+
+class _Chunks(dict[str, int]):
+    """The codes of one language's chunks."""
+
+    def __init__(self, numbers: TermNumbers, language: str) -> None:
+        super().__init__()
+        self._numbers = numbers
+        self._language = language
+
+    def __missing__(self, chunk: str) -> int:
+        return self.learn(chunk, 0)
+
+    def learn(self, chunk: str, size: int) -> int:
+        code = self._numbers.code(*take_apart(chunk, size, self._language))
+        if len(chunk) <= LONGEST_KEPT:
+            self[chunk] = code
+        return code
+
+
+class _Grams(dict[str, int]):
+    """The codes of terms as they are, that the next word stands `width` positions behind."""
+
+    def __init__(self, numbers: TermNumbers, width: int) -> None:
+        super().__init__()
+        self._numbers = numbers
+        self._width = width
+
+    def __missing__(self, term: str) -> int:
+        code = self[term] = self._numbers.code((term,), (0,), self._width)
+        return code
+
+
+class TermNumbers:
+    """What is known of chunks: the code of each, and by code its terms, their positions and the positions it takes.
+
+    `short` is room for whoever has the same few texts again and again to keep what they come to.
+    """
+
+    def __init__(self) -> None:
+        self.lexicon = Lexicon()
+        self.short: dict[tuple[str, ...], tuple[Ints, Ints]] = {}
+        self._chunks: dict[str, _Chunks] = {}
+        self._grams: dict[int, _Grams] = {}
+        self._widths = array("i")
+        self._counts = array("i")
+        self._starts = array("i")
+        self._terms = array("i")
+        self._positions = array("i")
+
+    def __len__(self) -> int:
+        return len(self._widths) + len(self.short)
+
+    def code(self, terms: Sequence[str], positions: Sequence[int], width: int) -> int:
+        self._widths.append(width)
+        self._counts.append(len(terms))
+        self._starts.append(len(self._terms))
+        self._terms.extend(map(self.lexicon.__getitem__, terms))
+        self._positions.extend(positions)
+        return len(self._widths) - 1
+
+    def codes(self, text: str, language: str) -> array[int]:
+        """The codes of a text's chunks, in their order."""
+        chunks = self._chunks.get(language)
+        if chunks is None:
+            chunks = self._chunks[language] = _Chunks(self, language)
+        found = array("i")
+        if text.isascii():
+            found.extend(map(chunks.__getitem__, ascii_chunks_of(text)))
+            return found
+        for chunk, size in chunks_of(text):
+            if not size:
+                found.append(chunks[chunk])
+            elif unicodedata.is_normalized("NFKC", chunk):
+                found.extend(self._codes_of_run(chunk, size))
+            else:
+                known = chunks.get(chunk)
+                found.append(chunks.learn(chunk, size) if known is None else known)
+        return found
+
+    def _codes_of_run(self, run: str, size: int) -> list[int]:
+        """Those of its stretches of `size` characters and of one less, a position a character."""
+        count = len(run) - size + 1
+        if count < 1:
+            return [self._gram(len(run))[run]]
+        codes = [0] * (2 * count + 1)
+        shorter, longer = self._gram(0), self._gram(1)
+        codes[:-1:2] = [shorter[run[i : i + size - 1]] for i in range(count)]
+        codes[1::2] = [longer[run[i : i + size]] for i in range(count)]
+        codes[-1] = self._gram(size - 1)[run[count:]]
+        return codes
+
+    def _gram(self, width: int) -> _Grams:
+        grams = self._grams.get(width)
+        if grams is None:
+            grams = self._grams[width] = _Grams(self, width)
+        return grams
+
+    def terms_of(self, text: str, language: str) -> tuple[list[int], list[int]]:
+        """The terms of one short text, and their positions."""
+        terms: list[int] = []
+        positions: list[int] = []
+        at = 0
+        for code in self.codes(text, language):
+            first = self._starts[code]
+            for i in range(first, first + self._counts[code]):
+                terms.append(self._terms[i])
+                positions.append(at + self._positions[i])
+            at += self._widths[code]
+        return terms, positions
+
+    def occurrences(self, documents: Sequence[array[int]]) -> Occurrences:
+        """The terms of texts given as `codes`: as `terms_of` gives them for each."""
+        sizes = np.fromiter(map(len, documents), np.int64, len(documents))
+        codes = np.concatenate([np.zeros(0, np.int32), *(np.frombuffer(one, np.int32) for one in documents if one)])
+        of = {
+            name: np.frombuffer(values, np.int32) if values else np.zeros(0, np.int32)
+            for name, values in (("terms", self._terms), ("positions", self._positions))
+        }
+        widths, counts, starts = (
+            np.frombuffer(values, np.int32)[codes] if values else codes
+            for values in (self._widths, self._counts, self._starts)
+        )
+        after = np.cumsum(widths, dtype=np.int64)
+        first_codes = np.cumsum(sizes) - sizes
+        begins = np.concatenate([np.zeros(1, np.int64), after])[first_codes]
+        at = after - widths - np.repeat(begins, sizes)
+        docs = np.repeat(np.arange(len(documents), dtype=np.int32), sizes)
+        ends = np.cumsum(counts, dtype=np.int64)
+        within = np.repeat(starts - (ends - counts), counts) + np.arange(int(counts.sum()))
+        return Occurrences(
+            terms=of["terms"][within],
+            docs=np.repeat(docs, counts),
+            positions=(np.repeat(at, counts) + of["positions"][within]).astype(np.int32),
+            doc_count=len(documents),
+        )
+
+
+_kept = threading.local()
+
+
+def term_numbers() -> TermNumbers:
+    """Those of this thread: what the notes before have taught, until it is too much to keep."""
+    kept: TermNumbers | None = getattr(_kept, "numbers", None)
+    if kept is None or len(kept) > _MOST_CHUNKS:
+        kept = _kept.numbers = TermNumbers()
+    return kept

@@ -1,0 +1,26 @@
+"""Documents as tests write them, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from excerpt.index import postings
+from excerpt.index.postings import Inverted
+from excerpt.text.numbers import Lexicon, Occurrences
+
+
+def invert(documents: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Inverted:
+    """The terms of documents given as (terms, positions), positions ascending."""
+    lexicon = Lexicon()
+    terms = [lexicon[term] for words, _ in documents for term in words]
+    docs = [number for number, (words, _) in enumerate(documents) for _ in words]
+    positions = [place for _, places in documents for place in places]
+    found = Occurrences(
+        terms=np.array(terms, np.int32),
+        docs=np.array(docs, np.int32),
+        positions=np.array(positions, np.int32),
+        doc_count=len(documents),
+    )
+    return postings.invert(found, lexicon.names)

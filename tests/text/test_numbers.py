@@ -1,0 +1,74 @@
+"""Terms as numbers are the terms of `terms_of`, of whatever text and together with whatever other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.text.numbers import Lexicon, TermNumbers
+from excerpt.text.words import terms_of
+
+PARTS = [
+    *(
+        "state-of-the-art",
+        "R&D",
+        "1.0.21",
+        "snake_case",
+        "docs/readme.md",
+        "PowerShell",
+        "HTTPServer2",
+        "C++20",
+        "don't",
+    ),
+    *(
+        "U.S.A",
+        "the",
+        "Notifications",
+        "数据库",
+        "水",
+        "かな",
+        "ﾃﾞｰﾀ",
+        "한국어로",
+        "ภาษาไทย",
+        "မြန်မာ",
+        "Häuser",
+        "cafe\u0301",
+    ),
+    *("\ud800", "\ud801x", "\u00ad", "_", "a" * 200, " ", "\n", "'", "-"),
+]
+TEXTS = st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=5)), max_size=12).map(" ".join)
+DOCUMENTS = st.lists(st.tuples(TEXTS, st.sampled_from(["en", "de", "zh", "ru", ""])), max_size=5)
+Found = list[tuple[bytes, int]]
+
+
+def expected(text: str, language: str) -> Found:
+    terms, positions = terms_of(text, language)
+    return [(term.encode("utf-8", "replace"), at) for term, at in zip(terms, positions, strict=True)]
+
+
+@given(DOCUMENTS)
+def test_occurrences_are_the_terms_of_each_document(documents: list[tuple[str, str]]) -> None:
+    numbers = TermNumbers()
+    found = numbers.occurrences([numbers.codes(text, language) for text, language in documents])
+    by_document: defaultdict[int, Found] = defaultdict(list)
+    for term, doc, at in zip(found.terms.tolist(), found.docs.tolist(), found.positions.tolist(), strict=True):
+        by_document[doc].append((numbers.lexicon.names[term], at))
+    assert found.doc_count == len(documents)
+    assert [by_document[n] for n in range(len(documents))] == [expected(*document) for document in documents]
+
+
+@given(DOCUMENTS)
+def test_the_terms_of_one_text_are_the_same_the_second_time(documents: list[tuple[str, str]]) -> None:
+    numbers = TermNumbers()
+    for text, language in documents * 2:
+        terms, positions = numbers.terms_of(text, language)
+        found = [(numbers.lexicon.names[term], at) for term, at in zip(terms, positions, strict=True)]
+        assert found == expected(text, language)
+
+
+def test_terms_that_no_file_can_hold_share_a_number() -> None:
+    lexicon = Lexicon()
+    assert lexicon["\ud800"] == lexicon["\udfff"] == lexicon["?"]
+    assert lexicon.names == [b"?"]
