@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint bench million quality packs screenshots model clean
+.PHONY: help run setup test lint bench million quality packs messy screenshots model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -43,6 +43,9 @@ quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=
 
 packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
 	$(BIN)/python -m benchmarks.packs $(if $(DATA),--data $(DATA))
+
+messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
+	$(BIN)/python -m benchmarks.messy $(if $(DATA),--data $(DATA))
 
 screenshots: $(READY) ## make every picture in screenshots/
 	$(BIN)/python -m benchmarks.screenshots

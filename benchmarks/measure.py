@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,10 +53,10 @@ def environment() -> dict[str, str]:
     return {**kept, "EXCERPT_HOME": str((WORK / "home").resolve()), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
-def run(command: Sequence[str]) -> Run:
-    """Run a command to its end and measure it. Raises CalledProcessError if it fails."""
+def run(command: Sequence[str], home: Mapping[str, str] | None = None) -> Run:
+    """Run a command to its end, in `environment()` or `home`, and measure it. Raises CalledProcessError if it fails."""
     began = time.perf_counter()
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(command, env=home or environment(), stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         output = child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)

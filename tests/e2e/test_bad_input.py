@@ -72,6 +72,25 @@ def test_escape_sequences_in_notes_are_shown_and_not_obeyed(shell: Mapping[str, 
         assert app.wait_exit() == 0
 
 
+def test_escape_sequences_in_names_are_shown_and_not_obeyed(shell: Mapping[str, str], tmp_path: Path) -> None:
+    vault = tmp_path / "vault\x1b]0;owned\x07"
+    vault.mkdir()
+    name = "Trap\n\x1b]0;owned\x07\u202e.md"
+    (vault / name).write_text("A zeppelin.\n", encoding="utf-8")
+    (vault / f"Skipped {name}").symlink_to("/nowhere")
+    with Terminal([*EXCERPT, str(vault)], shell) as app:
+        app.wait_for("1 note")
+        app.type("zeppelin")
+        app.wait_for("▌ 1 ", "Trap␊␛]0;owned␇")
+        app.press("tab", "esc", "f4")
+        app.wait_for("Skipped Trap␊␛]0;owned␇")
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+    written = app.output.decode()
+    assert "owned\x07" not in written
+    assert "\u202e" not in written
+
+
 def test_the_guide_is_not_written_to(shell: Mapping[str, str]) -> None:
     before = {path: path.stat().st_mtime_ns for path in DEMO.rglob("*")}
     with Terminal([*EXCERPT, "demo"], shell) as app:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.visible import visible, visible_line
+from excerpt.text.visible import visible, visible_json, visible_line
 
 
 def test_an_escape_sequence_is_shown_as_characters() -> None:
@@ -30,6 +31,20 @@ def test_a_carriage_return_cannot_overwrite_the_line() -> None:
 def test_words_of_every_script_are_left_alone() -> None:
     text = "Straße · naïve · 日本語 · العربية · می‌خواهم · 👩‍💻"
     assert visible(text) == visible_line(text) == text
+
+
+def test_json_says_the_same_without_a_character_that_is_obeyed() -> None:
+    text = "\x1b\x7f\x9b\u202e\u200b\U000e0041\udcff می‌خواهم 日本"
+    shown = visible_json(json.dumps(text, ensure_ascii=False))
+    assert shown == '"\\u001b\\u007f\\u009b\\u202e\\u200b\\udb40\\udc41\\udcff می‌خواهم 日本"'
+    assert json.loads(shown) == text
+
+
+@given(st.text())
+def test_json_of_any_text_is_that_text_and_holds_nothing_that_is_shown_otherwise(text: str) -> None:
+    shown = visible_json(json.dumps(text, ensure_ascii=False))
+    assert json.loads(shown) == text
+    assert visible_line(shown) == shown
 
 
 @given(st.text())

@@ -13,6 +13,7 @@ from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
 from excerpt.settings import places, settings_of
+from excerpt.text.visible import visible_line
 
 _NAMED = 10
 
@@ -74,6 +75,6 @@ def _print_report(report: BuildReport) -> None:
         if found:
             put(f"{len(found):,} {said}:")
         for one in found[:_NAMED]:
-            put(line_for_stdout(f"  {one.path}: {one.reason}"))
+            put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
         if len(found) > _NAMED:
             put(f"  and {len(found) - _NAMED:,} more; `excerpt status` lists them all")

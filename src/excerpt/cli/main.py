@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -112,7 +113,7 @@ def run(argv: list[str]) -> int:
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        error.show()
+        click.echo(visible(_shown(error)), err=True, nl=False)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
@@ -128,6 +129,13 @@ def run(argv: list[str]) -> int:
         click.echo(f"excerpt: {visible(report(error, argv))}", err=True)
         code = CANNOT
     return code
+
+
+def _shown(error: click.ClickException) -> str:
+    """What click says of a wrong command, which quotes what was typed."""
+    said = io.StringIO()
+    error.show(said)
+    return said.getvalue()
 
 
 def _prepare(stream: TextIO) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import click
 
 from excerpt.model import Progress
-from excerpt.text.visible import visible, visible_line
+from excerpt.text.visible import visible, visible_json, visible_line
 
 
 def put(text: str, end: str = "\n") -> None:
@@ -21,8 +21,8 @@ def put(text: str, end: str = "\n") -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on one line of stdout."""
-    put(json.dumps(value, ensure_ascii=False))
+    """One JSON value on one line of stdout, where nothing is left that a terminal would obey."""
+    put(visible_json(json.dumps(value, ensure_ascii=False)))
 
 
 def for_stdout(text: str) -> str:

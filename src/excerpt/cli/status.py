@@ -14,6 +14,7 @@ from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import Status
 from excerpt.settings import places, settings_of
+from excerpt.text.visible import visible_line
 
 if TYPE_CHECKING:
     from excerpt.pack.savings import Savings, SavingsFile
@@ -87,4 +88,4 @@ def _print_status(status: Status, folder: Path, savings: Savings | None) -> None
     for said, found in (("skipped", status.skipped), ("warnings", status.warnings)):
         put(f"{said:<10} {len(found):,}")
         for one in found:
-            put(line_for_stdout(f"  {one.path}: {one.reason}"))
+            put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too

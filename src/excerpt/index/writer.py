@@ -66,8 +66,9 @@ class IndexWriter:
         self._opened = self._state()
         if not self.catalog.generation:
             self._after = max(self._after, last_generation(index))
-        if self.catalog.meta("vault") != str(vault):
-            self.catalog.set_meta("vault", str(vault))
+        name = str(vault).encode("utf-8", "backslashreplace").decode()  # a path need not be text
+        if self.catalog.meta("vault") != name:
+            self.catalog.set_meta("vault", name)
 
     def close(self) -> None:
         self.catalog.close()

@@ -6,6 +6,10 @@ spelt with them, and they neither move the cursor nor reorder text.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 _C0 = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
@@ -30,3 +34,24 @@ def visible(text: str) -> str:
 def visible_line(text: str) -> str:
     """`visible` for what must stay on one line: titles, headings, paths. Tabs and line feeds are shown too."""
     return text if text.isascii() and text.isprintable() else text.translate(_LINE)
+
+
+def visible_json(text: str) -> str:
+    """JSON that says the same as `text`, with every such character written as an escape."""
+    return _in_json().sub(_escaped, text)
+
+
+@cache
+def _in_json() -> re.Pattern[str]:
+    """Those below a space have escapes in any JSON."""
+    return re.compile("[\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs()) + "]")
+
+
+def _runs() -> Iterator[Sequence[int]]:
+    for codes in _OTHERS:
+        yield from [codes] if isinstance(codes, range) else ([code] for code in codes)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -1,0 +1,115 @@
+"""Names that a file system allows and nobody would choose: notes like any other, and shown without being obeyed."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from excerpt.cli.main import run
+from tests.cli.conftest import Excerpt
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
+
+NAMES = (
+    *("emoji 🧠🗂️ name.md", "Café.md", "Cafe\u0301.md", "Case.md", "case.md", " leading.md", "trailing .md", "-dash.md"),
+    *("new\nline.md", "tab\there.md", "quote\"'`$(x).md", "hash#caret^pipe|[[x]].md", "percent%20.md"),
+    *(f"{'a' * 240}.md", "note.MD", "two.dots.md.md", "عربي ملاحظة.md", "日本語のノート.md", "\u202egnp.md", "CON.md"),
+    *("back\\slash.md", "\x1b]0;owned\x07.md", "\x9b31mred.md", "back\x08\rspace.md"),
+)
+OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
+OUR_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    for number, name in enumerate(NAMES):
+        (folder / name).write_text(f"A zeppelin, number{number}.\n", encoding="utf-8")
+    (folder / os.fsdecode(b"caf\xe9.md")).write_text("Coffee.\n", encoding="utf-8")
+    (folder / "\x1b]0;skipped\x07\n.md").symlink_to("/nowhere")
+    return folder
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *argv: str | Path) -> str:
+    """What a command prints on a terminal, its own colours left out."""
+    screen = Screen()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", screen)
+        run([str(word) for word in argv])
+    return OUR_COLOURS.sub("", screen.getvalue())
+
+
+def test_each_is_a_note_and_found_under_its_name(excerpt: Excerpt, vault: Path) -> None:
+    hits = excerpt("search", "zeppelin", "--vault", vault, "--json", "--limit", "50").json["hits"]
+    assert sorted(hit["path"] for hit in hits) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("command", [("status",), ("index", "--rebuild")])
+def test_skipped_ones_are_listed_on_a_line_each_through_a_pipe_too(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...]
+) -> None:
+    out = excerpt(*command, "--vault", vault).out
+    assert "  ␛]0;skipped␇␊.md: It is a link out of the vault.\n" in out
+    assert "  caf�.md: Its name is not valid UTF-8.\n" in out
+    assert OBEYED.findall(out) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("status",), ("status", "--json"), ("index", "--rebuild"), ("index", "--rebuild", "--json")),
+        *(("search", "zeppelin", *options) for options in (("--limit", "50"), ("--explain",), ("--json",))),
+        ("search", "zeppelin", "--why", "\x1b]0;owned\x07"),
+        *(("pack", "zeppelin", "--format", form) for form in ("markdown", "xml", "json")),
+    ],
+)
+def test_no_command_prints_to_a_terminal_what_it_would_obey(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    excerpt("index", "--vault", vault)
+    shown = on_terminal(monkeypatch, *command, "--vault", vault)
+    assert len(shown) > 100
+    assert OBEYED.findall(shown) == []
+
+
+@pytest.mark.parametrize("name", ["v\x1b]0;owned\x07\n\u202e", os.fsdecode(b"v\xff")])
+def test_a_vault_may_have_such_a_name(
+    excerpt: Excerpt, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "Note.md").write_text("A zeppelin.\n", encoding="utf-8")
+    answer = excerpt("search", "zeppelin", "--vault", folder, "--json")
+    assert [hit["path"] for hit in answer.json["hits"]] == ["Note.md"]
+    assert excerpt("config", "--vault", folder, "--check").code == 0
+    assert OBEYED.findall(on_terminal(monkeypatch, "status", "--vault", folder)) == []
+    assert OBEYED.findall(on_terminal(monkeypatch, "config", "--vault", folder, "--path")) == []
+
+
+@pytest.mark.parametrize("word", ["\x1b]0;owned\x07", "\udcff", "\u202enothing", "a\nb\x9bc"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("search", "{}"), ("pack", "{}"), ("search", "x", "--why", "{}"), ("search", "x", "--strategy", "{}")),
+        *(("search", "x", "--{}"), ("{}",), ("index", "--vault", "{}"), ("check", "{}", "{}"), ("forget", "{}")),
+    ],
+)
+def test_a_word_of_the_command_line_is_no_escape_when_it_is_told(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...], word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_VAULT", str(vault))
+    excerpt("index")
+    answer = excerpt(*(part.format(word) for part in command))
+    assert "went wrong inside" not in answer.err
+    assert OBEYED.findall(answer.err) == []
