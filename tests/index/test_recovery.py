@@ -17,6 +17,7 @@ from excerpt.index.build import build
 from excerpt.index.catalog import FILE
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.terms import Postings
+from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment
 from excerpt.settings import Settings
 from tests.index.conftest import WriteNote
@@ -122,6 +123,13 @@ def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
         content(built, settings)
     assert "from the vault" in build(vault, built, settings).rebuilt
     assert content(built, settings) == before
+
+
+def test_a_suspicion_against_a_sound_catalog_costs_no_rebuild(built: Path, vault: Path, settings: Settings) -> None:
+    (built / SUSPECT).touch()
+    report = build(vault, built, settings)
+    assert (report.rebuilt, report.added) == ("", 0)
+    assert not (built / SUSPECT).exists()
 
 
 def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, settings: Settings) -> None:

@@ -170,12 +170,20 @@ class Catalog:
         with self._lock:
             self._connection.close()
 
-    def is_sound(self) -> bool:
-        """SQLite's own check of the whole file; takes about a second for 200 MB."""
+    def damage(self) -> str:
+        """What SQLite's own check of the whole file finds wrong, "" if nothing; takes half a second for 200 MB.
+
+        Not quick_check: that of SQLite 3.40 takes the columns of a table without rowid for others where its primary
+        key names them in another order, and finds NULL in sound ones.
+        """
         try:
-            return self.rows("PRAGMA quick_check") == [("ok",)] and not self.rows("PRAGMA foreign_key_check")
-        except sqlite3.DatabaseError:
-            return False
+            said = [str(row[0]) for row in self.rows("PRAGMA integrity_check(1)")]
+            broken = self.rows("PRAGMA foreign_key_check")
+        except sqlite3.DatabaseError as error:
+            return str(error)
+        if said != ["ok"]:
+            return "; ".join(said)
+        return f"{len(broken):,} rows belong to notes that are not there" if broken else ""
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""

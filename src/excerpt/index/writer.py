@@ -113,7 +113,7 @@ class IndexWriter:
         reason = ""
         try:
             catalog = Catalog.open_to_write(self._index)
-            if not (self._index / SUSPECT).exists() or catalog.is_sound():
+            if not (self._index / SUSPECT).exists() or not catalog.damage():
                 (self._index / SUSPECT).unlink(missing_ok=True)
                 return catalog
             catalog.close()
