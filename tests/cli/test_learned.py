@@ -73,3 +73,18 @@ def test_a_log_that_cannot_be_removed_is_told(excerpt: Excerpt, vault: Path, log
 def test_packing_on_the_command_line_teaches_nothing(excerpt: Excerpt, vault: Path, log: UseLog) -> None:
     assert excerpt("pack", "sync conflict", "--vault", vault).code == 0
     assert log.events() == ()
+
+
+def test_a_renamed_note_keeps_what_was_learned_of_it(excerpt: Excerpt, vault: Path, used: UseLog) -> None:
+    def signals() -> dict[str, float]:
+        hits = excerpt("search", "sync", "--vault", vault, "--json").json["hits"]
+        return {hit["path"]: hit["signals"]["use"]["value"] for hit in hits}
+
+    before = signals()["Sync.md"]
+    assert before > 0
+    (vault / "Sync.md").rename(vault / "Synchronising.md")
+    assert signals()["Synchronising.md"] == before
+    assert [note["path"] for note in excerpt("learned", "--vault", vault, "--json").json["notes"]] == [
+        "Synchronising.md",
+        "Colour.md",
+    ]

@@ -138,6 +138,18 @@ def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: P
     assert asked.out == answer.out.replace("how ripe?", "and why?")
 
 
+def test_marks_are_found_in_a_note_that_was_moved_with_its_folder(excerpt: Excerpt, vault: Path) -> None:
+    (vault / "first").mkdir()
+    (vault / "Colour.md").rename(vault / "first" / "Colour.md")
+    (banana, *_) = ids_of(excerpt, vault, "banana")
+    write_marks(places().marks_file(vault), Kept("ripe", (Mark(banana, "first/Colour.md"),)))
+    before = excerpt("pack", "--from-marks", "--vault", vault)
+    assert "banana" in before.out
+    (vault / "first").rename(vault / "second")
+    after = excerpt("pack", "--from-marks", "--vault", vault)
+    assert after.out == before.out.replace("first/", "second/")
+
+
 def test_without_marks_it_says_how_to_mark(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--from-marks", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")

@@ -67,6 +67,9 @@ class Vault:
     def sections(self, path: str) -> Sequence[Section]:
         return self.notes[path].sections if path in self.notes else ()
 
+    def moved(self, path: str) -> str | None:
+        return None
+
     def note_text(self, path: str) -> str:
         return self.notes[path].text
 

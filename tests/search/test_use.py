@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.search import use
-from excerpt.search.use import HALF_LIFE_DAYS, Event, Kind, UseLog, by_note, latest, scores
+from excerpt.search.use import HALF_LIFE_DAYS, Event, Kind, UseLog, at_home, by_note, latest, scores
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -222,3 +222,15 @@ def test_what_was_learned_is_told_by_note_the_most_used_first() -> None:
     assert (first.path, first.opens, first.packs, first.last) == ("B.md", 1, 1, NOW)
     assert (second.path, second.opens, second.packs) == ("A.md", 1, 0)
     assert first.score > second.score
+
+
+# --- moved notes ------------------------------------------------------------------------------------------------------
+
+
+def test_events_of_a_moved_note_count_for_the_path_that_it_has_today() -> None:
+    events = (opened("old.md"), opened("new.md", days_ago=30), opened("here.md"), opened("gone.md"))
+    moves = {"old.md": "new.md", "here.md": "elsewhere.md"}
+    here = at_home(events, {"new.md", "here.md"}, moves.get)
+    assert [event.path for event in here] == ["new.md", "new.md", "here.md", "gone.md"]
+    assert [event.time for event in here] == [event.time for event in events]
+    assert {note.path: note.opens for note in by_note(here)} == {"new.md": 2, "here.md": 1, "gone.md": 1}

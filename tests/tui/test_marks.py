@@ -15,7 +15,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.marks_keeper import MarksKeeper
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
-from tests.tui.conftest import pane_of, screen_of, search, status_of, until
+from tests.tui.conftest import AppPilot, pane_of, screen_of, search, status_of, until
 
 KEPT = Kept("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Wishes(scopes=(("a" * 12, Scope.NOTE),)))
 
@@ -105,3 +105,40 @@ async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: Excerp
         await until(pilot, lambda: pane_of(app).result is None and pane_of(app).asked_all_answered, "the pack")
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
+
+
+async def marked_sync(pilot: AppPilot, app: ExcerptApp) -> None:
+    """Mark the best fragment on conflicts, and wait for the pack of it."""
+    await search(pilot, app, "conflict")
+    await pilot.press("tab")
+    await until(pilot, lambda: pane_of(app).asked_all_answered and bool(pane_of(app).choices.marks), "the pack")
+
+
+def packed_paths(app: ExcerptApp) -> list[str]:
+    pack = screen_of(app).query_one(PackBar).pack
+    return [one.path for one in pack.packs] if pack is not None else []
+
+
+async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_start(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    async with app.run_test() as pilot:
+        await marked_sync(pilot, app)
+        (path,) = packed_paths(app)
+    (vault / "renamed").mkdir()
+    (vault / path).rename(vault / "renamed" / "Other.md")
+    again = ExcerptApp(vault, Settings(), places)
+    async with again.run_test() as pilot:
+        await until(pilot, lambda: packed_paths(again) == ["renamed/Other.md"], "the pack of the marks")
+    assert [mark.path for mark in read_marks(places.marks_file(vault)).marks] == ["renamed/Other.md"]
+
+
+async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
+    async with app.run_test() as pilot:
+        await marked_sync(pilot, app)
+        (path,) = packed_paths(app)
+        (vault / path).rename(vault / "Other.md")
+        await pilot.press("f5")
+        await until(pilot, lambda: packed_paths(app) == ["Other.md"], "the pack of the marks")
+        assert [mark.path for mark in pane_of(app).choices.marks] == ["Other.md"]
+        assert pane_of(app).query_one(HitList).marked == pane_of(app).choices.marked

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import places
 
 if TYPE_CHECKING:
-    from excerpt.search.use import UseLog
+    from excerpt.search.use import Event, UseLog
 
 
 @click.command()
@@ -28,12 +30,12 @@ def command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     """
     from excerpt.search.use import UseLog, by_note, written_time
 
-    chosen = chosen_vault(vault)
-    log = UseLog(places().use_file(chosen))
+    chosen, where = chosen_vault(vault), places()
+    log = UseLog(where.use_file(chosen))
     if clear:
         return _clear(log, as_json)
     events = log.events()
-    notes = by_note(events)
+    notes = by_note(_at_home(events, where.index_folder(chosen)))
     if as_json:
         rows = [{**asdict(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": str(chosen), "file": str(log.file), "events": len(events), "notes": rows})
@@ -44,6 +46,21 @@ def command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
         f"{_counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
     )
     return 0 if notes else 1
+
+
+def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
+    """The events with the paths that their notes have in the index as it is; as they are where there is none."""
+    import sqlite3
+
+    from excerpt.index import moves
+    from excerpt.index.catalog import Catalog
+    from excerpt.search.use import at_home
+
+    try:
+        with closing(Catalog.open_to_read(index)) as catalog:
+            return at_home(events, (), lambda path: moves.moved(catalog.rows, path))
+    except sqlite3.DatabaseError:
+        return events
 
 
 def _clear(log: UseLog, as_json: bool) -> int:

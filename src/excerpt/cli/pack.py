@@ -158,11 +158,12 @@ def _packed(
     """The pack and what is to be printed of it; None if it is to be of marks and there are none."""
     from excerpt.pack.formats import renderer_for
     from excerpt.pack.marks_file import NOTHING_KEPT, read_marks
+    from excerpt.pack.moved_marks import followed
     from excerpt.pack.pack import build_pack
     from excerpt.pack.render import Links, as_output
     from excerpt.text.tokens import open_tokenizer
 
-    kept = read_marks(where.marks_file(folder)) if asked.from_marks else NOTHING_KEPT
+    kept = followed(read_marks(where.marks_file(folder)), snapshot) if asked.from_marks else NOTHING_KEPT
     if asked.from_marks and not kept.marks:
         return None, ""
     marked = [*(mark.fragment for mark in kept.marks), *asked.ids]

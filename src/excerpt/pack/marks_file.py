@@ -7,7 +7,8 @@ One file a vault in the state folder:
      "dropped": [], "scopes": {"4be1c0a2d3f4": "section"}, "order": []}
 
 A mark keeps what matched when it was made: where the fragment has to be shrunk, it is shrunk around that, whatever
-the query says by now. So a pack of marks is the same on the screen and in a pipe. `path` is for whoever reads the file.
+the query says by now. So a pack of marks is the same on the screen and in a pipe. By its `path` a mark is found again
+where its note was renamed or moved (moved_marks.py).
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ class Boosts:
         events = log.events()
         if self._used is None or events is not self._events:
             self._events = events
-            self._used = uses.scores(events, self._snapshot.table.paths, uses.latest(events))
+            paths = self._snapshot.table.paths
+            here = uses.at_home(events, frozenset(paths), self._snapshot.moved)
+            self._used = uses.scores(here, paths, uses.latest(events))
         return self._used
 
 

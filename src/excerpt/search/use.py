@@ -4,18 +4,17 @@ One file a vault in the state folder, a JSON object a line, the newest last:
 
     {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
 
-It holds paths, no text and no query. Deleting it is forgetting. A note that is renamed loses its use, as it is known
-by its path alone: whoever comes to know of renames should have `record` say the new path, or rewrite the old one
-here.
+It holds paths, no text and no query. Deleting it is forgetting. What was done with a note before it was renamed stands
+here under its old path; `at_home` finds the one of today.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -123,6 +122,13 @@ class UseLog:
         self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(self.file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
             yield
+
+
+def at_home(events: Sequence[Event], paths: Container[str], moved: Callable[[str], str | None]) -> tuple[Event, ...]:
+    """The events with the paths that their notes have today: `paths` are those there are, and `moved` tells where a
+    note went that had another."""
+    now = {path: moved(path) or path for path in {event.path for event in events} if path not in paths}
+    return tuple(replace(event, path=now[event.path]) if event.path in now else event for event in events)
 
 
 def scores(events: Sequence[Event], paths: Sequence[str], now: float) -> Floats:

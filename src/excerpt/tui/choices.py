@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from excerpt.model import Scope
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
 from excerpt.pack.wishes import AS_RANKED, Wishes
+
+if TYPE_CHECKING:
+    from excerpt.pack.moved_marks import MarkMoves
 
 MOST_STEPS = 200
 """Decisions that can be taken back."""
@@ -83,6 +87,10 @@ class Choices:
             return "vault order"
         return "own order" if self.wishes(query).order else ""
 
+    def moving(self, moves: MarkMoves) -> Choices:
+        """The same for the fragments as they are called now."""
+        return replace(self, marks=moves.of_marks(self.marks), of_marks=moves.of_wishes(self.of_marks))
+
     def _wishing(self, query: str, wishes: Wishes) -> Choices:
         if self.marks:
             return replace(self, of_marks=wishes)
@@ -110,6 +118,10 @@ class History:
             return False
         self.now = self._before.pop()
         return True
+
+    def move(self, moves: MarkMoves) -> None:
+        """Go on with the fragments as they are called now, and no step more to take back."""
+        self.now, self._before = self.now.moving(moves), [each.moving(moves) for each in self._before]
 
     def restore(self, kept: Kept) -> None:
         """Put what an earlier session kept before whatever was decided in this one."""

@@ -13,6 +13,7 @@ from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 
 if TYPE_CHECKING:
+    from excerpt.pack.moved_marks import MarkMoves, Moving
     from excerpt.pack.source import NoteSource
     from excerpt.text.tokens import Tokenizer
 
@@ -46,13 +47,16 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A pack, the text that is copied, and the tokens of that (which for JSON are not those of the budget)."""
+    """A pack, the text that is copied, and the tokens of that (which for JSON are not those of the budget). `moves`
+    says where marks went that were asked for by ids of before, if any were; the rest is of the marks as they are now.
+    """
 
     result: PackResult
     text: str
     tokens: int
     left: tuple[Left, ...]
     gone: tuple[Mark, ...]
+    moves: MarkMoves | None = None
 
 
 INSTEAD = "in place of another"
@@ -85,11 +89,12 @@ class Packer:
         self._config = config
         self._tokenizers: dict[str, Tokenizer] = {}
 
-    def pack(self, source: NoteSource, request: PackRequest) -> Packed:
+    def pack(self, source: Moving, request: PackRequest) -> Packed:
         """Raises SettingsError for a template or tokenizer that cannot be used."""
         from excerpt.pack.gather import DROPPED, GONE
         from excerpt.pack.render import as_output
 
+        request, moves = _moved(request, source)
         marked = _fragments(source, request.marks)
         result = self._result(source, request, marked)
         text = as_output(result, self._links)
@@ -106,12 +111,14 @@ class Packer:
                 *_dropped(source, request.wishes.dropped, tokenizer, DROPPED),
             ),
             gone=gone,
+            moves=moves,
         )
 
-    def cost(self, source: NoteSource, request: PackRequest, mark: Mark) -> Cost:
+    def cost(self, source: Moving, request: PackRequest, mark: Mark) -> Cost:
         """What marking that fragment too would cost. A copy of what is in costs nothing, and is no reason."""
         from excerpt.pack.pack import OUT_OF_BUDGET, TOO_LARGE
 
+        request, _ = _moved(request, source)
         more = replace(request, marks=(*request.marks, mark), wishes=request.wishes if request.marks else AS_RANKED)
         after = self._result(source, more, _fragments(source, more.marks))
         before = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
@@ -151,6 +158,16 @@ class Packer:
         if name not in self._tokenizers:
             self._tokenizers[name] = open_tokenizer(name)
         return self._tokenizers[name]
+
+
+def _moved(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
+    """The request for the fragments as `source` calls them, and which have moved if any have."""
+    from excerpt.pack.moved_marks import mark_moves
+
+    moves = mark_moves(request.marks, source)
+    if not moves:
+        return request, None
+    return replace(request, marks=moves.of_marks(request.marks), wishes=moves.of_wishes(request.wishes)), moves
 
 
 def _fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:

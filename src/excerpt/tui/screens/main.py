@@ -150,6 +150,8 @@ class MainScreen(Screen[None]):
         self._show_state()
         if changed:
             self.query_one(SearchPane).index_changed()
+        else:
+            self.query_one(SearchPane).look_for_gone()
         self._index_first()
 
     @on(Trouble)
@@ -192,7 +194,7 @@ class MainScreen(Screen[None]):
         self._progress = None
         self._trouble = None
         report = message.report
-        self._engine.open(anew=bool(report.added or report.changed or report.removed or report.rebuilt))
+        self._engine.open()
         if report.rebuilt:
             self.notify(report.rebuilt, title="The index was made anew", markup=False)
         self._show_state()

@@ -114,6 +114,11 @@ class PackDesk(Vertical):
             self._show_choices()
             self.ask_pack()
 
+    def look_for_gone(self) -> None:
+        """Marked fragments that were gone may have been found elsewhere."""
+        if self.packed is not None and self.packed.gone:
+            self.ask_pack()
+
     def ask_pack(self) -> None:
         """Build the pack that would be copied now: of the marks, else of the top hits."""
         self._pack_asked += 1
@@ -145,6 +150,10 @@ class PackDesk(Vertical):
         if message.number != self._pack_asked:
             return
         self._pack_shown = message.number
+        if message.packed.moves:
+            self._history.move(message.packed.moves)
+            self._keep()
+            self._show_choices()
         self.packed = message.packed
         if self._copy_waits is not None and self.answered:
             self._copy(to_file=self._copy_waits)

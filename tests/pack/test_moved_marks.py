@@ -1,0 +1,75 @@
+"""Marks of a note that was renamed or moved are on the same fragments at its new path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from excerpt.model import Scope, Span
+from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
+from excerpt.pack.moved_marks import followed
+from excerpt.pack.wishes import Wishes
+from tests.pack.vaults import Vault, sentence
+
+TWICE = sentence("same", 200)
+NOTE = f"# Roses\n\n{sentence('prune', 200)}\n\n{TWICE}\n\n{TWICE}\n\n{sentence('soil', 200)}\n"
+
+
+class MovedVault(Vault):
+    """A vault that knows which notes have moved."""
+
+    def __init__(self, notes: Mapping[str, str], moves: Mapping[str, str]) -> None:
+        super().__init__(notes)
+        self.moves = moves
+
+    def moved(self, path: str) -> str | None:
+        return self.moves.get(path)
+
+
+def ids(path: str, text: str = NOTE) -> list[str]:
+    return [fragment.id for fragment in Vault({path: text}).fragments]
+
+
+def marks_of(path: str, *fragment_ids: str) -> tuple[Mark, ...]:
+    return tuple(Mark(each, path, (Span(0, 4),)) for each in fragment_ids)
+
+
+def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
+    before, after = ids("old/Roses.md"), ids("new/Roses.md")
+    source = MovedVault({"new/Roses.md": NOTE}, {"old/Roses.md": "new/Roses.md"})
+    kept = Kept("roses", marks_of("old/Roses.md", before[2], before[0], before[1]))
+    assert followed(kept, source) == Kept("roses", marks_of("new/Roses.md", after[2], after[0], after[1]))
+
+
+def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
+    before, after = ids("old.md"), ids("new.md")
+    wishes = Wishes(frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0]))
+    moved = followed(
+        Kept("q", marks_of("old.md", before[0]), wishes), MovedVault({"new.md": NOTE}, {"old.md": "new.md"})
+    )
+    assert moved.wishes == Wishes(
+        frozenset({after[1], "other"}), ((after[0], Scope.NOTE),), (after[3], "other", after[0])
+    )
+
+
+def test_a_fragment_that_was_edited_as_its_note_moved_stays_gone_and_the_others_are_found() -> None:
+    before, edited = ids("old.md"), NOTE.replace("prune", "cut")
+    after = ids("new.md", edited)
+    moved = followed(
+        Kept("", marks_of("old.md", before[0], before[3])), MovedVault({"new.md": edited}, {"old.md": "new.md"})
+    )
+    assert moved.marks == (*marks_of("old.md", before[0]), *marks_of("new.md", after[3]))
+
+
+def test_a_fragment_that_is_marked_there_already_is_marked_once() -> None:
+    before, after = ids("old.md"), ids("new.md")
+    kept = Kept("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
+    moved = followed(kept, MovedVault({"new.md": NOTE}, {"old.md": "new.md"}))
+    assert [mark.fragment for mark in moved.marks] == [after[0], after[1]]
+
+
+def test_marks_that_are_where_they_were_or_nowhere_stay() -> None:
+    here = ids("here.md")
+    source = MovedVault({"here.md": NOTE, "new.md": NOTE}, {"here.md": "new.md"})
+    kept = Kept("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), Mark("bb", "")))
+    assert followed(kept, source) is kept
+    assert followed(NOTHING_KEPT, source) is NOTHING_KEPT
