@@ -40,7 +40,7 @@ class Worker(EngineWorker):
             started.set()
             release.wait(PATIENCE)
 
-        self._ask("open", busy)
+        self._ask("warm", busy)
         started.wait(PATIENCE)
         return release
 
@@ -184,4 +184,4 @@ def test_a_mistake_in_the_thread_is_told_and_the_thread_goes_on(opened: Worker) 
 
 def test_closing_ends_the_thread(worker: Worker) -> None:
     worker.close()
-    assert not worker._thread.is_alive()
+    assert not any(thread.is_alive() for thread in worker._threads)

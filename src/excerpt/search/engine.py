@@ -78,13 +78,32 @@ class Engine:
         self._marker = Marker()
 
     def warm(self) -> None:
-        """Load what the first queries would have to wait for; may run in the background, before any of them."""
-        self.index.warm()
-        self.snapshot.lexical.check()
+        """Load what the first queries would have to wait for."""
+        for step in self.warming():
+            step()
+
+    def warming(self) -> tuple[Callable[[], object], ...]:
+        """What `warm` does, in steps between which queries may be answered: what every query needs comes first."""
+        return lambda: self.search("a"), *self._preparing()
+
+    def prepare(self) -> None:
+        """What `warm` does, but for the model, which one thread alone may ask: so this may run in another thread than
+        the one that will search, before it does."""
+        for step in self._preparing():
+            step()
+
+    def _preparing(self) -> tuple[Callable[[], object], ...]:
+        steps = (self._lay_out, self.index.warm, self.snapshot.lexical.check, self._read_places)
+        return (*steps, self._read_links) if self._settings.search.boosts.links else steps
+
+    def _lay_out(self) -> None:
         self.snapshot.vectors.unfold()
-        if self._settings.search.boosts.links:
-            _ = self.snapshot.facets.links
-        self.search("a")
+
+    def _read_places(self) -> None:
+        _ = self.snapshot.table, self.snapshot.languages
+
+    def _read_links(self) -> None:
+        _ = self.snapshot.facets.links
 
     def search(
         self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: bool = True

@@ -2,21 +2,25 @@
 
 There is one slot for each kind of question, and a newer question takes the place of an older one that waits: typing
 fast never queues searches up. Everything heavy is imported here, after the first paint.
+
+A new generation is taken up in a second thread, while questions are answered from the one before; between two
+questions the engine is exchanged. At most one is on its way: what is committed meanwhile is taken up after it, all at
+once.
 """
 
 from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexUnusableError
-from excerpt.model import Hit, Span, Strategy
+from excerpt.model import Hit, Span, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
@@ -26,15 +30,16 @@ from excerpt.tui.packing import Packer, PackRequest
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
+    from excerpt.search.use import UseLog
 
-_ORDER = ("search", "explain", "window", "pack", "cost", "open")
-"""What a waiting user looks at first is answered first; a new generation is opened between questions."""
+_ORDER = ("exchange", "search", "explain", "window", "pack", "cost", "warm")
+"""What a waiting user looks at first is answered first, from the newest generation there is."""
 
 
 class EngineWorker:
-    """One snapshot and one engine on it, both used from one thread only.
+    """One snapshot and one engine on it, both used from one thread only, and a thread that prepares the next.
 
-    `post` is called from that thread with each answer. Questions asked before an index could be opened are dropped;
+    `post` is called from these threads with each answer. Questions asked before an index could be opened are dropped;
     whoever asked asks again at IndexOpened.
     """
 
@@ -47,29 +52,36 @@ class EngineWorker:
         self._slots: dict[str, Callable[[], None]] = {}
         self._something = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
-        self._snapshot: Snapshot | None = None
+        self._to_open = False
+        self._next: Engine | None = None
+        self._threads = [
+            threading.Thread(target=self._run, name="engine", daemon=True),
+            threading.Thread(target=self._take_up, name="generations", daemon=True),
+        ]
         self._engine: Engine | None = None
+        self._use: UseLog | None = None
         self._packer: Packer | None = None
 
     def start(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def close(self, wait: float = 2.0) -> None:
-        """End the thread; `wait` is how many seconds the question under way may still take."""
+        """End the threads; `wait` is how many seconds what is under way may still take."""
         with self._something:
             self._closed = True
             self._slots.clear()
-            self._something.notify()
-        if self._thread.is_alive():
-            self._thread.join(wait)
+            self._something.notify_all()
+        until = time.monotonic() + wait
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(max(until - time.monotonic(), 0))
 
-    def open(self, anew: bool = False) -> None:
-        """Open the newest generation, unless it is the one in use, and tell the status of the index.
-
-        `anew` opens it in any case: the generations of an index made anew count from 1 again.
-        """
-        self._ask("open", lambda: self._open(anew))
+    def open(self) -> None:
+        """Take up the newest generation, unless it is the one in use, and tell the status of the index."""
+        with self._something:
+            self._to_open = True
+            self._something.notify_all()
 
     def search(self, number: int, query: str, strategy: Strategy) -> None:
         self._ask("search", lambda: self._search(number, query, strategy))
@@ -96,7 +108,7 @@ class EngineWorker:
     def _ask(self, kind: str, answer: Callable[[], None]) -> None:
         with self._something:
             self._slots[kind] = answer
-            self._something.notify()
+            self._something.notify_all()
 
     def _run(self) -> None:
         while True:
@@ -108,8 +120,9 @@ class EngineWorker:
                 kind = next(kind for kind in _ORDER if kind in self._slots)
                 answer = self._slots.pop(kind)
             self._answer(kind, answer)
-        if self._snapshot is not None:
-            self._snapshot.close()
+        for engine in (self._engine, self._next):
+            if engine is not None:
+                engine.snapshot.close()
 
     def _answer(self, kind: str, answer: Callable[[], None]) -> None:
         try:
@@ -126,32 +139,72 @@ class EngineWorker:
                 )
             )
 
-    def _open(self, anew: bool) -> None:
+    # --- generations --------------------------------------------------------------------------------------------------
+
+    def _take_up(self) -> None:
+        """Open what is asked for, one at a time: the next only when the last is in use."""
+        while True:
+            with self._something:
+                while not self._closed and (self._next is not None or not self._to_open):
+                    self._something.wait()
+                if self._closed:
+                    return
+                self._to_open = False
+            self._answer("open", self._open)
+
+    def _open(self) -> None:
         from excerpt.index.snapshot import Snapshot
         from excerpt.search.engine import Engine
         from excerpt.search.use import UseLog
 
-        old = self._snapshot
-        if old is not None and not anew and Snapshot.current_generation(self._folder) == old.generation:
-            # A build may note skipped files without a new generation, which the snapshot in use cannot see.
-            with closing(Snapshot.open(self._folder, self._settings)) as fresh:
-                self._post(IndexOpened(fresh.status()))
-            return
-        snapshot = Snapshot.open(self._folder, self._settings)
-        engine = Engine(snapshot, self._settings, UseLog(self._places.use_file(self._vault)))
-        self._snapshot, self._engine = snapshot, engine
+        if self._use is None:
+            self._use = UseLog(self._places.use_file(self._vault))
+        old = self._engine.snapshot if self._engine is not None else None
+        snapshot = Snapshot.open(self._folder, self._settings, before=old)
+        try:
+            # A build may note skipped files without a new generation.
+            status = snapshot.status()
+            engine = None if old is not None and snapshot.is_like(old) else Engine(snapshot, self._settings, self._use)
+            if engine is not None and old is not None:
+                engine.prepare()
+        except BaseException:
+            snapshot.close()
+            raise
+        with self._something:
+            if engine is not None and not self._closed:
+                self._next = engine
+                self._slots["exchange"] = lambda: self._exchange(status)
+                self._something.notify_all()
+                return
+        snapshot.close()
+        self._post(IndexOpened(status))
+
+    def _exchange(self, status: Status) -> None:
+        with self._something:
+            old, self._engine, self._next = self._engine, self._next, None
+            self._something.notify_all()
+        self._post(IndexOpened(status))
         if old is not None:
-            old.close()
-        self._post(IndexOpened(snapshot.status()))
-        engine.warm()
-        # What lives as long as the snapshot is not looked through again: a full collection takes up to 0.3 s here,
-        # and stops the screen whichever thread it falls on.
+            old.snapshot.close()
+        elif self._engine is not None:
+            self._warm(self._engine.warming())
+
+    def _warm(self, steps: Sequence[Callable[[], object]]) -> None:
+        """Warm the first engine step by step, questions between them; what comes after it is warm when it comes."""
+        if steps:
+            steps[0]()
+            self._ask("warm", lambda: self._warm(steps[1:]))
+            return
+        # What lives as long as the app is not looked through again: a full collection takes up to 0.3 s here, and stops
+        # the screen whichever thread it falls on. Once: what is frozen later may be garbage, which then stays for good.
         gc.freeze()
 
     def _opened(self) -> Snapshot:
-        if self._snapshot is None:
+        if self._engine is None:
             raise IndexUnusableError("There is no index yet.", "It is being made; see the Index tab.")
-        return self._snapshot
+        return self._engine.snapshot
+
+    # --- answers ------------------------------------------------------------------------------------------------------
 
     def _search(self, number: int, query: str, strategy: Strategy) -> None:
         if self._engine is not None:
