@@ -9,18 +9,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index import workers as workers_module
+from excerpt.index.build import Updater, build
 from excerpt.index.here import TooLongError, here_bytes
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.worker import Limits
-from excerpt.index.workers import Workers
+from excerpt.index.workers import Tick, Workers
 from excerpt.model import Skipped
+from excerpt.settings import Settings
 
 HASTY = Limits(seconds=1)
 """For files that would take for ever."""
@@ -274,7 +277,7 @@ import os, signal, time
 from pathlib import Path
 from excerpt.index.prepare import Recipe, Task
 from excerpt.index.worker import Limits
-from excerpt.index.workers import Workers
+from excerpt.index.workers import Tick, Workers
 from tests.index.test_workers import prepare_oddly
 if __name__ == "__main__":
     workers = Workers(1, Limits(seconds=1, seconds_per_mb=0), prepare_oddly)
@@ -313,3 +316,63 @@ def is_running(process: int) -> bool:
     # A zombie, which nobody in this container may ever collect, does not run any more.
     stat = Path(f"/proc/{process}/stat")
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+# --- in a build -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Builds with such workers, and every path that they were asked to prepare."""
+    asked: list[str] = []
+
+    class Asked(Workers):
+        def prepare(self, recipe: Recipe, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
+            asked.extend(task.path for task in tasks)
+            return super().prepare(recipe, tasks, tick)
+
+    monkeypatch.setattr(workers_module, "Workers", lambda: Asked(1, HASTY, prepare_oddly))
+    return asked
+
+
+def test_a_file_that_was_given_up_is_not_tried_again_before_it_changes(
+    vault: Path, index: Path, settings: Settings, odd_builds: list[str]
+) -> None:
+    reason = "It took longer than 1 s to take apart."
+    bad = vault / "sleep.md"
+    (vault / "a.md").write_text("# A\n", encoding="utf-8")
+    bad.write_text("x" * LARGE, encoding="utf-8")
+    assert build(vault, index, settings).skipped == (Skipped("sleep.md", reason),)
+    assert odd_builds.count("sleep.md") == 1
+
+    (vault / "a.md").write_text("# Another\n", encoding="utf-8")
+    again = build(vault, index, settings)
+    assert (again.changed, again.skipped) == (1, (Skipped("sleep.md", reason),))
+    assert odd_builds.count("sleep.md") == 1
+
+    with closing(Updater(vault, index, settings)) as updater:
+        assert updater.update(["a.md"]).skipped == (Skipped("sleep.md", reason),)
+    build(vault, index, settings)
+    assert odd_builds.count("sleep.md") == 1
+
+    bad.write_text("y" * LARGE + "!", encoding="utf-8")
+    build(vault, index, settings)
+    assert odd_builds.count("sleep.md") == 2
+
+    bad.rename(vault / "good.md")
+    done = build(vault, index, settings)
+    assert (done.added, done.skipped) == (1, ())
+
+
+def test_a_note_that_becomes_too_much_is_no_longer_found(
+    vault: Path, index: Path, settings: Settings, odd_builds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = vault / "sleep.md"
+    with monkeypatch.context() as before:
+        before.setattr(workers_module, "Workers", Workers)
+        note.write_text("# Good\n", encoding="utf-8")
+        assert build(vault, index, settings).added == 1
+    note.write_text("x" * LARGE, encoding="utf-8")
+    assert build(vault, index, settings).removed == 1
+    build(vault, index, settings)
+    assert odd_builds == ["sleep.md"]

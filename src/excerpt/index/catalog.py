@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -117,6 +117,16 @@ class KnownNote:
     mtime_ns: int
     digest: str
     cut: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A file that took more time or memory than a file may, as it was then, and the reason it was skipped for."""
+
+    size: int
+    mtime_ns: int
+    cut: str
+    reason: str
 
 
 class Catalog:
@@ -311,6 +321,15 @@ class Catalog:
         """Files that were skipped, or notes that were read with a warning, by path."""
         found = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
         return tuple(Skipped(str(path), str(reason)) for path, reason in found)
+
+    def given_up(self) -> dict[str, GivenUp]:
+        """Files that took more than a file may, by path."""
+        return {path: GivenUp(*values) for path, values in json.loads(self.meta("given_up") or "{}").items()}
+
+    def set_given_up(self, files: Mapping[str, GivenUp]) -> None:
+        """Remember which files are not tried again as they are."""
+        rows = {path: (one.size, one.mtime_ns, one.cut, one.reason) for path, one in files.items()}
+        self.set_meta("given_up", json.dumps(rows))
 
     # --- vectors ------------------------------------------------------------------------------------------------------
 

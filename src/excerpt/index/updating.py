@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from excerpt.errors import VaultEmptiedError
-from excerpt.index.catalog import KnownNote
+from excerpt.index.catalog import GivenUp, KnownNote
 from excerpt.index.prepare import Prepared, Recipe, Task
 from excerpt.index.telling import Telling
 from excerpt.index.workers import prepare_all
@@ -41,6 +41,7 @@ class _Done:
     added: int = 0
     changed: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    given_up: dict[str, GivenUp] = field(default_factory=dict)
 
 
 def bring_up_to_date(writer: IndexWriter, vault: Path, recipe: Recipe, found: Found, telling: Telling) -> BuildReport:
@@ -65,14 +66,14 @@ class _Update:
         telling.phase = "mending"
         self._writer.mend()
         removed = self._commit_all(found.scan, known)
-        self._writer.finish(self._done.skipped, found.only)
+        self._writer.finish(self._done.skipped, found.only, self._done.given_up)
         telling.phase = "done"
         telling.tell()
         return self._report(removed)
 
     def _commit_all(self, found: Scan, known: dict[str, KnownNote]) -> int:
         """Commit what is new, changed or gone; returns how many notes were removed."""
-        tasks = _tasks(found, known, self._recipe.cut)
+        tasks = self._not_given_up(_tasks(found, known, self._recipe.cut))
         if any(note.cut != self._recipe.cut for note in known.values()):
             self._writer.rebuilt.append("all notes, from the vault: they are cut or stemmed differently now")
         there = {file.path for file in found.files}
@@ -92,6 +93,19 @@ class _Update:
             self._commit([], unreadable, known)
         return len(known.keys() - there) + len(unreadable)
 
+    def _not_given_up(self, tasks: Sequence[Task]) -> list[Task]:
+        """Those that did not take too much before, just as they are now; the others are skipped again, untried."""
+        before = self._writer.catalog.given_up()
+        tried = []
+        for task in tasks:
+            one = before.get(task.path)
+            if one and (one.size, one.mtime_ns, one.cut) == (task.size, task.mtime_ns, self._recipe.cut):
+                self._done.given_up[task.path] = one
+                self._done.skipped.append(Skipped(task.path, one.reason))
+            else:
+                tried.append(task)
+        return tried
+
     def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
         sizes = {task.path: task.size for task in tasks}
         batch: list[Prepared] = []
@@ -105,6 +119,10 @@ class _Update:
             self._telling.bytes_done += sum(sizes[path] for path in paths)
             self._telling.skipped += len(prepared.skipped)
             self._done.skipped += prepared.skipped
+            reasons = {one.path: one.reason for one in prepared.skipped}
+            for task in prepared.given_up:
+                reason = reasons[task.path]
+                self._done.given_up[task.path] = GivenUp(task.size, task.mtime_ns, self._recipe.cut, reason)
             notes += len(prepared.notes)
             size += sum(note.size for note in prepared.notes)
             early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))

@@ -10,7 +10,7 @@ the catalog and is removed by the next build.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index import moves
-from excerpt.index.catalog import FILE, Catalog, Placed, heading_path_from_row, is_damage, text_from_row
+from excerpt.index.catalog import FILE, Catalog, GivenUp, Placed, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
@@ -278,12 +278,16 @@ class IndexWriter:
                 self._finish_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
-    def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None) -> None:
-        """Remember what was skipped, among all files or `only` some, and which notes have moved; forget vectors that
-        nothing has used for long."""
+    def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUp]) -> None:
+        """Remember what was skipped, among all files or `only` some, what of it was given up, and which notes have
+        moved; forget vectors that nothing has used for long."""
         with self.catalog.transaction():
             moves.settle(self.catalog)
             self.catalog.set_skipped(skipped, only)
+            before = self.catalog.given_up()
+            after = {**({} if only is None else before), **given_up}
+            if after != before:
+                self.catalog.set_given_up(after)
             if only is None:
                 self.catalog.prune_vectors()
 
