@@ -192,6 +192,32 @@ def clashes(keymap: Mapping[str, str]) -> list[str]:
     return list(found)
 
 
+def doubtful(keymap: Mapping[str, str]) -> list[str]:
+    """A sentence for each key that only some terminals can send: with super or hyper, or ctrl with shift, a figure,
+    enter, tab or a sign that has no control character."""
+    return [
+        f"{key} (for {id_}) is sent by few terminals."
+        for id_, keys in keymap.items()
+        for key in (key.strip() for key in keys.split(","))
+        if _is_doubtful(key)
+    ]
+
+
+def _is_doubtful(key: str) -> bool:
+    *modifiers, last = key.split("+")
+    if {"super", "hyper", "meta"}.intersection(modifiers):
+        return True
+    if last in _WITH_MODIFIERS or last[:1] == "f" and last[1:].isdigit():
+        return False
+    if "ctrl" in modifiers:
+        return "shift" in modifiers or not (last.isalpha() and len(last) == 1 or last in _CONTROL)
+    return "shift" in modifiers and last != "tab"
+
+
+_WITH_MODIFIERS = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete"})
+_CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "space"})
+
+
 _NAMES = {
     "escape": "esc",
     "enter": "⏎",

@@ -1,0 +1,138 @@
+"""`excerpt doctor`: look at everything that may be wrong, say what to do, and mend what is safe to mend."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from excerpt.cli.printing import ProgressLine, print_json, put
+from excerpt.cli.vaults import last_vault, vault_option
+from excerpt.doctor.finding import counted
+from excerpt.errors import ExcerptError, VaultError
+from excerpt.model import Progress
+from excerpt.settings import Places, places
+from excerpt.text.visible import visible_line
+
+if TYPE_CHECKING:
+    from excerpt.doctor.look import Diagnosis
+    from excerpt.doctor.mending import Mended
+
+_COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
+_EVERY = 0.1  # seconds
+
+
+@click.command()
+@vault_option
+@click.option("--fix", is_flag=True, help="Bring the index up to date and mend it; touch nothing else.")
+@click.option("--quick", is_flag=True, help="Do not count words or make vectors once more to compare them.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(vault: Path | None, fix: bool, quick: bool, as_json: bool) -> int:
+    """Look at everything that may be wrong.
+
+    The vault, its index (every line range, vector and posting), settings, model, terminal, keys, editor, clipboard,
+    folders and versions. Each line says how a thing is and what to do. Ends with 3 if there is a problem.
+    """
+    began = time.monotonic()
+    given, where = _vault_and_places(vault)
+    line = ProgressLine(sys.stderr)
+    try:
+        found, mended = _look_and_mend(given, where, _Ticker(line), line, fix=fix, quick=quick)
+    finally:
+        line.clear()
+    seconds = time.monotonic() - began
+    if as_json:
+        print_json(_as_json(found, mended, seconds))
+    else:
+        _print(found, mended, seconds)
+    return ExcerptError.exit_code if found.problems else 0
+
+
+def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
+    """The vault to look at, None if none was ever opened. Raises ExcerptError where no folder of ours can be named."""
+    try:
+        where = places()
+    except RuntimeError as error:
+        raise ExcerptError("There is no home folder to keep files in.", "Set HOME, or EXCERPT_HOME.") from error
+    if vault is not None:
+        return vault, where
+    try:
+        return last_vault(), where
+    except VaultError:
+        return None, where
+
+
+def _look_and_mend(
+    given: Path | None, where: Places, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
+) -> tuple[Diagnosis, Mended | None]:
+    from excerpt.doctor.look import look
+
+    found = look(given, where, ticker, quick=quick)
+    if not fix:
+        return found, None
+    from excerpt.doctor.mending import mend
+
+    mended = mend(found, line)
+    return (look(given, where, ticker, quick=quick) if mended.done else found), mended
+
+
+class _Ticker:
+    """Shows how far an examination is, a few times a second."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        self._line = line
+        self._began = self._told = time.monotonic()
+
+    def __call__(self, what: str, done: int, total: int, path: str) -> None:
+        now = time.monotonic()
+        if now - self._told < _EVERY:
+            return
+        self._told = now
+        self._line(
+            Progress(
+                phase=f"checking {what}",
+                notes_done=done,
+                notes_total=total,
+                bytes_done=0,
+                bytes_total=0,
+                current=path,
+                generation=0,
+                skipped=0,
+                seconds=now - self._began,
+            )
+        )
+
+
+def _as_json(found: Diagnosis, mended: Mended | None, seconds: float) -> dict[str, object]:
+    groups = [{"name": one.name, "findings": [asdict(finding) for finding in one.findings]} for one in found.groups]
+    return {
+        "vault": None if found.vault is None else str(found.vault),
+        "problems": found.problems,
+        "warnings": found.warnings,
+        "groups": groups,
+        "done": [] if mended is None else list(mended.done),
+        "left": [] if mended is None else list(mended.left),
+        "seconds": round(seconds, 1),
+    }
+
+
+def _print(found: Diagnosis, mended: Mended | None, seconds: float) -> None:
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    for group in found.groups:
+        put(group.name)
+        for finding in group.findings:
+            level = f"{finding.level:<8}"
+            shown = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
+            put(f"  {shown} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
+    if mended is not None:
+        put("mended")
+        nothing = () if mended.done or mended.left else ("Nothing was to be mended",)
+        for how, sentences in (("done", mended.done), ("left", mended.left), ("ok", nothing)):
+            for sentence in sentences:
+                put(f"  {how:<8} {visible_line(sentence)}")
+    put(f"{counted(found.problems, 'problem')}, {counted(found.warnings, 'warning')} · {seconds:.1f} s")
