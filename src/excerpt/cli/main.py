@@ -38,6 +38,7 @@ COMMANDS = {
     "watch": "watch",
     "status": "status",
     "config": "config",
+    "doctor": "doctor",
 }
 
 
