@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,10 @@ from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.terms import Postings
 from excerpt.index.writer import SUSPECT
-from excerpt.model import Fragment
 from excerpt.settings import Settings
 from tests.index.conftest import WriteNote
+from tests.index.content import content
 
 NOTES = {
     "Tea.md": "# Tea\n\nBrew the leaf in a warm kettle.\n\n## Sugar\n\nOne cup, no sugar.\n",
@@ -36,33 +34,6 @@ def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Pat
         write(path, text)
         build(vault, index, settings)
     return index
-
-
-def content(index: Path, settings: Settings) -> dict[str, object]:
-    """All that an index says about its vault, whatever the keys and the order of building."""
-    snapshot = Snapshot.open(index, settings)
-    try:
-        rows = snapshot.table.notes.tolist()
-        fragments: list[Fragment] = snapshot.fragments(snapshot.lexical.keys.tolist())
-        words = {
-            (field, term): places(fragments, snapshot.lexical.postings(field, term))
-            for field in ("text", "title", "heading")
-            for term in snapshot.lexical.lexicon(field)
-        }
-        return {
-            "paths": [snapshot.table.paths[row] for row in sorted(rows)],
-            "fragments": sorted(repr(replace(one, key=0)) for one in fragments),
-            "words": {name: found for name, found in words.items() if found},
-            "vectors": {one.id: snapshot.vectors.vectors[row].tolist() for row, one in enumerate(fragments)},
-            "texts": {path: snapshot.note_text(path) for path in snapshot.note_paths()},
-        }
-    finally:
-        snapshot.close()
-
-
-def places(fragments: list[Fragment], postings: Postings) -> list[tuple[str, float]]:
-    found = zip(postings.rows.tolist(), postings.tf.tolist(), strict=True)
-    return sorted((fragments[row].id, tf) for row, tf in found)
 
 
 def cut(data: bytes) -> bytes:
@@ -164,6 +135,16 @@ def test_what_a_killed_build_left_is_removed(built: Path, vault: Path, settings:
     assert content(built, settings) == before
     build(vault, built, settings)
     assert not list(built.glob("**/*99*")) + list(built.glob("**/*leftover*"))
+    assert content(built, settings) == before
+
+
+def test_what_a_killed_mending_left_is_not_in_the_way_of_the_next(built: Path, vault: Path, settings: Settings) -> None:
+    before = content(built, settings)
+    damage(next(built.glob("words/*.lex")), garbage)
+    following = Snapshot.current_generation(built) + 1
+    (built / "words" / f"_words_{following}.toc").write_bytes(b"half")
+    (built / f"vectors-{following}").write_bytes(b"half")
+    assert "lexical index" in build(vault, built, settings).rebuilt
     assert content(built, settings) == before
 
 

@@ -131,6 +131,7 @@ class IndexWriter:
         model or tokenizer. Done once: from then on the writer knows what it has."""
         if self._mended:
             return
+        self._remove_leftovers()  # of a build that was killed while it made this very generation
         words, vectors = self._open_words(), self._open_matrix()
         tokenizer = self._settings.pack.tokenizer
         recount = bool(self.catalog.generation) and self.catalog.meta("tokenizer") != tokenizer

@@ -1,0 +1,55 @@
+"""All that an index says about its vault, whatever the keys and the order of building: what two are compared by."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from excerpt.index.catalog import Catalog
+from excerpt.index.fields import FIELDS
+from excerpt.index.snapshot import Snapshot
+from excerpt.index.terms import Postings
+from excerpt.model import Fragment
+from excerpt.settings import Settings
+
+_TABLES = {
+    "notes": "SELECT path, size, mtime_ns, digest, cut, title, language, tokens FROM notes",
+    "sections": "SELECT path, ordinal, level, heading, heading_path, line_start, line_end"
+    " FROM sections JOIN notes ON notes.id = note",
+    "links": "SELECT path, line, kind, target, heading, block_id, text FROM links JOIN notes ON notes.id = note",
+    "labels": "SELECT path, kind, name, value FROM labels JOIN notes ON notes.id = note",
+    "names": "SELECT path, name FROM names JOIN notes ON notes.id = note",
+    "remarks": "SELECT path, skipped, reason FROM remarks",
+}
+
+
+def content(index: Path, settings: Settings) -> dict[str, object]:
+    """Fragments, postings with their places, vectors, texts, and what else the catalog holds of the notes."""
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        rows = snapshot.table.notes.tolist()
+        fragments: list[Fragment] = snapshot.fragments(snapshot.lexical.keys.tolist())
+        words = {
+            (field, term): places(fragments, snapshot.lexical.postings(field, term))
+            for field in FIELDS
+            for term in snapshot.lexical.lexicon(field)
+        }
+        return {
+            "paths": [snapshot.table.paths[row] for row in sorted(rows)],
+            "fragments": sorted(repr(replace(one, key=0)) for one in fragments),
+            "words": {name: found for name, found in words.items() if found},
+            "vectors": {one.id: snapshot.vectors.vectors[row].tobytes() for row, one in enumerate(fragments)},
+            "texts": {path: snapshot.note_text(path) for path in snapshot.note_paths()},
+            "catalog": tables(index),
+        }
+
+
+def places(fragments: list[Fragment], postings: Postings) -> list[tuple[str, float]]:
+    found = zip(postings.rows.tolist(), postings.tf.tolist(), strict=True)
+    return sorted((fragments[row].id, tf) for row, tf in found)
+
+
+def tables(index: Path) -> dict[str, list[str]]:
+    """The rows of the newest generation's catalog, without the numbers that notes and fragments have."""
+    with closing(Catalog.open_to_read(index)) as catalog:
+        return {name: sorted(map(repr, catalog.rows(sql))) for name, sql in _TABLES.items()}
