@@ -305,8 +305,15 @@ class Catalog:
         self.rows("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", size, mtime_ns, path)
 
     def doubt_notes(self, paths: Iterable[str]) -> None:
-        """Have notes read again by the next build, whatever time, size and content their files have."""
-        self._many("UPDATE notes SET mtime_ns = -1, digest = '' WHERE path = ?", [(path,) for path in paths])
+        """Have notes read again by the next build, whatever time, size and content their files have.
+
+        What is made of their rows until then is kept under digests of nothing: a vector of a wrong text must not be
+        found under the digest of the right one.
+        """
+        doubted = [(path,) for path in paths]
+        self._many("UPDATE notes SET mtime_ns = -1, digest = '' WHERE path = ?", doubted)
+        sql = "UPDATE fragments SET embedded = randomblob(12) WHERE note = (SELECT id FROM notes WHERE path = ?)"
+        self._many(sql, doubted)
 
     def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
         """Replace the list of skipped files, or that of the files at and below `only` some paths."""
