@@ -41,10 +41,12 @@ def command(vault: Path | None, poll: bool, progress: bool) -> int:
         watching.run(poll=poll)
         return 0
     out = _Events()
+    # Unbuffered: a thread that waits in a buffered stream when the process ends holds a lock that Python then asks for.
+    commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         watching = _watching(chosen_vault(vault), out)
         out.gone = watching.end
-        threading.Thread(target=_obey, args=(sys.stdin.buffer, watching, out), daemon=True).start()
+        threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()
         watching.run(poll=poll)
     except ExcerptError as error:
         out("error", {"title": error.title, "message": error.message, "hint": error.hint})
@@ -114,12 +116,9 @@ class _Lines:
         if event == "done":
             self._put_update(fields)
         elif event == "watching":
-            how = (
-                "no events come from there, so it is looked at every few seconds"
-                if fields["polling"]
-                else "Ctrl+C ends"
-            )
-            narrate(f"watching {self._vault} ({how}).")
+            narrate(f"watching {self._vault}; Ctrl+C ends it.")
+            if fields["polling"]:
+                narrate("Nothing tells of changes there, so it is looked at every few seconds.")
         elif "message" in fields:
             narrate(f"{fields['message']} {fields['hint']}".strip())
 

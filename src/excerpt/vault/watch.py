@@ -169,11 +169,7 @@ class _Events:
                 return paths, folders, True
             if name.startswith("."):
                 continue
-            if "\ufffd" in relative:  # a name that is not UTF-8, as the watcher spells it: its folder finds it
-                if not above:
-                    return paths, folders, True
-                paths.add("/".join(above))
-            elif f"{relative}/" in self._folders or Path(path).is_dir():
+            if f"{relative}/" in self._folders or Path(path).is_dir():
                 folders.add(relative)
                 paths.add(relative)
             elif name.lower().endswith(self._suffixes):

@@ -1,0 +1,276 @@
+"""excerpt watch as the app starts it, and as people do: a real process beside a real vault."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from excerpt.cli.main import run
+from excerpt.index.writer import LOCK
+from excerpt.settings import Places, places
+from tests.cli.conftest import NOTES
+
+PATIENCE = 30.0  # seconds; nothing here waits so long unless it fails
+Event = dict[str, Any]
+
+
+class Child:
+    """A running `excerpt watch --progress`."""
+
+    def __init__(self, vault: Path, *more: str) -> None:
+        command = [sys.executable, "-m", "excerpt", "watch", "--vault", str(vault), "--progress", *more]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+        self._events: queue.Queue[Event | None] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def do(self, command: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": command}) + "\n")
+        self.process.stdin.flush()
+
+    def until(self, name: str, holds: Callable[[Event], bool] = lambda _: True) -> Event:
+        """The next event of a name for which something holds; those before are passed over."""
+        while True:
+            event = self._events.get(timeout=PATIENCE)
+            assert event is not None, f"it ended before {name}"
+            if event["event"] == name and holds(event):
+                return event
+
+    def names_until(self, name: str) -> list[str]:
+        """The names of the events up to the next one of a name, progress left out."""
+        names: list[str] = []
+        while name not in names:
+            event = self._events.get(timeout=PATIENCE)
+            assert event is not None
+            names += [event["event"]] if event["event"] != "progress" else []
+        return names
+
+    def end(self) -> int:
+        """End the commands, as the app does when it ends, and wait; returns the exit code."""
+        assert self.process.stdin is not None
+        assert self.process.stderr is not None
+        self.process.stdin.close()
+        code = self.process.wait(PATIENCE)
+        assert "Traceback" not in self.process.stderr.read()
+        return code
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._events.put(json.loads(line))
+        self._events.put(None)
+
+
+@pytest.fixture
+def child(home: Path, vault: Path) -> Iterator[Child]:
+    """A child that has caught up and watches."""
+    child = Child(vault)
+    child.until("watching")
+    yield child
+    if child.process.poll() is None:
+        assert child.end() == 0
+
+
+@pytest.fixture
+def where(home: Path) -> Places:
+    return places()
+
+
+class Killed:
+    """Sees to it that a process that a failing test leaves running does not keep the others waiting."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.close = process.kill
+
+
+def changes(added: int = 0, changed: int = 0, removed: int = 0) -> Callable[[Event], bool]:
+    return lambda event: (event["added"], event["changed"], event["removed"]) == (added, changed, removed)
+
+
+def test_it_catches_up_and_then_says_that_it_watches(home: Path, vault: Path) -> None:
+    run(["index", "--vault", str(vault)])
+    (vault / "Colour.md").write_text("The colour of a pear tells little.\n", encoding="utf-8")
+    child = Child(vault)
+    assert child.until("done", changes(changed=1))["unchanged"] == 2
+    assert child.until("watching") == {"event": "watching", "polling": False}
+    assert child.end() == 0
+
+
+def test_every_way_to_change_a_note_reaches_the_index(child: Child, vault: Path) -> None:
+    (vault / "New.md").write_text("# New\n\nKohlrabi.\n", encoding="utf-8")
+    child.until("done", changes(added=1))
+    (vault / "New.md").write_text("# New\n\nKohlrabi and leek.\n", encoding="utf-8")
+    assert child.until("done", changes(changed=1))["embedded"] == 1
+    (vault / ".New.md.tmp").write_text("# New\n\nKohlrabi, leek and dill.\n", encoding="utf-8")
+    (vault / ".New.md.tmp").replace(vault / "New.md")
+    child.until("done", changes(changed=1))
+    (vault / "New.md").rename(vault / "Cooking" / "New.md")
+    assert child.until("done", changes(added=1, removed=1))["embedded"] == 0
+    (vault / "Cooking").rename(vault / "Kitchen")
+    assert child.until("done", changes(added=2, removed=2))["embedded"] == 0
+    (vault / "Kitchen" / "New.md").unlink()
+    child.until("done", changes(removed=1))
+
+
+def test_hundreds_of_files_at_once_are_few_commits(child: Child, vault: Path) -> None:
+    before = child_generation(child)
+    for number in range(300):
+        (vault / f"Note {number}.md").write_text(f"# Note {number}\n", encoding="utf-8")
+    last = child.until("done", lambda event: bool(event["unchanged"] + event["added"] == 303))
+    assert last["generation"] - before <= 10
+
+
+def child_generation(child: Child) -> int:
+    child.do("update")
+    return int(child.until("done")["generation"])
+
+
+def test_a_changed_ignore_file_takes_notes_out_and_back_in(child: Child, vault: Path) -> None:
+    (vault / ".excerptignore").write_text("Cooking/\n")
+    child.until("done", changes(removed=1))
+    (vault / ".excerptignore").unlink()
+    assert child.until("done", changes(added=1))["embedded"] == 0
+
+
+def test_where_no_events_come_changes_are_seen_by_polling(home: Path, vault: Path) -> None:
+    child = Child(vault, "--poll")
+    assert child.until("watching")["polling"] is True
+    (vault / "New.md").write_text("# New\n", encoding="utf-8")
+    child.until("done", changes(added=1))
+    assert child.end() == 0
+
+
+def test_commands_are_answered_when_nothing_is_built(child: Child) -> None:
+    for command, answer in (("pause", "paused"), ("resume", "resumed"), ("cancel", "cancelled"), ("update", "done")):
+        child.do(command)
+        assert child.names_until(answer) == [answer]
+
+
+def test_while_paused_changes_wait(child: Child, vault: Path) -> None:
+    child.do("pause")
+    child.until("paused")
+    (vault / "New.md").write_text("# New\n", encoding="utf-8")
+    child.do("update")
+    child.do("nonsense")
+    assert child.names_until("error") == ["error"]
+    child.do("resume")
+    assert child.names_until("done") == ["resumed", "done"]
+
+
+def test_a_rebuild_makes_everything_anew(child: Child) -> None:
+    child.do("rebuild")
+    child.until("done", changes(added=3))
+
+
+def test_a_build_is_paused_resumed_and_cancelled_while_it_runs(child: Child, vault: Path) -> None:
+    for number in range(1000):
+        (vault / f"Note {number}.md").write_text(f"# Note {number}\n\nText.\n", encoding="utf-8")
+    child.until("progress", lambda event: event["phase"] == "reading" and event["notes_total"] > 100)
+    child.do("pause")
+    child.until("paused")
+    child.do("cancel")
+    child.until("cancelled")
+    child.do("resume")
+    child.do("update")
+    child.until("done", lambda event: bool(event["unchanged"] + event["added"] == 1003))
+
+
+def test_a_vault_without_notes_waits_for_agreement(child: Child, vault: Path) -> None:
+    shutil.rmtree(vault / "Cooking")
+    for file in vault.glob("*.md"):
+        file.unlink()
+    emptied = child.until("emptied")
+    assert emptied["notes"] >= 1
+    assert emptied["message"]
+    assert emptied["hint"]
+    child.do("agree")
+    assert child.until("done", lambda event: bool(event["removed"]))["fragments"] == 0
+
+
+def test_a_vault_that_goes_and_comes_back_keeps_its_index(child: Child, vault: Path, tmp_path: Path) -> None:
+    vault.rename(tmp_path / "elsewhere")
+    assert "There is no folder" in child.until("error")["message"]
+    (tmp_path / "elsewhere").rename(vault)
+    done = child.until("done")
+    assert (done["unchanged"], done["removed"], done["embedded"]) == (3, 0, 0)
+
+
+def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, vault: Path, where: Places) -> None:
+    lock = FileLock(where.index_folder(vault) / LOCK)
+    with lock:
+        (vault / "New.md").write_text("# New\n", encoding="utf-8")
+        busy = child.until("error")
+        assert "Another excerpt" in busy["message"]
+        assert busy["hint"]
+        (vault / "Newer.md").write_text("# Newer\n", encoding="utf-8")
+        child.do("pause")
+        child.until("paused")
+    child.do("resume")
+    assert child.names_until("done") == ["resumed", "done"]
+
+
+def test_an_index_that_is_deleted_is_made_again(child: Child, vault: Path, where: Places) -> None:
+    shutil.rmtree(where.cache)
+    assert child.until("done", changes(added=len(NOTES)))["unchanged"] == 0
+
+
+def test_a_build_that_fails_is_told_and_tried_again_at_the_next_change(
+    child: Child, vault: Path, where: Places
+) -> None:
+    words = where.index_folder(vault) / "words"
+    words.rename(words.with_name("away"))
+    words.write_text("not a folder")
+    (vault / "New.md").write_text("# New\n", encoding="utf-8")
+    error = child.until("error")
+    assert error["title"] == "The index cannot be used"
+    words.unlink()
+    words.with_name("away").rename(words)
+    (vault / "Newer.md").write_text("# Newer\n", encoding="utf-8")
+    child.until("done", changes(added=2))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_a_request_to_end_is_obeyed_cleanly(child: Child) -> None:
+    child.process.terminate()
+    assert child.process.wait(PATIENCE) == 0
+    assert child.process.stderr is not None
+    assert child.process.stderr.read() == ""
+
+
+def test_a_vault_that_is_not_there_at_the_start_is_an_error(home: Path, tmp_path: Path) -> None:
+    child = Child(tmp_path / "nowhere")
+    assert child.until("error")["title"] == "The vault cannot be opened"
+    assert child.process.wait(PATIENCE) == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+def test_people_get_a_line_an_update_until_they_interrupt_it(home: Path, vault: Path) -> None:
+    command = [sys.executable, "-m", "excerpt", "watch", "--vault", str(vault)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        contextlib.closing(Killed(process)),
+    ):
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert "0 changed, 3 added, 0 removed · generation 1 · " in process.stdout.readline()
+        assert process.stderr.readline() == f"excerpt: watching {vault}; Ctrl+C ends it.\n"
+        (vault / "New.md").write_text("# New\n", encoding="utf-8")
+        assert "0 changed, 1 added, 0 removed · generation 2 · " in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 130
+        assert process.stderr.read() == ""

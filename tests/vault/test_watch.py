@@ -1,0 +1,248 @@
+"""What changes in a vault is told of in batches, whatever way it changes, and nothing else is."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import VaultError
+from excerpt.settings import VaultSettings
+from excerpt.vault import watch as watching
+from excerpt.vault.watch import Batch, VaultWatch
+
+PATIENCE = 60.0  # seconds; nothing here waits so long unless it fails
+
+
+class Watched:
+    """A vault, and the batches that come from it."""
+
+    def __init__(self, vault: Path, *, poll: bool = False) -> None:
+        self.vault = vault
+        self.batches: queue.Queue[Batch] = queue.Queue()
+        self._stop = threading.Event()
+        self.watch = VaultWatch(vault, VaultSettings(), self._stop, poll=poll, poll_seconds=0.05)
+        self._thread = threading.Thread(target=self._listen)
+        self._thread.start()
+
+    def write(self, path: str, text: str = "text") -> Path:
+        file = self.vault / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def until(self, *paths: str) -> set[str]:
+        """What is told until all of the paths are; fails if anything may have changed."""
+        told: set[str] = set()
+        while not told.issuperset(paths):
+            batch = self.batches.get(timeout=PATIENCE)
+            assert batch is not None
+            told |= batch
+        return told
+
+    def until_anything(self) -> None:
+        """Wait until it is told that anything may have changed."""
+        while self.batches.get(timeout=PATIENCE) is not None:
+            pass
+
+    def end(self) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE)
+        self.watch.close()
+
+    def _listen(self) -> None:
+        for batch in self.watch.batches():
+            self.batches.put(batch)
+
+
+Watch = Callable[[], Watched]
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    (folder / "kitchen/tea").mkdir(parents=True)
+    for path in ("Roses.md", "kitchen/Sugar.md", "kitchen/tea/Oolong.md"):
+        (folder / path).write_text("text")
+    return folder
+
+
+@pytest.fixture(params=["events", "polling"])
+def watched(vault: Path, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    """The vault, watched by events and by polling."""
+    watched = Watched(vault, poll=request.param == "polling")
+    assert watched.watch.polling == (request.param == "polling")
+    yield watched
+    watched.end()
+
+
+@pytest.fixture
+def by_events(vault: Path) -> Iterator[Watched]:
+    watched = Watched(vault)
+    yield watched
+    watched.end()
+
+
+def test_a_new_a_changed_and_a_deleted_note_are_told(watched: Watched) -> None:
+    watched.write("kitchen/Cup.md")
+    assert watched.until("kitchen/Cup.md") == {"kitchen/Cup.md"}
+    watched.write("kitchen/Cup.md", "another text")
+    assert watched.until("kitchen/Cup.md") == {"kitchen/Cup.md"}
+    (watched.vault / "kitchen/Cup.md").unlink()
+    assert watched.until("kitchen/Cup.md") == {"kitchen/Cup.md"}
+
+
+def test_two_changes_within_a_second_are_both_told(watched: Watched) -> None:
+    for nanosecond in (1, 2, 3):
+        os.utime(watched.vault / "Roses.md", ns=(10**18, 10**18 + nanosecond))
+        assert watched.until("Roses.md") == {"Roses.md"}
+
+
+def test_a_renamed_note_is_told_with_both_names(watched: Watched) -> None:
+    (watched.vault / "Roses.md").rename(watched.vault / "kitchen/Tulips.md")
+    assert watched.until("Roses.md", "kitchen/Tulips.md") == {"Roses.md", "kitchen/Tulips.md"}
+
+
+def test_a_note_written_by_rename_is_told_by_its_own_name(watched: Watched) -> None:
+    fresh = watched.write(".Roses.md.swp", "another text")
+    fresh.replace(watched.vault / "Roses.md")
+    assert watched.until("Roses.md") == {"Roses.md"}
+
+
+def test_a_new_folder_is_watched_too(watched: Watched) -> None:
+    watched.write("garden/beds/front/Roses.md")
+    told = watched.until()
+    while not any(path in told for path in ("garden", "garden/beds/front/Roses.md")):
+        told |= watched.batches.get(timeout=PATIENCE) or set()
+    watched.write("garden/beds/front/Tulips.md")
+    assert "garden/beds/front/Tulips.md" in watched.until("garden/beds/front/Tulips.md")
+
+
+def test_a_folder_that_was_moved_is_told_and_watched_where_it_is(by_events: Watched) -> None:
+    (by_events.vault / "kitchen").rename(by_events.vault / "pantry")
+    assert by_events.until("kitchen", "pantry") == {"kitchen", "pantry"}
+    by_events.write("pantry/tea/Oolong.md", "another text")
+    assert by_events.until("pantry/tea/Oolong.md") == {"pantry/tea/Oolong.md"}
+
+
+def test_a_folder_that_is_gone_is_told(by_events: Watched) -> None:
+    shutil.rmtree(by_events.vault / "kitchen")
+    assert by_events.until("kitchen") <= {"kitchen", "kitchen/tea", "kitchen/Sugar.md", "kitchen/tea/Oolong.md"}
+
+
+def test_what_cannot_be_a_note_is_not_told(watched: Watched) -> None:
+    watched.write("picture.png")
+    watched.write(".hidden.md")
+    watched.write(".git/objects/ab/cdef.md")
+    (watched.vault / ".git").rename(watched.vault / ".git2")
+    watched.write("Roses.md", "another text")
+    assert watched.until("Roses.md") == {"Roses.md"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+def test_what_changes_behind_a_link_out_of_the_vault_is_not_told(vault: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (vault / "link").symlink_to(outside)
+    watched = Watched(vault)
+    (outside / "Secret.md").write_text("text")
+    watched.write("Roses.md", "another text")
+    assert watched.until("Roses.md") == {"Roses.md"}
+    watched.end()
+
+
+def test_after_a_change_of_an_ignore_file_anything_may_have_changed(by_events: Watched) -> None:
+    by_events.write("kitchen/.gitignore", "tea/\n")
+    by_events.until_anything()
+
+
+def test_a_folder_that_is_no_longer_ignored_is_watched(vault: Path) -> None:
+    (vault / ".excerptignore").write_text("kitchen/\n")
+    watched = Watched(vault)
+    (vault / ".excerptignore").write_text("")
+    watched.until_anything()
+    watched.write("kitchen/tea/Oolong.md", "another text")
+    assert watched.until("kitchen/tea/Oolong.md") == {"kitchen/tea/Oolong.md"}
+    watched.end()
+
+
+def test_polling_tells_what_an_ignore_file_took_out(vault: Path) -> None:
+    watched = Watched(vault, poll=True)
+    watched.write(".gitignore", "kitchen/\n")
+    assert watched.until("kitchen/Sugar.md") == {"kitchen/Sugar.md", "kitchen/tea/Oolong.md"}
+    watched.end()
+
+
+def test_many_changes_at_once_come_in_few_batches(watched: Watched) -> None:
+    paths = [f"Note {number}.md" for number in range(400)]
+    for path in paths:
+        watched.write(path)
+    told: set[str] = set()
+    batches = 0
+    while not told.issuperset(paths):
+        told |= watched.batches.get(timeout=PATIENCE) or set()
+        batches += 1
+    assert batches <= 20
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere")
+def test_a_name_that_is_not_utf8_means_that_anything_may_have_changed(by_events: Watched) -> None:
+    (by_events.vault / os.fsdecode(b"kitchen/caf\xe9.md")).write_text("text")
+    by_events.until_anything()
+    by_events.until_anything()
+    by_events.write("kitchen/Sugar.md", "another text")
+    assert by_events.until("kitchen/Sugar.md") == {"kitchen/Sugar.md"}
+
+
+def test_when_the_vault_goes_and_when_it_is_back_anything_may_have_changed(watched: Watched, tmp_path: Path) -> None:
+    watched.vault.rename(tmp_path / "elsewhere")
+    watched.until_anything()
+    (tmp_path / "elsewhere").rename(watched.vault)
+    watched.until_anything()
+    watched.write("kitchen/tea/Oolong.md", "another text")
+    assert watched.until("kitchen/tea/Oolong.md") == {"kitchen/tea/Oolong.md"}
+
+
+def test_another_folder_in_the_place_of_the_vault_is_watched_from_then_on(watched: Watched, tmp_path: Path) -> None:
+    watched.vault.rename(tmp_path / "elsewhere")
+    watched.vault.mkdir()
+    watched.until_anything()
+    watched.until_anything()
+    watched.write("New.md")
+    assert watched.until("New.md") == {"New.md"}
+
+
+def test_a_vault_that_may_not_be_watched_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> object:
+        raise OSError("OS file watch limit reached.")
+
+    monkeypatch.setattr(watching, "RustNotify", refused)
+    watched = Watched(vault)
+    assert watched.watch.polling
+    watched.write("Roses.md", "another text")
+    assert watched.until("Roses.md") == {"Roses.md"}
+    watched.end()
+
+
+def test_a_vault_on_a_file_system_that_tells_nothing_is_polled(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "is_silent", lambda _: True)
+    watched = Watched(vault)
+    assert watched.watch.polling
+    watched.end()
+
+
+def test_the_whole_vault_is_looked_at_now_and_then(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_LOOK_SECONDS", 0.0)
+    watched = Watched(vault)
+    watched.until_anything()
+    watched.end()
+
+
+def test_a_vault_that_is_not_there_cannot_be_watched(tmp_path: Path) -> None:
+    with pytest.raises(VaultError):
+        VaultWatch(tmp_path / "nowhere", VaultSettings(), threading.Event())
