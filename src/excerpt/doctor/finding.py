@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -60,8 +60,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def megabytes(size: int) -> str:
+    """`229 MB`, `0.5 MB`, `2 kB`."""
+    if size < 100_000:
+        return f"{size / 1e3:,.0f} kB"
     return f"{size / 1e6:,.1f} MB" if size < 10e6 else f"{size / 1e6:,.0f} MB"
-
-
-def without_repeats(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(dict.fromkeys(findings))

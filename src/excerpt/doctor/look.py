@@ -56,9 +56,8 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
     def look_at_vault() -> Iterable[Finding]:
         nonlocal seen
         if given is None:
-            return (
-                warning("No vault is named, and none has been opened yet.", "Name one: `excerpt doctor --vault V`."),
-            )
+            todo = "Name one: `excerpt doctor --vault ~/notes`."
+            return (warning("No vault is named, and none has been opened yet.", todo),)
         seen = vaults.look(given, settings, vaults.watch_limit())
         return seen.findings
 

@@ -48,7 +48,8 @@ def _needs_build(found: Diagnosis) -> bool:
     health = found.health
     if health is None:
         return found.folder is not None and found.vault is not None
-    return bool(health.faults or health.stale or health.behind or health.left)
+    left_behind = any(newer for _, _, newer in health.left)
+    return bool(health.faults or health.stale or health.behind or left_behind)
 
 
 def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from excerpt.errors import ModelError
 from excerpt.index.catalog import Catalog, heading_path_from_row
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.fields import EMBEDDED_TEXT_VERSION, embedded_text
+from excerpt.index.fields import EMBEDDED_TEXT_VERSION, embedded_digest, embedded_text
 from excerpt.index.files import DamagedFileError
 from excerpt.index.health import Fault, Health, Part, Tick
 from excerpt.index.vectors import MatrixSource, Quantised, quantise
@@ -90,8 +90,10 @@ def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
 
 def _not_of_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions: int) -> list[Fault]:
     """Those whose vector in the catalog is not the one that the model makes."""
-    rows = [row for row in rows if len(row[2]) == 4 + dimensions]
-    texts = [embedded_text(row[5], heading_path_from_row(row[6] or "[]"), row[7]) for row in rows]
+    asked = [(row, embedded_text(row[5], heading_path_from_row(row[6] or "[]"), row[7])) for row in rows]
+    # Where the text is not the one that the vector is kept under, it is the note's rows that are wrong.
+    asked = [(row, text) for row, text in asked if len(row[2]) == 4 + dimensions and embedded_digest(text) == row[1]]
+    rows, texts = [row for row, _ in asked], [text for _, text in asked]
     made = quantise(embedder.embed(texts)) if texts else Quantised.from_bytes([], dimensions)
     kept = Quantised.from_bytes([row[2] for row in rows], dimensions)
     far = np.abs(_unfolded(made) - _unfolded(kept)).max(axis=1, initial=0) > _ROUNDING * made.scales

@@ -1,0 +1,370 @@
+"""An index held against its vault: each thing that can be wrong is made wrong for real, found, named, and mended."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from excerpt.index import postings
+from excerpt.index.build import build
+from excerpt.index.catalog import FILE
+from excerpt.index.examine import examine
+from excerpt.index.files import seal
+from excerpt.index.health import Health, Part, Stale, tell_builds
+from excerpt.index.postings import Inverted, Segment, fuse
+from excerpt.settings import Settings
+from excerpt.vault.scan import scan
+from tests.index.conftest import WriteNote
+
+NOTES = {
+    "Tea.md": (
+        "---\naliases: [Chai]\ntags: [drink]\n---\n# Tea\n\nBrew the leaf in a warm kettle.\n\n"
+        "## Sugar\n\nOne cup, no sugar.\nSee [[Soil]].\n"
+    ),
+    "garden/Roses.md": (
+        "# Roses\n\nPrune each rose in winter.\n\n```\nprune(rose)\n```\n\n## Water\n\nWater the rose.\n"
+    ),
+    "garden/Soil.md": "# Soil\n\nCompost and water.\n",
+}
+
+Look = Callable[..., Health]
+Mend = Callable[[Health], str]
+
+
+@pytest.fixture
+def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
+    """An index of several generations, with deleted fragments and more than one segment."""
+    for path, text in NOTES.items():
+        write(path, text)
+        build(vault, index, settings)
+    write("garden/Soil.md", NOTES["garden/Soil.md"] + "\nSeed in winter.\n")
+    build(vault, index, settings)
+    return index
+
+
+@pytest.fixture
+def look(built: Path, vault: Path, settings: Settings) -> Look:
+    def at_all(quick: bool = False, using: Settings = settings) -> Health:
+        return examine(built, vault, scan(vault, using.vault), using, lambda *_: None, quick=quick)
+
+    return at_all
+
+
+@pytest.fixture
+def mend(built: Path, vault: Path, settings: Settings) -> Mend:
+    """What `excerpt doctor --fix` does; returns what was made anew."""
+
+    def what_was_found(health: Health) -> str:
+        tell_builds(built, health.faults)
+        return build(vault, built, settings).rebuilt
+
+    return what_was_found
+
+
+def said(health: Health) -> list[str]:
+    return [f"{fault.where}: {fault.what}" for fault in health.faults]
+
+
+def sql(index: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+        for statement in statements:
+            assert connection.execute(statement).rowcount, statement
+
+
+def record(index: Path, name: str) -> None:
+    """Have the catalog believe a derived file as it is now."""
+    file = seal(index, name)
+    sql(index, f"UPDATE files SET size = {file.size}, crc = {file.crc} WHERE name = '{name}'")
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(data)
+
+
+def test_a_sound_index_has_no_fault_and_everything_was_looked_at(look: Look) -> None:
+    health = look()
+    assert (said(health), health.stale, health.behind) == ([], [], [])
+    assert (health.notes, health.fragments, health.vectors) == (3, 5, 5)
+    assert health.postings > 30
+
+
+def test_notes_that_are_not_indexed_yet_are_named_with_the_reason(look: Look, vault: Path, write: WriteNote) -> None:
+    write("New.md", "New.\n")
+    write("Tea.md", "Only water.\n")
+    (vault / "garden" / "Soil.md").unlink()
+    health = look()
+    assert sorted(health.stale) == [("New.md", Stale.NEW), ("Tea.md", Stale.CHANGED), ("garden/Soil.md", Stale.GONE)]
+    assert said(health) == []
+
+
+def test_a_file_that_was_skipped_is_not_taken_for_a_new_note(
+    look: Look, built: Path, vault: Path, settings: Settings
+) -> None:
+    (vault / "Zeros.md").write_bytes(bytes(100))
+    build(vault, built, settings)
+    health = look()
+    assert health.stale == []
+    assert sum(health.skipped.values()) == 1
+    assert "zeros" in next(iter(health.skipped))
+
+
+def test_a_note_that_was_cut_by_other_code_is_not_indexed_yet(look: Look, built: Path) -> None:
+    sql(built, "UPDATE notes SET cut = '0' WHERE path = 'Tea.md'")
+    health = look()
+    assert health.stale == [("Tea.md", Stale.CUT)]
+    assert said(health) == []
+
+
+def test_a_change_that_keeps_time_and_size_is_found_by_content_alone(
+    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+) -> None:
+    file = vault / "garden" / "Soil.md"
+    before = file.stat()
+    file.write_text(file.read_text().replace("Compost", "Compass"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert build(vault, built, settings).changed == 0
+    assert said(look(quick=True)) == []
+    health = look()
+    assert said(health) == ["garden/Soil.md: Its file holds another text than the index, with the same time and size."]
+    mend(health)
+    assert said(look()) == []
+
+
+ROSES = "(SELECT id FROM notes WHERE path = 'garden/Roses.md')"
+TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (
+            f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0",
+            "The fragment of lines 4-7 holds another text than they do.",
+        ),
+        (
+            f"UPDATE fragments SET line_end = 99 WHERE note = {ROSES} AND ordinal = 1",
+            "A fragment is said to stand in lines 11-99; the note has 12.",
+        ),
+        (
+            f"UPDATE fragments SET text = 'Prune nothing.' WHERE note = {ROSES} AND ordinal = 1",
+            "The fragment of lines 11-11 holds another text than they do.",
+        ),
+        (
+            "UPDATE fragments SET (line_start, line_end, text) = (SELECT line_start, line_end, text FROM fragments"
+            f" WHERE note = {ROSES} AND ordinal = 0) WHERE note = {ROSES} AND ordinal = 1",
+            "Two fragments hold line 3.",
+        ),
+        (
+            f"UPDATE fragments SET (line_start, text) = (5, '```\nprune(rose)\n```') WHERE note = {ROSES}"
+            " AND ordinal = 0",
+            "Lines 3-7 are in no fragment of their own.",
+        ),
+        (f"DELETE FROM note_texts WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
+        (f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
+        (f"UPDATE fragments SET tokens = 999 WHERE note = {ROSES} AND ordinal = 0", "Its token counts"),
+        (f"UPDATE notes SET tokens = 999 WHERE id = {ROSES}", "Its token count in"),
+        (f"UPDATE notes SET title = 'Lilies' WHERE id = {ROSES}", "Its title or language"),
+        (f"UPDATE sections SET level = 5 WHERE note = {ROSES} AND heading = 'Water'", "Its sections"),
+        (f"UPDATE fragments SET digest = 'x' WHERE note = {ROSES} AND ordinal = 0", "Its fragments"),
+        (f"DELETE FROM names WHERE note = {ROSES}", "Its names"),
+    ],
+)
+def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
+    look: Look, mend: Mend, built: Path, statement: str, expected: str
+) -> None:
+    sql(built, statement)
+    health = look()
+    faults = [fault for fault in health.faults if fault.part is Part.NOTE]
+    assert [fault.where for fault in faults] == ["garden/Roses.md"]
+    assert faults[0].what.startswith(expected)
+    mend(health)
+    assert said(look()) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (f"DELETE FROM links WHERE note = {TEA}", "Its links"),
+        (f"UPDATE labels SET value = 'food' WHERE note = {TEA} AND kind = 'tag'", "Its tags, aliases and properties"),
+    ],
+)
+def test_links_and_labels_that_are_not_of_the_notes_text_are_named(
+    look: Look, built: Path, statement: str, expected: str
+) -> None:
+    sql(built, statement)
+    assert next(fault.what for fault in look().faults if fault.part is Part.NOTE).startswith(expected)
+
+
+def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(look: Look, mend: Mend, built: Path) -> None:
+    sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
+    health = look()
+    assert said(health) == [
+        "words: They are not those of the catalog's fragments.",
+        "garden/Roses.md: Lines 11-11 are in no fragment of their own.",
+    ]
+    mend(health)
+    assert said(look()) == []
+
+
+@pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
+def test_a_flipped_byte_in_a_derived_file_is_found_in_that_file(
+    look: Look, mend: Mend, built: Path, pattern: str
+) -> None:
+    name = max(path for path in used(built) if Path(path).match(pattern))
+    flip(built / name)
+    health = look()
+    assert said(health) == [f"{name}: It is altered."]
+    mend(health)
+    assert said(look()) == []
+
+
+def used(index: Path) -> list[str]:
+    with closing(sqlite3.connect(index / FILE)) as connection:
+        return [name for (name,) in connection.execute("SELECT name FROM files")]
+
+
+def test_a_missing_derived_file_is_named(look: Look, built: Path) -> None:
+    name = next(path for path in used(built) if path.endswith(".pst"))
+    (built / name).unlink()
+    assert said(look()) == [f"{name}: It is missing."]
+
+
+@pytest.fixture
+def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note whose words stand in the index one place further on, in files that are sound."""
+
+    def shifted(parts: list[Inverted]) -> Segment:
+        made = fuse(parts)
+        return replace(made, positions=made.positions + 1)
+
+    write("Kettle.md", "# Kettle\n\nTea and sugar.\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(postings, "fuse", shifted)
+        build(vault, built, settings)
+
+
+@pytest.mark.usefixtures("misplaced")
+def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
+    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+) -> None:
+    health = look()
+    assert [(fault.where, fault.part) for fault in health.faults] == [("Kettle.md", Part.WORDS)]
+    assert health.faults[0].what.startswith("The fragment at line 3 is found by other words than it holds: ")
+    assert said(look(quick=True)) == []
+    assert build(vault, built, settings).rebuilt == ""
+    assert "a check found it wrong" in mend(health)
+    assert said(look()) == []
+    assert build(vault, built, settings).rebuilt == ""
+
+
+def test_a_wrong_number_of_words_is_found(look: Look, mend: Mend, built: Path) -> None:
+    name = next(path for path in used(built) if path.endswith(".npy"))
+    docs = np.load(built / name)
+    docs["text"] += 1
+    np.save(built / name, docs)
+    record(built, name)
+    health = look()
+    assert health.faults
+    assert all(fault.what.endswith("has another number of words in the lexical index.") for fault in health.faults)
+    mend(health)
+    assert said(look()) == []
+
+
+def test_words_told_apart_by_other_code_are_behind_not_wrong(look: Look, built: Path) -> None:
+    sql(built, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
+    health = look()
+    assert said(health) == []
+    assert health.behind == ["the words, which are told apart differently now"]
+
+
+def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, mend: Mend, built: Path) -> None:
+    sql(built, f"DELETE FROM vectors WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)")
+    health = look()
+    assert said(health) == ["Tea.md: The fragment at line 7 has no vector in the catalog."]
+    mend(health)
+    assert said(look()) == []
+
+
+def test_a_vector_that_differs_between_catalog_and_matrix_is_named_and_made_anew(
+    look: Look, mend: Mend, built: Path
+) -> None:
+    first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
+    sql(built, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
+    health = look(quick=True)
+    assert said(health) == ["Tea.md: The fragment at line 7 has another vector in the matrix than in the catalog."]
+    mend(health)
+    assert said(look()) == []
+
+
+def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
+    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+) -> None:
+    sql(
+        built,
+        "UPDATE vectors SET vector = (SELECT v.vector FROM vectors v WHERE v.digest <> vectors.digest LIMIT 1)"
+        f" WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)",
+        "INSERT OR REPLACE INTO meta VALUES ('doubted', 'vectors')",
+    )
+    build(vault, built, settings)
+    assert said(look(quick=True)) == []
+    health = look()
+    assert said(health) == ["Tea.md: The fragment at line 7 has a vector that is not of its text."]
+    mend(health)
+    assert said(look()) == []
+
+
+def test_vectors_of_another_model_are_behind_not_wrong(
+    look: Look, settings: Settings, models: tuple[Path, Path]
+) -> None:
+    using = replace(settings, embedding=replace(settings.embedding, model=str(models[1])))
+    health = look(using=using)
+    assert said(health) == []
+    assert health.behind == ["the vectors, which are of another model or another text"]
+
+
+def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, built: Path) -> None:
+    data = (built / FILE).read_bytes()
+    (built / FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
+    health = look()
+    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, Part.CATALOG)]
+    mend(health)
+    assert said(look()) == []
+
+
+def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Path) -> None:
+    sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
+    health = look()
+    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, Part.CATALOG)]
+    assert "rows belong to notes that are not there" in health.faults[0].what
+    mend(health)
+    assert said(look()) == []
+
+
+def test_what_a_killed_build_left_is_told_from_the_generation_before(look: Look, built: Path) -> None:
+    assert not [name for name, _, newer in look().left if newer]
+    leftover = built / "words" / "words_leftover.pst"
+    leftover.write_bytes(b"half")
+    os.utime(leftover, (time.time() + 60, time.time() + 60))
+    assert [name for name, _, newer in look().left if newer] == ["words/words_leftover.pst"]
+
+
+def test_without_its_vault_an_index_is_held_against_the_texts_that_it_keeps(built: Path, settings: Settings) -> None:
+    sql(built, f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0")
+    health = examine(built, None, None, settings, lambda *_: None)
+    assert health.stale == []
+    assert [fault.where for fault in health.faults if fault.part is Part.NOTE] == ["garden/Roses.md"]
+
+
+def test_where_there_is_no_index_there_is_nothing_to_look_at(index: Path, settings: Settings) -> None:
+    with pytest.raises(FileNotFoundError):
+        examine(index, None, None, settings, lambda *_: None)
