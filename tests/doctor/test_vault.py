@@ -1,0 +1,86 @@
+"""What the doctor sees of a vault."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from excerpt.doctor import vault as vaults
+from excerpt.doctor.vault import look
+from excerpt.settings import Settings, VaultSettings
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "Note.md").write_text("A note.\n")
+    return folder
+
+
+def told(vault: Path, settings: Settings = Settings(), watches: int | None = None) -> list[str]:  # noqa: B008
+    return [
+        f"{finding.level}: {finding.what} {finding.todo}".strip() for finding in look(vault, settings, watches).findings
+    ]
+
+
+def test_a_vault_that_is_fine_is_told_with_its_size_and_how_changes_are_seen(vault: Path) -> None:
+    assert told(vault) == [f"ok: 1 note (0.0 MB) in 2 folders: {vault}", "ok: Changes are seen at once"]
+
+
+def test_a_vault_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    assert told(tmp_path / "gone")[0].startswith(f"problem: There is no folder at {tmp_path / 'gone'}.")
+
+
+def test_a_vault_without_notes_is_told_with_the_endings_that_are_looked_for(tmp_path: Path) -> None:
+    assert told(tmp_path)[0].startswith(f"warning: There is no note in {tmp_path}: no file ends in .md, .markdown.")
+
+
+@pytest.mark.parametrize("by", [".gitignore", "settings"])
+def test_rules_that_leave_every_note_out_are_a_problem(vault: Path, by: str) -> None:
+    settings = Settings()
+    if by == "settings":
+        settings = Settings(vault=VaultSettings(exclude=("*",)))
+    else:
+        (vault / by).write_text("*.md\n")
+    line = told(vault, settings)[0]
+    assert line.startswith(f"problem: All notes of {vault} are left out: 1 file would be one.")
+    assert ".gitignore" in line
+    assert "vault.exclude" in line
+
+
+def test_links_out_of_the_vault_are_named(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("x")
+    (vault / "out.md").symlink_to(tmp_path / "outside.md")
+    assert any(line.startswith("warning: Passed over: out.md. It is a link out of the vault.") for line in told(vault))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_name_that_is_not_utf8_is_named(vault: Path) -> None:
+    Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md")).write_text("x")
+    assert any("caf\N{REPLACEMENT CHARACTER}.md. Its name is not valid UTF-8." in line for line in told(vault))
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="there they are one file")
+def test_names_that_differ_in_case_alone_are_named_together(vault: Path) -> None:
+    (vault / "tea.md").write_text("x")
+    (vault / "Tea.md").write_text("x")
+    assert any("differ in case or accents alone: Tea.md and tea.md." in line for line in told(vault))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the limit")
+def test_more_folders_than_the_system_watches_are_a_warning_with_the_number_to_set(vault: Path) -> None:
+    line = told(vault, watches=2)[-1]
+    assert line.startswith("warning: It has 2 folders; the system watches 2 for a user.")
+    assert "fs.inotify.max_user_watches=4" in line
+    assert told(vault, watches=100)[-1] == "ok: Changes are seen at once: 2 of 100 watches"
+
+
+def test_a_vault_on_a_network_drive_is_looked_through_now_and_then(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vaults, "is_silent", lambda _: True)
+    assert told(vault)[-1].startswith("warning: It is on a drive that does not tell of changes")
