@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -191,7 +192,7 @@ def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Places) -> None:
 def test_room_for_the_index_is_held_against_its_size(
     where: Places, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
 ) -> None:
-    monkeypatch.setattr(room.shutil, "disk_usage", lambda _: type("Usage", (), {"free": int(free)}))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": int(free)}))
     assert next(one for one in folders(where, None, 229_000_000) if "are free" in one.what).level is level
 
 

@@ -28,7 +28,7 @@ def told(vault: Path, settings: Settings = Settings(), watches: int | None = Non
 
 
 def test_a_vault_that_is_fine_is_told_with_its_size_and_how_changes_are_seen(vault: Path) -> None:
-    assert told(vault) == [f"ok: 1 note (0.0 MB) in 2 folders: {vault}", "ok: Changes are seen at once"]
+    assert told(vault) == [f"ok: 1 note (0 kB) in 2 folders: {vault}", "ok: Changes are seen at once"]
 
 
 def test_a_vault_that_is_not_there_is_a_problem(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.doctor.finding import Finding, counted, named, ok, problem, warning
+from excerpt.doctor.finding import Finding, counted, megabytes, named, ok, problem, warning
 from excerpt.errors import SettingsError, VaultError
 from excerpt.settings import Settings, open_vault
 from excerpt.vault.mounts import is_silent
@@ -55,9 +55,9 @@ def watch_limit() -> int | None:
 
 def _notes(vault: Path, found: Scan, settings: Settings) -> Finding:
     if found.files:
-        size = sum(file.size for file in found.files) / 1e6
+        size = megabytes(sum(file.size for file in found.files))
         folders = counted(len(found.folders), "folder")
-        return ok(f"{counted(len(found.files), 'note')} ({size:,.1f} MB) in {folders}: {vault}")
+        return ok(f"{counted(len(found.files), 'note')} ({size}) in {folders}: {vault}")
     suffixes = tuple(extension.lower() for extension in settings.vault.extensions)
     left_out = sum(1 for _ in _walked(vault, suffixes))
     if not left_out:
