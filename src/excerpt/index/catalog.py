@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from excerpt.index.files import DerivedFile
 from excerpt.model import Skipped
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FILE = "catalog.sqlite"
+_WRITER_CACHE = 32_000  # KiB
 _MAPPED = 1 << 31  # bytes; what lies behind is read the usual way
 
 _SCHEMA = """
@@ -57,12 +58,13 @@ CREATE TABLE labels (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, kind TEXT NOT NULL, name TEXT NOT NULL,
     value TEXT NOT NULL);
 CREATE INDEX labels_of_note ON labels (note);
+CREATE INDEX labels_by_name ON labels (kind, name);
 CREATE TABLE names (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, name TEXT NOT NULL, PRIMARY KEY (name, note))
     WITHOUT ROWID;
 CREATE INDEX names_of_note ON names (note);
-CREATE TABLE vectors (model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, digest))
-    WITHOUT ROWID;
+CREATE TABLE vectors (model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL);
+CREATE UNIQUE INDEX vectors_by_digest ON vectors (digest, model);
 CREATE TABLE remarks (path TEXT NOT NULL, skipped INTEGER NOT NULL, reason TEXT NOT NULL);
 CREATE INDEX notes_by_digest ON notes (digest);
 CREATE TABLE moves (path TEXT PRIMARY KEY, became TEXT NOT NULL);
@@ -150,6 +152,8 @@ class Catalog:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
+            # A batch goes into the pages of several indexes, all over them: more than SQLite's 2 MB, half of the time.
+            connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
             # The log is cut back after a large batch instead of keeping its size for good.
             connection.execute("PRAGMA journal_size_limit = 67108864")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -404,7 +408,7 @@ def heading_path_from_row(value: str) -> tuple[str, ...]:
 
 
 def text_to_row(text: str) -> bytes:
-    return zlib.compress(text.encode(), 6)
+    return zlib.compress(text.encode(), 3)
 
 
 def text_from_row(value: bytes) -> str:

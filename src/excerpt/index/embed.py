@@ -74,10 +74,10 @@ class Embedder:
 
     def _pieces(self, ids: Sequence[int] | NDArray[np.int32]) -> NDArray[np.float32]:
         """The model's weighted vectors of some tokens."""
-        model, numbers = self._model, np.array(ids, np.int64)
-        vectors = model.embedding[numbers if model.token_mapping is None else model.token_mapping[numbers]]
-        whole = vectors.astype(np.float32)
-        return whole if model.weights is None else whole * model.weights[numbers][:, None]
+        model, numbers = self._model, np.asarray(ids, np.int64)
+        rows = numbers if model.token_mapping is None else model.token_mapping[numbers]
+        vectors = model.embedding.take(rows, axis=0).astype(np.float32)
+        return vectors if model.weights is None else vectors * model.weights[numbers][:, None]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1, one a text, shape (n, dimensions); all zeros for a text without a known word."""
@@ -97,7 +97,7 @@ class Embedder:
         """
         if not len(ids):
             return np.zeros(self.dimensions, np.float32)
-        total = self._pieces(ids).sum(axis=0)
+        total = np.add.reduce(self._pieces(ids), axis=0)
         return np.asarray(total.astype(np.float64) / len(ids), np.float32)
 
 

@@ -19,8 +19,8 @@ Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 _ASCII_PUNCTUATION = r"!-/:-@\[-`{-~"
 _STRETCH = re.compile(rf"[^ \t\n\r{_ASCII_PUNCTUATION}]+|[{_ASCII_PUNCTUATION}]")
-# Bounds of memory: some 20 MB. Longer stretches (scripts without spaces, encoded data) hardly come again.
-_MOST_KNOWN = 100_000
+# Bounds of memory: some 40 MB. Longer stretches (scripts without spaces, encoded data) hardly come again.
+_MOST_KNOWN = 200_000
 _LONGEST_KNOWN = 40
 
 
