@@ -39,7 +39,8 @@ _MARKUP = re.compile(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
 _HTML = re.compile(
     r"</?(a|abbr|b|br|code|del|em|font|i|img|ins|kbd|mark|s|small|span|strong|sub|sup|u)[\s/>]|<!--", re.IGNORECASE
 )
-_HIGHLIGHT = re.compile(r"==(?=\S)(.+?)(?<=\S)==")
+# Bounded, as every mark that nothing closes would be held against all that follows.
+_HIGHLIGHT = re.compile(r"==(?=\S)(.{1,500}?)(?<=\S)==")
 
 
 @dataclass(frozen=True, slots=True)
