@@ -58,6 +58,7 @@ def is_function_word(word: str, languages: Iterable[str]) -> bool:
 
 
 _WORD = re.compile(r"[^\W\d_]+")
+_ASCII_WORD = re.compile("[a-z]+")  # the same, of folded ASCII, in half the time
 # Scripts written without spaces, or (Korean) with endings that hide the word.
 _WIDE = {
     "kana": "\u3041-\u3096\u30a1-\u30fa\u30fc\uff66-\uff9f",
@@ -92,7 +93,7 @@ _STOP_COUNT = 2
 def detect_language(text: str) -> str:
     """The ISO 639-1 code of the language that most of `text` is written in, or "" if that cannot be told."""
     sample = text[:SAMPLE_CHARACTERS]
-    words = Counter(_WORD.findall(sample.casefold()))
+    words = Counter((_ASCII_WORD if sample.isascii() else _WORD).findall(sample.casefold()))
     if not sample.isascii() and (found := _by_script(sample, words)):
         return found
     votes: Counter[str] = Counter()
