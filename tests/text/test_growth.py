@@ -61,7 +61,8 @@ LINES = [
     *("<div>", "<div>\n", "<!-- a\n", "[a]: b", "[a", "[a]: b '", "[^a]: x", "|x|y|", "a ^a\n", "    a", "a\r", "---"),
 ]
 WHOLE: dict[str, Callable[[int], str]] = {
-    "a heading of marks": lambda size: "# " + "==a *b **c [d" * (size // 13),
+    "a heading of highlights": lambda size: "# " + "==a " * (size // 4),
+    "a heading of stars": lambda size: "# " + "*a **b " * (size // 7),
     "a heading of brackets": lambda size: "# " + "[" * size,
     "quotes in each other": lambda size: ">" * size,
     "lists in each other": lambda size: "".join("  " * depth + "- x\n" for depth in range(int(size**0.5))),
