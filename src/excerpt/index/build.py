@@ -16,12 +16,14 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
-from excerpt.index import moves
+from excerpt.index import anew, moves
 from excerpt.index.catalog import Catalog, is_damage
 from excerpt.index.control import Control
+from excerpt.index.lexical import last_generation
 from excerpt.index.prepare import Recipe, Task, prepare
 from excerpt.index.telling import OnProgress, Telling
-from excerpt.index.updating import Found, bring_up_to_date
+from excerpt.index.updating import Found, Means, bring_up_to_date
+from excerpt.index.workers import Workers
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport
 from excerpt.settings import Settings, open_vault
@@ -66,7 +68,11 @@ class Updater:
         self._vault, self._folder, self._settings = vault, folder, settings
         notes = settings.vault
         self._recipe = Recipe(vault, settings.pack.tokenizer, notes.max_bytes, notes.language)
-        self._telling = Telling(progress, control or Control())
+        control = control or Control()
+        self._telling = Telling(progress, control)
+        self._workers = Workers(held=lambda: control.paused)
+        self._means = Means(vault, self._recipe, self._workers, self._telling)
+        self._generation = 0
         self._writer: IndexWriter | None = None
 
     def update(
@@ -90,10 +96,14 @@ class Updater:
         only = None if rebuild or paths is None or len(paths) > _MOST_PATHS else paths
         try:
             with _told_plainly(self._folder), _locked(self._folder, self._vault, wait):
-                return self._update(only, rebuild, accept_empty)
+                report = self._update(only, rebuild, accept_empty)
+                self._generation = report.generation
+                return report
         except BaseException:
             self.close()  # what it holds may be of a generation that was not committed
             raise
+        finally:
+            self._workers.close()  # they hold as much memory as the rest, and are needed for many files alone
 
     def close(self) -> None:
         """Let go of the index; the next update opens it again."""
@@ -121,7 +131,11 @@ class Updater:
         if rebuild:
             if not found.scan.files and not accept_empty:
                 _refuse_emptied(self._vault, self._folder)
+            if generation := anew.answering(self._folder):
+                self._telling.answering = generation
+                return self._rebuild(found)
             self._discard()
+        anew.clear(self._folder)
         try:
             return self._bring_up_to_date(found)
         except sqlite3.DatabaseError as error:
@@ -135,14 +149,29 @@ class Updater:
         writer = self._opened()
         if found.only is not None and not writer.catalog.generation:
             found = Found(scan(self._vault, self._settings.vault), None, found.accept_empty)
-        return bring_up_to_date(writer, self._vault, self._recipe, found, self._telling)
+        return bring_up_to_date(writer, found, self._means)
 
     def _opened(self) -> IndexWriter:
         if self._writer is not None and not self._writer.is_current():
             self.close()
         if self._writer is None:
-            self._writer = IndexWriter(self._folder, self._vault, self._settings, self._telling.tick)
+            # If the folder was deleted meanwhile, a reader of what was there must see that this is newer.
+            after = self._generation
+            self._writer = IndexWriter(self._folder, self._vault, self._settings, self._telling.tick, after=after)
         return self._writer
+
+    def _rebuild(self, found: Found) -> BuildReport:
+        """Make an index from nothing, and only then put it in the place of the one there is."""
+        self.close()
+        known, after = _known_moves(self._folder), last_generation(self._folder)
+        beside = anew.begin(self._folder)
+        with closing(IndexWriter(beside, self._vault, self._settings, self._telling.tick, after=after)) as writer:
+            if known is not None:
+                moves.restore(writer.catalog, known)
+            report = bring_up_to_date(writer, found, self._means)
+            anew.take_place(writer.catalog, self._folder)
+        anew.clear(self._folder)
+        return report
 
     def _discard(self) -> IndexWriter:
         """Begin an index from nothing but what tells which notes have moved."""

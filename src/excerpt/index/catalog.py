@@ -14,7 +14,7 @@ import threading
 import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -146,11 +146,7 @@ class Catalog:
         """Open or create. Raises sqlite3.DatabaseError if the file is not a catalog of this version."""
         connection = sqlite3.connect(index / FILE, isolation_level=None, check_same_thread=False, timeout=10)
         try:
-            # WAL: readers keep their generation while the writer commits the next. FULL: the write-ahead log is synced
-            # at each commit, so that after a power cut the catalog never names a generation older than the derived
-            # files that were removed because of it. Commits are few (one a batch), so the sync costs nothing felt.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            _make_durable(connection)
             connection.execute("PRAGMA foreign_keys = ON")
             # A batch goes into the pages of several indexes, all over them: more than SQLite's 2 MB, half of the time.
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
@@ -183,6 +179,13 @@ class Catalog:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+    def copy_to(self, index: Path) -> None:
+        """Put all that this catalog holds in the place of what that of another index holds, in one transaction."""
+        with closing(sqlite3.connect(index / FILE, timeout=10)) as other:
+            _make_durable(other)
+            with self._lock:
+                self._connection.backup(other)
 
     def damage(self) -> str:
         """What SQLite's own check of the whole file finds wrong, "" if nothing; takes half a second for 200 MB.
@@ -375,6 +378,14 @@ class Catalog:
         if rows:
             with self._lock:
                 self._connection.executemany(sql, rows)
+
+
+def _make_durable(connection: sqlite3.Connection) -> None:
+    # WAL: readers keep their generation while the writer commits the next. FULL: the write-ahead log is synced at each
+    # commit, so that after a power cut the catalog never names a generation older than the derived files that were
+    # removed because of it. Commits are few (one a batch), so the sync costs nothing felt.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
 
 
 class DamagedCatalogError(sqlite3.DatabaseError):

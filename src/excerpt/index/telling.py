@@ -24,6 +24,7 @@ class Telling:
     def begin(self) -> None:
         """A build begins: count from nothing."""
         self.phase = "scanning"
+        self.answering = 0  # the generation that answers until another that is made beside it is done
         self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
         self._began = time.monotonic()
         self._paused_before = self._control.seconds_paused
@@ -59,7 +60,7 @@ class Telling:
                     bytes_done=self.bytes_done,
                     bytes_total=self.bytes_total,
                     current=path,
-                    generation=self.generation,
+                    generation=self.answering or self.generation,
                     skipped=self.skipped,
                     seconds=self.seconds,
                     current_seconds=self._told - self._current_since if path else 0.0,

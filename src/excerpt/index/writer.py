@@ -353,5 +353,7 @@ class IndexWriter:
 def discard(index: Path) -> int:
     """Remove the whole index except the lock that is held; returns the last generation that was there."""
     last = last_generation(index)
+    # First, so that a catalog is never there without its log, which a reader would take for an older one.
+    (index / FILE).unlink(missing_ok=True)
     remove_others(index, {LOCK})
     return last

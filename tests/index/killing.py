@@ -1,0 +1,175 @@
+"""Builds that are killed, one after the other: run by test_killed.py in a process of its own, which forks them.
+
+A forked build has everything imported, so that it is as quick as that of a process that stays; the parent has no
+threads that a fork could tear apart.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from excerpt.index import lexical, updating, vectors
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from tests.index.content import content
+
+_WORDS = ("garden", "soil", "water", "rose", "prune", "winter", "seed", "compost", "tea", "kettle", "leaf", "brew")
+_FIRST_NOTES = 12
+# Seconds that a build of each kind is given at most, to begin with; then a little more after each that was killed, less
+# after one that was done before. So a quarter are done, and the others are killed all over their course, on a busy
+# machine too.
+_GIVEN = 0.05
+_MORE, _LESS = 1.05, 0.87
+
+
+def _in_small_steps() -> None:
+    """Let a dozen small notes go through all that a large vault does: several commits, merges, matrices anew."""
+    updating._FIRST_NOTES = 3
+    updating._FIRST_BYTES = 2_000
+    updating._GROWTH = 1
+    lexical._MERGE_WIDTH = 3
+    vectors._MOST_BLOCKS = 4
+
+
+class Vault:
+    """A vault that is edited at random."""
+
+    def __init__(self, root: Path, rng: random.Random) -> None:
+        self.root, self._rng, self._count = root, rng, 0
+        root.mkdir()
+        for _ in range(_FIRST_NOTES):
+            self._write(self._new_path())
+
+    def edit(self) -> None:
+        """One to four edits."""
+        for _ in range(self._rng.randint(1, 4)):
+            kinds = (self._create, self._change, self._change, self._remove, self._rename, self._move_folder)
+            self._rng.choice(kinds)()
+
+    def _notes(self) -> list[Path]:
+        return sorted(self.root.rglob("*.md"))
+
+    def _new_path(self) -> Path:
+        self._count += 1
+        folder = self._rng.choice(("", "a/", "b/", "a/deep/"))
+        return self.root / f"{folder}note {self._count}.md"
+
+    def _write(self, file: Path) -> None:
+        paragraphs = (" ".join(self._rng.choices(_WORDS, k=30)) for _ in range(self._rng.randint(1, 30)))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\ntags: [{self._rng.choice(_WORDS)}]\n---\n# Note\n\n" + "\n\n".join(paragraphs) + "\n")
+
+    def _create(self) -> None:
+        self._write(self._new_path())
+
+    def _change(self) -> None:
+        self._write(self._rng.choice(self._notes()))
+
+    def _remove(self) -> None:
+        notes = self._notes()
+        if len(notes) > _FIRST_NOTES // 2:
+            self._rng.choice(notes).unlink()
+
+    def _rename(self) -> None:
+        to = self._new_path()
+        to.parent.mkdir(parents=True, exist_ok=True)
+        self._rng.choice(self._notes()).rename(to)
+
+    def _move_folder(self) -> None:
+        folders = sorted(folder for folder in self.root.iterdir() if folder.is_dir())
+        if folders:
+            self._count += 1
+            self._rng.choice(folders).rename(self.root / f"folder {self._count}")
+
+
+class Killer:
+    """Kills builds until there were enough, and holds what is left of each to what a clean build makes."""
+
+    def __init__(self, folder: Path, models: tuple[str, str], seed: int) -> None:
+        self._rng = random.Random(seed)
+        self._folder, self._index = folder, folder / "index"
+        self._settings = [
+            Settings(embedding=EmbeddingSettings(model), pack=PackSettings(tokenizer="chars/4")) for model in models
+        ]
+        self._now = self._settings[0]
+        self._vault = Vault(folder / "vault", self._rng)
+        self._given: dict[str, float] = {}
+        self.seen: Counter[str] = Counter()
+
+    def kill(self, times: int) -> None:
+        """Raises AssertionError with what went wrong."""
+        while self.seen["killed"] < times:
+            kind = self._prepare()
+            before = self._left()
+            killed = self._kill(kind)
+            left = self._left()
+            build(self._vault.root, self._index, self._now)
+            after = content(self._index, self._now)
+            assert after == self._clean(), f"after a killed {kind} the next build is not what a clean one is"
+            if killed:
+                self._count(kind, before, left, after)
+
+    def _prepare(self) -> str:
+        self._vault.edit()
+        kind = self._rng.choices(("update", "first", "rebuild", "model"), (12, 4, 2, 1))[0]
+        if kind == "first":
+            shutil.rmtree(self._index, ignore_errors=True)
+        elif kind == "model":
+            self._now = self._settings[self._now is self._settings[0]]
+        return kind
+
+    def _left(self) -> dict[str, object] | None:
+        """The last generation, which must open and answer; None if there is none yet."""
+        if not Snapshot.current_generation(self._index):
+            return None
+        return content(self._index, self._now)
+
+    def _kill(self, kind: str) -> bool:
+        """Kill a build at a moment between its begin and its end; False if it was done before."""
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                build(self._vault.root, self._index, self._now, rebuild=kind == "rebuild")
+                code = 0
+            finally:
+                os._exit(code)
+        given = self._given.get(kind, _GIVEN)
+        time.sleep(self._rng.random() * given)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        killed = os.WIFSIGNALED(status)
+        assert killed or not os.WEXITSTATUS(status), f"a build ({kind}) failed by itself"
+        self._given[kind] = given * (_MORE if killed else _LESS)
+        return killed
+
+    def _clean(self) -> dict[str, object]:
+        clean = self._folder / "clean"
+        shutil.rmtree(clean, ignore_errors=True)
+        build(self._vault.root, clean, self._now)
+        return content(clean, self._now)
+
+    def _count(self, kind: str, before: object, left: object, after: object) -> None:
+        self.seen["killed"] += 1
+        self.seen[kind] += 1
+        self.seen["none" if left is None else "old" if left == before else "new" if left == after else "between"] += 1
+
+
+def main(folder: str, one: str, two: str, seed: str, times: str) -> None:
+    _in_small_steps()
+    killer = Killer(Path(folder), (one, two), int(seed))
+    killer.kill(int(times))
+    sys.stdout.write(json.dumps(killer.seen))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,91 @@
+"""An index that is made anew leaves the one before in its place until it is done."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import IndexUnusableError
+from excerpt.index import anew
+from excerpt.index.build import build
+from excerpt.index.catalog import FILE
+from excerpt.index.control import BuildCancelled, Control
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Progress
+from excerpt.settings import Settings
+from tests.index.conftest import WriteNote
+from tests.index.content import content
+
+
+@pytest.fixture
+def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
+    """An index of three generations."""
+    for number in range(3):
+        write(f"note {number}.md", f"# Note {number}\n\nBrew tea number {number} in a kettle.\n")
+        build(vault, index, settings)
+    return index
+
+
+def test_until_it_is_done_the_last_generation_answers(built: Path, vault: Path, settings: Settings) -> None:
+    before, seen = content(built, settings), []
+
+    def look(progress: Progress) -> None:
+        seen.append((content(built, settings) == before, progress.generation))
+
+    with closing(Snapshot.open(built, settings)) as old:
+        report = build(vault, built, settings, look, rebuild=True)
+        assert old.note_text("note 1.md").startswith("# Note 1")
+        assert old.generation < report.generation == Snapshot.current_generation(built)
+    assert (report.added, report.unchanged) == (3, 0)
+    assert {generation for _, generation in seen[1:]} == {old.generation}
+    assert all(same for same, _ in seen)
+    assert content(built, settings) == before
+    assert not (built / anew.FOLDER).exists()
+
+
+def test_it_is_gone_on_from_like_any_other(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
+    first = build(vault, built, settings, rebuild=True)
+    again = build(vault, built, settings)
+    assert (again.added, again.unchanged, again.rebuilt, again.generation) == (0, 3, "", first.generation)
+    write("note 1.md", "# Note 1\n\nSoil and compost.\n")
+    assert build(vault, built, settings).changed == 1
+    assert build(vault, built, settings, rebuild=True).added == 3
+
+
+def test_cancelled_it_leaves_what_there_was(built: Path, vault: Path, settings: Settings) -> None:
+    before, control = content(built, settings), Control()
+
+    def cancel(_: Progress) -> None:
+        control.cancel()
+
+    with pytest.raises(BuildCancelled):
+        build(vault, built, settings, cancel, rebuild=True, control=control)
+    assert content(built, settings) == before
+    assert build(vault, built, settings).rebuilt == ""
+    assert not (built / anew.FOLDER).exists()
+
+
+def test_that_it_cannot_be_put_in_place_leaves_what_there_was(
+    built: Path, vault: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = content(built, settings)
+    with monkeypatch.context() as patch:
+        patch.setattr("excerpt.index.catalog.Catalog.copy_to", full)
+        with pytest.raises(IndexUnusableError, match="No space left"):
+            build(vault, built, settings, rebuild=True)
+    assert content(built, settings) == before
+    build(vault, built, settings)
+    assert content(built, settings) == before
+
+
+def test_an_index_that_cannot_be_read_is_thrown_away_first(built: Path, vault: Path, settings: Settings) -> None:
+    before = content(built, settings)
+    (built / FILE).write_bytes(b"no database")
+    report = build(vault, built, settings, rebuild=True)
+    assert report.added == 3
+    assert content(built, settings) == before
