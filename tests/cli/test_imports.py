@@ -45,6 +45,12 @@ def test_the_way_to_the_app_imports_nothing_of_the_engine(tmp_path: Path, vault:
     assert not imported(tmp_path, "--app", vault) & ENGINE
 
 
+def test_the_doctor_looks_at_keys_and_clipboard_without_the_screen(tmp_path: Path, vault: Path) -> None:
+    names = imported(tmp_path, "doctor", "--vault", vault, "--fix")
+    assert "numpy" in names
+    assert "textual" not in names
+
+
 @pytest.mark.parametrize("command", ["search", "pack"])
 def test_searching_imports_the_engine_and_never_the_screen(tmp_path: Path, vault: Path, command: str) -> None:
     names = imported(tmp_path, command, "sync conflict", "--vault", vault)

@@ -207,7 +207,7 @@ def test_a_pinned_library_in_another_version_and_one_that_is_missing_are_problem
     lines = told(libraries(["click==0.1", "no-such-library>=1", "msgspec>=0.1", "nope; extra == 'x'"]))
     assert lines[0].startswith("problem: The library click is ")
     assert lines[1].startswith("problem: The library no-such-library is not installed.")
-    assert lines[2].startswith("ok: 1 libraries are installed")
+    assert lines[2].startswith("ok: 1 library installed")
 
 
 def test_a_look_that_fails_is_a_finding_and_the_others_go_on() -> None:

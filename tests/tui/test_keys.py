@@ -7,7 +7,7 @@ from pathlib import Path
 
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.keys import PLACES, UNSAFE, clashes, keys_of, shown_key, usable
+from excerpt.tui.keys import PLACES, UNSAFE, clashes, doubtful, keys_of, shown_key, usable
 from excerpt.tui.screens.help import Help, key_table
 from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import screen_of, search, top_screen, until
@@ -48,6 +48,17 @@ def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
     keymap, problems = usable({"copy-pack": "ctrl+m"})
     assert keymap == {}
     assert problems == ["ctrl+m cannot be used for copy-pack: terminals send another key for it."]
+
+
+def test_keys_that_few_terminals_send_are_named_and_all_others_are_not() -> None:
+    few = ["ctrl+enter", "ctrl+1", "ctrl+shift+k", "super+c", "shift+enter", "ctrl+comma", "ctrl+tab"]
+    all_send = ["ctrl+k", "alt+1", "alt+shift+up", "ctrl+left", "shift+f3", "f12", "shift+tab", "ctrl+space", "K"]
+    assert doubtful({"why": ",".join(few)}) == [f"{key} (for why) is sent by few terminals." for key in few]
+    assert doubtful({"why": ", ".join(all_send)}) == []
+
+
+def test_the_keys_as_they_come_are_sent_by_all_terminals() -> None:
+    assert doubtful({binding.id: binding.keys for binding in EVERY}) == []
 
 
 def test_keys_are_shown_as_a_person_writes_them() -> None:

@@ -93,6 +93,8 @@ def _not_read(found: Scan) -> Iterator[Finding]:
             yield warning(what, "Rename it, with a tool such as convmv, to have it read.")
         elif "within the vault" in reason:
             yield ok(what)
+        elif "link to nothing" in reason:
+            yield warning(what, "Make the link anew, or remove it.")
         else:
             yield warning(what, "Look at its permissions.")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 
 from excerpt import __version__
-from excerpt.doctor.finding import Finding, ok, problem
+from excerpt.doctor.finding import Finding, counted, ok, problem
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
 _AGAIN = "Install excerpt again, so that its libraries are those that it was made with."
@@ -49,4 +49,4 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
         fine += 1
         pinned += [f"{name} {version}"] if wanted.startswith("==") else []
     if fine:
-        yield ok(f"{fine} libraries are installed, the pinned ones in their versions: {', '.join(pinned) or 'none'}")
+        yield ok(f"{counted(fine, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}")

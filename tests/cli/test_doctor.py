@@ -1,0 +1,235 @@
+"""`excerpt doctor` from the outside: what it prints, ends with, mends and leaves alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Answer, Excerpt
+
+Files = dict[str, bytes]
+
+GROUPS = ["vault", "index", "settings", "model", "terminal", "keys", "editor", "clipboard", "folders", "versions"]
+
+
+@pytest.fixture
+def indexed(excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The index folder of the vault; and an editor that is there, whatever is installed."""
+    monkeypatch.setenv("EDITOR", sys.executable)
+    monkeypatch.delenv("VISUAL", raising=False)
+    assert excerpt("index", "--vault", vault).code == 0
+    (folder,) = (home / "cache" / "index").iterdir()
+    return folder
+
+
+def lines(answer: Answer, level: str) -> list[str]:
+    return [line[11:] for line in answer.out.splitlines() if line.startswith(f"  {level:<8} ")]
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(data)
+
+
+def files(*folders: Path) -> Files:
+    return {str(file): file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.usefixtures("indexed")
+def test_where_all_is_well_it_says_what_it_looked_at_and_ends_with_0(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("doctor", "--vault", vault)
+    assert (answer.code, answer.err) == (0, "")
+    assert lines(answer, "problem") == []
+    said = lines(answer, "ok")
+    assert any(line.startswith(f"3 notes (0 kB) in 2 folders: {vault}") for line in said)
+    assert any("line ranges of 5 fragments hold their text" in line for line in said)
+    assert any("postings and all lengths are those of the text" in line for line in said)
+    assert any("5 vectors in the catalog and the same in the matrix, as the model makes them" in line for line in said)
+    assert "Nobody is writing it" in said
+    for group in GROUPS:
+        assert f"\n{group}\n" in f"\n{answer.out}"
+    assert answer.out.splitlines()[-1].startswith("0 problems, ")
+
+
+@pytest.mark.usefixtures("indexed")
+def test_quick_says_what_it_left_out(excerpt: Excerpt, vault: Path) -> None:
+    said = lines(excerpt("doctor", "--vault", vault, "--quick"), "ok")
+    assert any("(--quick)" in line for line in said)
+    assert not any("counted once more" in line for line in said)
+
+
+def test_a_damaged_file_is_named_mended_on_request_and_well_the_next_time(
+    excerpt: Excerpt, vault: Path, indexed: Path
+) -> None:
+    file = next((indexed / "words").glob("*.pst"))
+    flip(file)
+    found = excerpt("doctor", "--vault", vault)
+    assert found.code == 3
+    assert lines(found, "problem") == [
+        f"words/{file.name}: It is altered. Run `excerpt doctor --fix`: the words are made anew from the catalog."
+    ]
+    mended = excerpt("doctor", "--vault", vault, "--fix")
+    assert mended.code == 0
+    assert any(line.startswith("Made anew: the lexical index, from the catalog") for line in lines(mended, "done"))
+    again = excerpt("doctor", "--vault", vault, "--fix")
+    assert (again.code, lines(again, "problem")) == (0, [])
+    assert "Nothing was to be mended" in lines(again, "ok")
+
+
+def test_a_catalog_that_is_no_database_is_mended_from_the_vault(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+    (indexed / "catalog.sqlite").write_bytes(b"garbage" * 1000)
+    found = excerpt("doctor", "--vault", vault)
+    assert found.code == 3
+    assert lines(found, "problem")[0].startswith("catalog.sqlite: It cannot be read: file is not a database.")
+    assert excerpt("doctor", "--vault", vault, "--fix").code == 0
+
+
+@pytest.mark.usefixtures("indexed")
+def test_notes_that_are_not_indexed_yet_are_a_warning_and_fix_indexes_them(excerpt: Excerpt, vault: Path) -> None:
+    (vault / "Colour.md").rename(vault / "Hue.md")
+    found = excerpt("doctor", "--vault", vault)
+    assert found.code == 0
+    assert any(line.startswith("Not indexed yet, new: 1 note (Hue.md).") for line in lines(found, "warning"))
+    assert any(line.startswith("Not indexed yet, gone: 1 note (Colour.md).") for line in lines(found, "warning"))
+    mended = excerpt("doctor", "--vault", vault, "--fix")
+    assert lines(mended, "done") == ["Brought up to date: 1 added, 1 removed; 3 notes now."]
+    assert not any("Not indexed yet" in line for line in lines(mended, "warning"))
+
+
+def test_leftovers_of_a_killed_build_are_removed(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+    leftover = indexed / "words" / "words_leftover.pst"
+    leftover.write_bytes(b"half")
+    os.utime(leftover, ns=(leftover.stat().st_mtime_ns + 10**11,) * 2)
+    assert any("words/words_leftover.pst" in line for line in lines(excerpt("doctor", "--vault", vault), "warning"))
+    mended = excerpt("doctor", "--vault", vault, "--fix")
+    assert any(line.startswith("Removed ") for line in lines(mended, "done"))
+    assert not leftover.exists()
+
+
+def test_fix_touches_neither_vault_nor_settings_nor_memories(
+    excerpt: Excerpt, vault: Path, home: Path, indexed: Path
+) -> None:
+    excerpt("remember", "Lentils keep well.", "--vault", vault)
+    (home / "config").mkdir()
+    (home / "config" / "excerpt.toml").write_text("[search]\nlimit = 9\n")
+    before = files(vault, home / "config", home / "data")
+    flip(next(indexed.glob("vectors-*")))
+    assert excerpt("doctor", "--vault", vault, "--fix").code == 0
+    assert files(vault, home / "config", home / "data") == before
+
+
+def test_a_broken_settings_file_is_a_problem_and_the_index_is_not_made_by_other_settings(
+    excerpt: Excerpt, vault: Path, home: Path, indexed: Path
+) -> None:
+    (home / "config").mkdir(exist_ok=True)
+    (home / "config" / "excerpt.toml").write_text("[vault\n")
+    (vault / "New.md").write_text("New.\n")
+    before = files(indexed / "words")
+    answer = excerpt("doctor", "--vault", vault, "--fix")
+    assert answer.code == 3
+    assert any("is not valid TOML" in line for line in lines(answer, "problem"))
+    assert lines(answer, "left") == ["The index is left as it is: the settings, by which it is made, are not valid."]
+    assert files(indexed / "words") == before
+
+
+@pytest.mark.usefixtures("indexed")
+def test_a_vault_that_is_gone_is_a_problem_and_its_index_is_left(excerpt: Excerpt, vault: Path) -> None:
+    vault.rename(vault.with_name("elsewhere"))
+    answer = excerpt("doctor", "--vault", vault, "--fix")
+    assert answer.code == 3
+    assert any(line.startswith(f"There is no folder at {vault}.") for line in lines(answer, "problem"))
+    assert any("line ranges of 5 fragments" in line for line in lines(answer, "ok"))
+
+
+@pytest.mark.usefixtures("indexed")
+def test_a_vault_that_lost_all_notes_keeps_its_index(excerpt: Excerpt, vault: Path) -> None:
+    for file in vault.rglob("*.md"):
+        file.unlink()
+    answer = excerpt("doctor", "--vault", vault, "--fix")
+    assert any("the index was left as it is" in line for line in lines(answer, "left"))
+    assert any("3 notes, 5 fragments" in line for line in lines(answer, "ok"))
+
+
+def test_without_any_vault_the_rest_is_looked_at(excerpt: Excerpt) -> None:
+    answer = excerpt("doctor")
+    assert any(line.startswith("No vault is named, and none has been opened yet.") for line in lines(answer, "warning"))
+    assert "\nversions\n" in answer.out
+
+
+def test_before_the_first_index_it_says_so_and_fix_makes_it(excerpt: Excerpt, vault: Path) -> None:
+    assert any(
+        line.startswith("There is no index yet") for line in lines(excerpt("doctor", "--vault", vault), "warning")
+    )
+    mended = excerpt("doctor", "--vault", vault, "--fix")
+    assert lines(mended, "done") == ["Brought up to date: 3 added; 3 notes now."]
+
+
+def test_a_home_that_cannot_be_told_is_one_sentence(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", "~no-such-user-here/x")
+    answer = excerpt("doctor", "--vault", vault)
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err.startswith("excerpt: There is no home folder to keep files in.")
+
+
+def test_a_file_in_the_place_of_the_index_folders_is_a_problem_that_fix_leaves(
+    excerpt: Excerpt, vault: Path, home: Path
+) -> None:
+    home.mkdir()
+    (home / "cache").write_text("")
+    answer = excerpt("doctor", "--vault", vault, "--fix")
+    assert answer.code == 3
+    assert any(f"{home / 'cache'} is a file, not a folder." in line for line in lines(answer, "problem"))
+    assert lines(answer, "left")[0].startswith("The index is left as it is: ")
+
+
+def test_as_data_it_has_every_finding_with_level_and_advice(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+    flip(next(indexed.glob("vectors-*")))
+    answer = excerpt("doctor", "--vault", vault, "--json", "--quick")
+    assert answer.code == 3
+    found = answer.json
+    assert list(found) == ["vault", "problems", "warnings", "groups", "done", "left", "seconds"]
+    assert (found["vault"], found["problems"]) == (str(vault), 1)
+    of_index = next(group["findings"] for group in found["groups"] if group["name"] == "index")
+    (wrong,) = [finding for finding in of_index if finding["level"] == "problem"]
+    assert wrong["what"].endswith(": It is altered.")
+    assert wrong["todo"].startswith("Run `excerpt doctor --fix`")
+
+
+def test_names_of_the_vault_cannot_reach_the_terminal_as_commands(excerpt: Excerpt, tmp_path: Path) -> None:
+    vault = tmp_path / "va\x1b[31mult"
+    vault.mkdir()
+    (vault / "no\x1b]0;te\x07.md").write_text("x")
+    answer = excerpt("doctor", "--vault", vault, "--quick")
+    assert "\x1b" not in answer.out
+    assert "␛" in answer.out
+
+
+HOLD = """
+import sys
+from filelock import FileLock
+with FileLock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
+def test_who_is_writing_the_index_is_named(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(indexed / "write.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        answer = excerpt("doctor", "--vault", vault, "--quick")
+        holder.communicate()
+    assert any(line.startswith(f"It is being written by process {holder.pid} (") for line in lines(answer, "ok"))
+
+
+def test_an_unknown_option_is_wrong_usage(excerpt: Excerpt) -> None:
+    assert excerpt("doctor", "--mend").code == 2
