@@ -40,11 +40,13 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """One child process: what it printed, wall seconds, and the peak of its resident memory in bytes."""
+    """One child process: what it printed, wall seconds, the peak in bytes of its resident memory or its largest
+    child's, and the CPU seconds of it and its children."""
 
     output: str
     seconds: float
     peak: int
+    cpu: float
 
 
 def environment() -> dict[str, str]:
@@ -63,7 +65,7 @@ def run(command: Sequence[str], home: Mapping[str, str] | None = None) -> Run:
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise subprocess.CalledProcessError(child.returncode, list(command), output)
-    return Run(output, time.perf_counter() - began, _peak(usage))
+    return Run(output, time.perf_counter() - began, _peak(usage), usage.ru_utime + usage.ru_stime)
 
 
 def _peak(usage: resource.struct_rusage) -> int:

@@ -1,0 +1,83 @@
+"""Where the CPU seconds of a build go: one process builds a vault's index from nothing, with a clock on each part.
+
+    python -m benchmarks.build_parts VAULT
+
+A build of the program spreads the same work over processes, and each of them takes apart for itself the words that it
+meets for the first time; so its sum is a little higher.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+class Clock:
+    """CPU seconds by part. A part within another counts for itself only."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._open: list[float] = []
+
+    def watch(self, owner: object, name: str, part: str) -> None:
+        """Put a clock on a function of a module or class, for the rest of the process."""
+        function: Callable[..., Any] = getattr(owner, name)
+
+        @functools.wraps(function)
+        def timed(*values: Any, **named: Any) -> Any:
+            began = time.process_time()
+            self._open.append(0.0)
+            try:
+                return function(*values, **named)
+            finally:
+                spent = time.process_time() - began
+                self.seconds[part] += spent - self._open.pop()
+                if self._open:
+                    self._open[-1] += spent
+
+        setattr(owner, name, timed)
+
+
+def measure(vault: Path) -> dict[str, float]:
+    """Seconds by part, and of the whole as "all"."""
+    from excerpt.index import build, catalog, embed, fields, lexical, prepare, vectors, workers
+    from excerpt.settings import Settings
+    from excerpt.text import markdown
+    from excerpt.vault.readers import markdown as reader
+
+    clock = Clock()
+    for owner, name, part in (
+        (reader, "load_bytes", "read files"),
+        (reader, "parse_note", "frontmatter, language, sections"),
+        (markdown, "parse_blocks", "Markdown blocks"),
+        (markdown, "_take_inline", "links and tags"),
+        (prepare, "fragments_of", "fragments and their tokens"),
+        (prepare, "text_to_row", "compress notes"),
+        (fields.FieldCollector, "add_note", "words"),
+        (fields.FieldCollector, "inverted", "count words"),
+        (embed.Embedder, "embed", "embed"),
+        (catalog.Catalog, "rows", "catalog"),
+        (catalog.Catalog, "_many", "catalog"),
+        (lexical.LexicalWriter, "add", "postings"),
+        (lexical.LexicalWriter, "commit", "postings"),
+        (vectors.MatrixWriter, "commit", "matrix"),
+    ):
+        clock.watch(owner, name, part)
+    workers._WORTH_WORKERS = sys.maxsize
+    began = time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        build.build(vault, Path(folder), Settings())
+    spent = time.process_time() - began
+    known = sum(clock.seconds.values())
+    return {**clock.seconds, "the rest (tokens of notes, rows, model, plumbing)": spent - known, "all": spent}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(Path(sys.argv[1]))))
