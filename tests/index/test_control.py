@@ -86,14 +86,14 @@ def test_the_time_that_a_file_has_been_in_work_is_told(
     monkeypatch.setattr("excerpt.index.telling.time.monotonic", lambda: now[0])
     write("slow.md", "# Slow\n")
 
-    def slow(recipe: object, tasks: object, tick: object) -> object:
+    def slow(workers: object, recipe: object, tasks: object, tick: object) -> object:
         assert callable(tick)
         for _ in range(3):
             now[0] += 2
             tick("slow.md")
         return iter(())
 
-    monkeypatch.setattr(updating, "prepare_all", slow)
+    monkeypatch.setattr("excerpt.index.workers.Workers.prepare", slow)
     told: list[Progress] = []
     build(vault, index, settings, told.append)
     assert [one.current_seconds for one in told if one.current == "slow.md"] == [0.0, 2.0, 4.0]

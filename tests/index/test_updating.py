@@ -138,9 +138,12 @@ def test_a_derived_file_that_is_gone_is_made_again(updater: Updater, index: Path
 def test_an_index_that_is_gone_is_made_again_whole(
     updater: Updater, index: Path, settings: Settings, write: WriteNote
 ) -> None:
+    before = Snapshot.current_generation(index)
     shutil.rmtree(index)
     write("Roses.md", "# Roses\n\nRich soil.\n")
-    assert updater.update(["Roses.md"]).added == 3
+    report = updater.update(["Roses.md"])
+    assert report.added == 3
+    assert report.generation > before
     assert len(texts(index, settings)) == 3
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import IndexUnusableError
+from excerpt.index import build as build_module
 from excerpt.index import workers as workers_module
 from excerpt.index.build import Updater, build
 from excerpt.index.here import TooLongError, here_bytes
@@ -268,6 +269,22 @@ def test_closing_ends_the_processes_whatever_they_are_at(
     assert not any(is_running(process) for process in processes)
 
 
+def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+    let_go, done = threading.Event(), threading.Event()
+    found: list[Prepared] = []
+
+    def run() -> None:
+        with Workers(1, held=lambda: not let_go.is_set()) as workers:
+            found.extend(workers.prepare(recipe, write("a.md"), nothing))
+        done.set()
+
+    threading.Thread(target=run).start()
+    assert not done.wait(0.5)
+    let_go.set()
+    assert done.wait(60)
+    assert outcome(found) == [("a.md", "")]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 @pytest.mark.parametrize("name", ["a.md", "hang.md"])
 def test_workers_end_when_their_build_is_killed(write: Callable[..., list[Task]], tmp_path: Path, name: str) -> None:
@@ -331,7 +348,7 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             asked.extend(task.path for task in tasks)
             return super().prepare(recipe, tasks, tick)
 
-    monkeypatch.setattr(workers_module, "Workers", lambda: Asked(1, HASTY, prepare_oddly))
+    monkeypatch.setattr(build_module, "Workers", lambda **_: Asked(1, HASTY, prepare_oddly))
     return asked
 
 
@@ -369,7 +386,7 @@ def test_a_note_that_becomes_too_much_is_no_longer_found(
 ) -> None:
     note = vault / "sleep.md"
     with monkeypatch.context() as before:
-        before.setattr(workers_module, "Workers", Workers)
+        before.setattr(build_module, "Workers", Workers)
         note.write_text("# Good\n", encoding="utf-8")
         assert build(vault, index, settings).added == 1
     note.write_text("x" * LARGE, encoding="utf-8")

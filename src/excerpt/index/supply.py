@@ -31,6 +31,10 @@ _MOST_STILLBORN = 3
 _END_SECONDS = 1.0
 
 
+Held = Callable[[], bool]
+"""Whether nothing is to be begun for now."""
+
+
 class Member:
     """One worker process: what it has in work, and since when. Raises OSError if it cannot be started."""
 
@@ -82,11 +86,14 @@ class Run:
         pieces: Sequence[range],
         limits: Limits,
         members: Callable[[int], Sequence[Member]],
+        *,
+        held: Held,
     ) -> None:
         self.recipe = recipe
         self.tasks = tasks
         self._limits = limits
         self._members = members
+        self._held = held
         self._pending = deque(pieces)
         self._done: dict[int, tuple[int, Prepared]] = {}
         self._doubtful: set[int] = set()
@@ -161,6 +168,8 @@ class Run:
     def _next(self, ahead: int) -> range:
         """The next piece to hand over when `ahead` are in work, an empty one if that is for later."""
         with self._changed:
+            if self._held():
+                return range(0)
             # What is waited for is always handed over, however much is done behind it.
             if self._pending and (ahead + len(self._done) < _AHEAD or self._pending[0].start < min(self._done)):
                 return self._pending.popleft()
@@ -169,7 +178,7 @@ class Run:
     def _listen(self, busy: Sequence[Member]) -> None:
         if not busy:
             with self._changed:
-                if not self._pending:
+                if not self._pending or self._held():
                     self._changed.wait(_LOOK_SECONDS)
             return
         by_connection = {member.connection: member for member in busy}

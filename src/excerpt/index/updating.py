@@ -11,7 +11,7 @@ from excerpt.errors import VaultEmptiedError
 from excerpt.index.catalog import GivenUp, KnownNote
 from excerpt.index.prepare import Prepared, Recipe, Task
 from excerpt.index.telling import Telling
-from excerpt.index.workers import prepare_all
+from excerpt.index.workers import Workers
 from excerpt.index.writer import IndexWriter
 from excerpt.model import BuildReport, Skipped
 from excerpt.vault.scan import Scan
@@ -44,25 +44,36 @@ class _Done:
     given_up: dict[str, GivenUp] = field(default_factory=dict)
 
 
-def bring_up_to_date(writer: IndexWriter, vault: Path, recipe: Recipe, found: Found, telling: Telling) -> BuildReport:
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What builds of one vault are done with, each time."""
+
+    vault: Path
+    recipe: Recipe
+    workers: Workers
+    telling: Telling
+
+
+def bring_up_to_date(writer: IndexWriter, found: Found, means: Means) -> BuildReport:
     """Commit the difference between what was found and what `writer` knows of it.
 
     Raises VaultEmptiedError, having changed nothing, and BuildCancelled.
     """
-    return _Update(writer, recipe, telling).run(vault, found)
+    return _Update(writer, means).run(found)
 
 
 class _Update:
-    def __init__(self, writer: IndexWriter, recipe: Recipe, telling: Telling) -> None:
-        self._writer, self._recipe, self._telling = writer, recipe, telling
+    def __init__(self, writer: IndexWriter, means: Means) -> None:
+        self._writer, self._means = writer, means
+        self._recipe, self._telling = means.recipe, means.telling
         self._done = _Done()
 
-    def run(self, vault: Path, found: Found) -> BuildReport:
+    def run(self, found: Found) -> BuildReport:
         telling, catalog = self._telling, self._writer.catalog
         telling.generation = catalog.generation
         known = catalog.known_notes(found.only)
         if not found.scan.files and known and not found.accept_empty and len(known) == catalog.counts()[0]:
-            raise VaultEmptiedError(str(vault), len(known))
+            raise VaultEmptiedError(str(self._means.vault), len(known))
         telling.phase = "mending"
         self._writer.mend()
         removed = self._commit_all(found.scan, known)
@@ -111,7 +122,7 @@ class _Update:
         batch: list[Prepared] = []
         limit, first, began = _FIRST_BYTES, True, time.monotonic()
         size = notes = 0
-        for prepared in prepare_all(self._recipe, tasks, self._telling.tick_between):
+        for prepared in self._means.workers.prepare(self._recipe, tasks, self._telling.tick_between):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
             paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]

@@ -10,13 +10,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
 
 from excerpt.index.here import TooLongError, here_bytes, prepare_here
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
-from excerpt.index.supply import Member, Run
+from excerpt.index.supply import Held, Member, Run
 from excerpt.index.worker import Limits, Prepare
 
 # Starting two workers takes about a second; below this much text one process is done sooner. Once they are there, they
@@ -36,28 +35,24 @@ Tick = Callable[[str], None]
 workers are waited for."""
 
 
-def prepare_all(
-    recipe: Recipe, tasks: Sequence[Task], tick: Tick, workers: Workers | None = None
-) -> Iterator[Prepared]:
-    """What became of the files, some at a time, in the order of `tasks`.
-
-    `workers` are kept for the next time; without, some are started if need be, and end with this. Raises
-    IndexUnusableError if they cannot be started.
-    """
-    with Workers() if workers is None else nullcontext(workers) as these:
-        yield from these.prepare(recipe, tasks, tick)
-
-
 class Workers:
     """A few processes that take files apart. They start when they are first needed, and stay until `close`; after that
     they start again when they are needed again. One iteration of `prepare` at a time."""
 
-    def __init__(self, most: int = _MOST_WORKERS, limits: Limits = Limits(), prepare: Prepare = prepare) -> None:  # noqa: B008
+    def __init__(
+        self,
+        most: int = _MOST_WORKERS,
+        limits: Limits = Limits(),  # noqa: B008
+        prepare: Prepare = prepare,
+        held: Held = lambda: False,
+    ) -> None:
+        """While `held` says so, nothing new is begun."""
         # spawn: a fork would copy the threads' locks of numpy and the tokenizer in whatever state they are.
         self._context = multiprocessing.get_context("spawn")
         self._most = min(os.cpu_count() or 1, most)
         self._limits = limits
         self._prepare = prepare
+        self._held = held
         self._members: list[Member] = []
         self._risky: set[str] = set()
 
@@ -81,9 +76,12 @@ class Workers:
         return [member.id for member in self._members]
 
     def prepare(self, recipe: Recipe, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
-        """See prepare_all."""
+        """What became of the files, some at a time, in the order of `tasks`. Raises IndexUnusableError if workers are
+        needed and cannot be started."""
         pieces = list(self._pieces(tasks))
-        run = Run(recipe, tasks, [piece for piece, here in pieces if not here], self._limits, self._more)
+        run = Run(
+            recipe, tasks, [piece for piece, here in pieces if not here], self._limits, self._more, held=self._held
+        )
         try:
             for piece, here in pieces:
                 done = self._here(recipe, tasks, piece, run, tick) if here else run.results(piece, tick)
