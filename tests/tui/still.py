@@ -188,7 +188,7 @@ class StillScreen(MainScreen):
         super().__init__(vault, settings, places, {})
         self._engine = ScriptedEngine(vault, places, self._from_behind)
 
-    def update_index(self, rebuild: bool = False) -> None:
+    def start_indexing(self) -> None:
         """Nothing is indexed."""
 
     def say(self, *messages: Message) -> None:

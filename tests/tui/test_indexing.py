@@ -1,10 +1,12 @@
-"""The indexing process: what it says becomes messages, its end is told, it does not outlive the app."""
+"""The indexing process: what it says becomes messages, it does what it is told, it does not outlive the app."""
 
 from __future__ import annotations
 
-import asyncio
 import json
+import os
+import queue
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,34 +15,81 @@ from textual.message import Message
 
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.tui import indexing
-from excerpt.tui.indexing import Indexing, index_command, message_of
-from excerpt.tui.messages import IndexBuilt, IndexProgressed, Trouble
+from excerpt.tui.indexing import Indexing, message_of, watch_command
+from excerpt.tui.messages import (
+    IndexBuilt,
+    IndexCancelled,
+    IndexEmptied,
+    IndexEnded,
+    IndexPaused,
+    IndexProgressed,
+    IndexWatched,
+    Trouble,
+)
+from tests.tui.conftest import PATIENCE
 
 PROGRESS = Progress("reading", 1, 2, 10, 20, "Ä note.md", 3, 0, 0.5)
 REPORT = BuildReport(4, 1, 0, 0, 1, 9, 9, (Skipped("a.md", "zeros"),), (), 0.5)
 
-
-def saying(monkeypatch: pytest.MonkeyPatch, script: str) -> list[Message]:
-    """Let the process be a Python script; what is posted of it."""
-    monkeypatch.setattr(indexing, "index_command", lambda vault, rebuild: [sys.executable, "-c", script])
-    return []
+ECHO = """
+import json, sys
+print(json.dumps({"event": "watching", "polling": False}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"event": "error", "title": "told", "message": json.loads(line)["do"]}), flush=True)
+"""
+"""Says that it watches, then what it is told, until nobody tells it anything."""
 
 
 def line(event: str, **values: object) -> bytes:
     return json.dumps({"event": event, **values}).encode()
 
 
+class Run:
+    """An indexing process that is a Python script, and what it posts."""
+
+    def __init__(self, vault: Path) -> None:
+        self._posted: queue.Queue[Message] = queue.Queue()
+        self.indexing = Indexing(vault, self._posted.put)
+
+    def next(self) -> Message:
+        return self._posted.get(timeout=PATIENCE)
+
+    def nothing_more(self) -> bool:
+        return self._posted.empty()
+
+
+Start = Callable[[str], Run]
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Start]:
+    runs: list[Run] = []
+
+    def begin(script: str) -> Run:
+        monkeypatch.setattr(indexing, "watch_command", lambda vault: [sys.executable, "-c", script])
+        runs.append(Run(tmp_path))
+        runs[-1].indexing.start()
+        return runs[-1]
+
+    yield begin
+    for run in runs:
+        run.indexing.end()
+
+
 def test_the_process_is_this_python_on_this_vault() -> None:
-    vault = Path("/a vault")
-    assert index_command(vault, rebuild=True) == [
-        sys.executable,
-        *("-m", "excerpt", "index", "--vault", "/a vault", "--progress", "--rebuild"),
-    ]
+    command = [sys.executable, "-m", "excerpt", "watch", "--vault", "/a vault", "--progress"]
+    assert watch_command(Path("/a vault")) == command
 
 
 def test_its_lines_are_messages() -> None:
     assert message_of(line("progress", **asdict(PROGRESS))) == IndexProgressed(PROGRESS)
     assert message_of(line("done", **asdict(REPORT))) == IndexBuilt(REPORT)
+    assert message_of(line("watching", polling=True)) == IndexWatched(polling=True)
+    assert message_of(line("paused")) == IndexPaused(paused=True)
+    assert message_of(line("resumed")) == IndexPaused(paused=False)
+    assert message_of(line("cancelled")) == IndexCancelled()
+    emptied = IndexEmptied(171, "No note is left.")
+    assert message_of(line("emptied", notes=171, message="No note is left.", hint="Bring them back.")) == emptied
     trouble = Trouble("index", "Title", "Sentence.", "Hint.")
     assert message_of(line("error", title="Title", message="Sentence.", hint="Hint.")) == trouble
 
@@ -50,48 +99,77 @@ def test_what_is_not_of_its_form_is_left_out(noise: bytes) -> None:
     assert message_of(noise) is None
 
 
-async def test_an_early_end_is_told_with_what_it_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said = saying(monkeypatch, "import sys; print('no json'); sys.stderr.write('out of memory'); sys.exit(9)")
-    await Indexing(tmp_path, said.append).run()
-    (trouble,) = said
+def test_of_progress_that_waits_only_the_last_is_heard() -> None:
+    assert IndexProgressed(PROGRESS).can_replace(IndexProgressed(PROGRESS))
+    assert not IndexProgressed(PROGRESS).can_replace(IndexBuilt(REPORT))
+
+
+def test_commands_reach_it_in_their_order_those_of_before_it_was_there_too(start: Start) -> None:
+    run = start(ECHO)
+    run.indexing.ask("pause")
+    run.indexing.ask("update")
+    assert run.next() == IndexWatched(polling=False)
+    run.indexing.ask("resume")
+    assert [run.next() for _ in range(3)] == [Trouble("index", "told", did) for did in ("pause", "update", "resume")]
+
+
+def test_a_second_start_at_once_does_nothing(start: Start) -> None:
+    run = start(ECHO)
+    run.indexing.start()
+    assert run.next() == IndexWatched(polling=False)
+    run.indexing.end()
+    assert run.nothing_more()
+
+
+def test_an_early_end_is_told_with_what_it_said_and_it_can_be_started_again(start: Start) -> None:
+    run = start("import sys; print('no json'); sys.stderr.write('out of memory'); sys.exit(9)")
+    for _ in range(2):
+        trouble = run.next()
+        assert isinstance(trouble, Trouble)
+        assert trouble.message == "out of memory"
+        assert run.next() == IndexEnded()
+        assert not run.indexing.running
+        run.indexing.start()
+
+
+def test_an_end_that_it_gave_a_reason_for_is_told_by_that_reason_alone(start: Start) -> None:
+    said = line("error", title="Gone", message="The vault is gone.", hint="")
+    run = start(f"import sys; print({said.decode()!r}); sys.exit(3)")
+    assert run.next() == Trouble("index", "Gone", "The vault is gone.", "")
+    assert run.next() == IndexEnded()
+
+
+def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(indexing, "watch_command", lambda vault: [str(tmp_path / "no such program")])
+    run = Run(tmp_path)
+    run.indexing.start()
+    trouble = run.next()
     assert isinstance(trouble, Trouble)
-    assert trouble.message == "out of memory"
+    assert run.next() == IndexEnded()
 
 
-async def test_it_is_ended_with_the_app_and_says_nothing_then(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said = saying(monkeypatch, "import time; print('started', flush=True); time.sleep(600)")
-    run = Indexing(tmp_path, said.append)
-    task = asyncio.create_task(run.run())
-    while not run.running:
-        await asyncio.sleep(0.01)
-    await run.end()
-    await asyncio.wait_for(task, 60)
-    assert said == []
-    assert not run.running
-
-
-async def test_a_cancelled_run_leaves_no_process_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    marker = tmp_path / "alive"
-    saying(monkeypatch, f"import time, pathlib; pathlib.Path({str(marker)!r}).touch(); time.sleep(600)")
-    run = Indexing(tmp_path, lambda message: None)
-    task = asyncio.create_task(run.run())
-    while not marker.exists():
-        await asyncio.sleep(0.01)
-    process = run._process
+def test_it_ends_with_the_app_and_says_nothing_then(start: Start) -> None:
+    run = start(ECHO)
+    run.next()
+    process = run.indexing._process
     assert process is not None
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert await asyncio.wait_for(process.wait(), 60) != 0
+    run.indexing.end()
+    assert process.returncode == 0
+    assert run.nothing_more()
+    assert not run.indexing.running
 
 
-async def test_a_second_run_at_once_does_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said = saying(monkeypatch, "import time; time.sleep(600)")
-    run = Indexing(tmp_path, said.append)
-    task = asyncio.create_task(run.run())
-    while not run.running:
-        await asyncio.sleep(0.01)
-    await asyncio.wait_for(run.run(), 60)
-    await run.end()
-    await task
-    assert said == []
+def test_one_that_does_not_end_by_itself_is_killed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "_END_SECONDS", 0.2)
+    run = start(f"{ECHO}\nimport time; time.sleep(600)")
+    run.next()
+    process = run.indexing._process
+    assert process is not None
+    run.indexing.end()
+    assert process.wait(PATIENCE) != 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX")
+def test_a_key_that_interrupts_a_program_in_the_terminal_does_not_reach_it(start: Start) -> None:
+    run = start("import os, json; print(json.dumps({'event': 'error', 'message': str(os.getsid(0) == os.getpid())}))")
+    assert run.next() == Trouble("index", "", "True", "")

@@ -1,101 +1,182 @@
-"""The indexing process: started, listened to, ended. It is a child, so nothing it meets can touch the screen."""
+"""The indexing process: one for as long as the vault is open, told what to do, listened to, ended with the app.
+
+It is a child, so nothing it meets can touch the screen; and it stays, so that a changed note is searchable as soon as
+it is read. A thread listens, not the event loop: while an editor has the terminal, indexing goes on.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import os
+import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import IO, Literal
 
 import msgspec
 from textual.message import Message
 
 from excerpt.model import BuildReport, Progress
-from excerpt.tui.messages import IndexBuilt, IndexProgressed, Trouble
+from excerpt.tui.messages import (
+    IndexBuilt,
+    IndexCancelled,
+    IndexEmptied,
+    IndexEnded,
+    IndexPaused,
+    IndexProgressed,
+    IndexWatched,
+    Trouble,
+)
 
-_LINE_LIMIT = 256 * 1024 * 1024
-"""Bytes of one JSON line: the last one names every skipped file of a large vault."""
+Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree"]
+"""What it can be told, as `excerpt watch --progress` reads it."""
 
 _STDERR_KEPT = 2_000
 _END_SECONDS = 2.0
+"""It ends within a moment, and loses nothing where it is killed."""
 
 
 class Indexing:
-    """At most one indexing process. `post` gets a message for every line it says."""
+    """At most one indexing process. `post` is called from a thread of its own, with a message for every line."""
 
     def __init__(self, vault: Path, post: Callable[[Message], object]) -> None:
         self._vault = vault
         self._post = post
-        self._process: asyncio.subprocess.Process | None = None
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: list[Command] = []
+        self._thread: threading.Thread | None = None
         self._ending = False
 
     @property
     def running(self) -> bool:
-        return self._process is not None
+        return self._thread is not None
 
-    async def run(self, rebuild: bool = False) -> None:
-        """Index the vault, to the end. Does nothing while it is being indexed already."""
-        if self.running or self._ending:
+    def start(self) -> None:
+        """Start it; it looks at the whole vault by itself. Does nothing while it runs, or after `end`."""
+        with self._lock:
+            if self._thread is None and not self._ending:
+                self._thread = threading.Thread(target=self._live, name="indexing", daemon=True)
+                self._thread.start()
+
+    def ask(self, command: Command) -> None:
+        """Have it do something; nobody hears that while it does not run."""
+        with self._lock:
+            if self._process is not None:
+                _send(self._process, command)
+            elif self._thread is not None:
+                self._waiting.append(command)
+
+    def end(self) -> None:
+        """End the process, if there is one, and wait for that; what it has committed stays."""
+        with self._lock:
+            self._ending = True
+            thread = self._thread
+            if self._process is not None:
+                _hang_up(self._process)
+        if thread is None:
             return
+        thread.join(_END_SECONDS)
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+        thread.join(_END_SECONDS)
+
+    # --- in the thread ------------------------------------------------------------------------------------------------
+
+    def _live(self) -> None:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *index_command(self._vault, rebuild),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                limit=_LINE_LIMIT,
-            )
+            with tempfile.TemporaryFile() as complaint:
+                self._run(complaint)
         except OSError as error:
-            self._post(Trouble("index", "The indexing process cannot be started", str(error)))
-            return
-        self._process = process
-        try:
-            await self._listen(process)
-        finally:
+            reason = error.strerror or str(error)
+            self._post(Trouble("index", "The indexing process cannot be started", reason, "F5 tries again."))
+        with self._lock:
+            self._process, self._thread, self._waiting = None, None, []
+            ending = self._ending
+        if not ending:
+            self._post(IndexEnded())
+
+    def _run(self, complaint: IO[bytes]) -> None:
+        # A session of its own: Ctrl+C in a program that has the terminal for a while is not for this one.
+        process = subprocess.Popen(
+            watch_command(self._vault),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaint,
+            start_new_session=True,
+        )
+        with self._lock:
+            self._process = process
+            for command in self._waiting:
+                _send(process, command)
+            if self._ending:
+                _hang_up(process)
+        told = self._listen(process)
+        with self._lock:
             self._process = None
-            if process.returncode is None:
-                process.terminate()
+            _hang_up(process)
+        code = _ended(process)
+        if not told and not self._ending:
+            self._post(_early_end(code, _last_words(complaint)))
 
-    async def end(self) -> None:
-        """End the process, if there is one; what it has committed stays."""
-        self._ending = True
-        process = self._process
-        if process is None or process.returncode is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), _END_SECONDS)
-            except TimeoutError:
-                process.kill()
-
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+    def _listen(self, process: subprocess.Popen[bytes]) -> bool:
+        """Post what it says, to its end; returns whether the last of it was what went wrong."""
         assert process.stdout is not None
-        assert process.stderr is not None
-        complaint = asyncio.create_task(process.stderr.read())
-        concluded = False
-        async for line in process.stdout:
+        told = False
+        for line in process.stdout:
             message = message_of(line)
-            if message is not None:
-                concluded = concluded or not isinstance(message, IndexProgressed)
+            if message is not None and not self._ending:
+                told = isinstance(message, Trouble)
                 self._post(message)
-        said = (await complaint).decode("utf-8", "replace").strip()
-        code = await process.wait()
-        if not concluded and not self._ending:
-            self._post(
-                Trouble(
-                    "index",
-                    "The indexing process ended early",
-                    said[-_STDERR_KEPT:] or f"It ended with code {code} and said nothing.",
-                    "Searching goes on with what it had committed; F5 starts it again.",
-                )
-            )
+        return told
 
 
-def index_command(vault: Path, rebuild: bool) -> list[str]:
-    command = [sys.executable, "-m", "excerpt", "index", "--vault", str(vault), "--progress"]
-    return [*command, "--rebuild"] if rebuild else command
+def watch_command(vault: Path) -> list[str]:
+    return [sys.executable, "-m", "excerpt", "watch", "--vault", str(vault), "--progress"]
+
+
+def _send(process: subprocess.Popen[bytes], command: Command) -> None:
+    assert process.stdin is not None
+    with suppress(OSError, ValueError):  # it has ended, or is about to: that is told by itself
+        process.stdin.write(msgspec.json.encode({"do": command}) + b"\n")
+        process.stdin.flush()
+
+
+def _hang_up(process: subprocess.Popen[bytes]) -> None:
+    """Without commands to come it ends."""
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Its exit code, once it says no more; it is killed if it does not end then."""
+    assert process.stdout is not None
+    process.stdout.close()
+    try:
+        return process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def _last_words(complaint: IO[bytes]) -> str:
+    """The end of what it wrote to stderr."""
+    complaint.seek(max(0, complaint.seek(0, os.SEEK_END) - _STDERR_KEPT))
+    return complaint.read().decode("utf-8", "replace").strip()
+
+
+def _early_end(code: int, said: str) -> Trouble:
+    return Trouble(
+        "index",
+        "The indexing process ended early",
+        said or f"It ended with code {code} and said nothing.",
+        "Searching goes on with what it had committed; F5 starts it again.",
+    )
 
 
 class _Said(msgspec.Struct):
@@ -103,16 +184,34 @@ class _Said(msgspec.Struct):
     title: str = ""
     message: str = ""
     hint: str = ""
+    polling: bool = False
+    notes: int = 0
 
 
-def message_of(line: bytes) -> IndexProgressed | IndexBuilt | Trouble | None:
+def message_of(line: bytes) -> Message | None:
     """A line of the process as a message; None for one that is not of its form."""
     try:
-        said = msgspec.json.decode(line, type=_Said)
-        if said.event == "progress":
-            return IndexProgressed(msgspec.json.decode(line, type=Progress))
-        if said.event == "done":
-            return IndexBuilt(msgspec.json.decode(line, type=BuildReport))
+        return _message_of(line)
     except msgspec.MsgspecError:
         return None
-    return Trouble("index", said.title, said.message, said.hint) if said.event == "error" else None
+
+
+def _message_of(line: bytes) -> Message | None:
+    said = msgspec.json.decode(line, type=_Said)
+    message: Message | None = None
+    match said.event:
+        case "progress":
+            message = IndexProgressed(msgspec.json.decode(line, type=Progress))
+        case "done":
+            message = IndexBuilt(msgspec.json.decode(line, type=BuildReport))
+        case "error":
+            message = Trouble("index", said.title, said.message, said.hint)
+        case "watching":
+            message = IndexWatched(said.polling)
+        case "paused" | "resumed":
+            message = IndexPaused(said.event == "paused")
+        case "cancelled":
+            message = IndexCancelled()
+        case "emptied":
+            message = IndexEmptied(said.notes, said.message)
+    return message

@@ -127,7 +127,10 @@ MEMORY: Sequence[Key] = [
 INDEX: Sequence[Key] = [
     Key("index-update", "u", "update", "update", "Bring the index up to date with the vault", shown=True),
     Key("index-rebuild", "r", "rebuild", "rebuild", "Make the index anew, after asking", shown=True),
-    Key("index-edit", "enter", "edit", "open file", "Open the selected file in your editor", shown=True),
+    Key("index-pause", "p", "pause", "pause", "Pause: nothing is read until it goes on; changes are kept", shown=True),
+    Key("index-resume", "p", "resume", "go on", "Go on after a pause", shown=True),
+    Key("index-cancel", "c", "cancel", "cancel", "Cancel the build at hand; what was read stays", shown=True),
+    Key("index-edit", "enter", "edit", "open", "Open the selected file in your editor", shown=True),
     Key("index-back", "escape", "back", "back", "Back to the search", shown=True),
 ]
 
@@ -150,6 +153,10 @@ _TOGETHER = (
     ("Search", "Search, with the pack focused"),
 )
 """Places whose keys work at the same time, so that a key may not stand in both."""
+
+
+_IN_TURN = (frozenset({"index-pause", "index-resume"}),)
+"""Bindings of which only one works at a time, so that they may share a key."""
 
 
 def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
@@ -187,7 +194,7 @@ def clashes(keymap: Mapping[str, str]) -> list[str]:
         for binding in PLACES[other]:
             for key in keys_of(binding, keymap):
                 first = taken.get(key, binding)
-                if first.id != binding.id:
+                if first.id != binding.id and {first.id, binding.id} not in _IN_TURN:
                     found[f"{key} is both {first.id} and {binding.id}."] = None
     return list(found)
 
@@ -207,10 +214,10 @@ def _is_doubtful(key: str) -> bool:
     *modifiers, last = key.split("+")
     if {"super", "hyper", "meta"}.intersection(modifiers):
         return True
-    if last in _WITH_MODIFIERS or last[:1] == "f" and last[1:].isdigit():
+    if last in _WITH_MODIFIERS or (last[:1] == "f" and last[1:].isdigit()):
         return False
     if "ctrl" in modifiers:
-        return "shift" in modifiers or not (last.isalpha() and len(last) == 1 or last in _CONTROL)
+        return "shift" in modifiers or not ((last.isalpha() and len(last) == 1) or last in _CONTROL)
     return "shift" in modifiers and last != "tab"
 
 

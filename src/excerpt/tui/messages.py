@@ -76,16 +76,51 @@ class Trouble(Message):
 
 @dataclass
 class IndexProgressed(Message):
-    """How far the indexing process is."""
+    """How far the indexing process is. Of several that wait, the last says all."""
 
     progress: Progress
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, IndexProgressed)
 
 
 @dataclass
 class IndexBuilt(Message):
-    """The indexing process is done."""
+    """The indexing process has brought the index up to date, with one note or all of them."""
 
     report: BuildReport
+
+
+@dataclass
+class IndexWatched(Message):
+    """From now on changes are seen; `polling` says that it looks for them every few seconds."""
+
+    polling: bool
+
+
+@dataclass
+class IndexPaused(Message):
+    """Nothing is begun any more, or, if not `paused`, what waits is."""
+
+    paused: bool
+
+
+@dataclass
+class IndexCancelled(Message):
+    """The build at hand has ended before its end; what it had committed stays."""
+
+
+@dataclass
+class IndexEmptied(Message):
+    """No note is left in the vault, though the index holds `notes`: nothing was changed."""
+
+    notes: int
+    message: str
+
+
+@dataclass
+class IndexEnded(Message):
+    """The indexing process is gone; why was told before."""
 
 
 @dataclass

@@ -2,52 +2,90 @@
 
 from __future__ import annotations
 
-from excerpt.model import Confidence, Progress, Result, Status, Strategy
-from excerpt.tui.widgets.index_pane import rate_line, share_done
+from pathlib import Path
+
+from excerpt.model import Confidence, Result, Strategy
+from excerpt.tui.index_state import IndexState, Watch
+from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.widgets.notice import Said
 
 _GAUGE = 30
 
+_WATCHES = {
+    Watch.NOT_YET: "checking",
+    Watch.EVENTS: "watching",
+    Watch.POLLING: "polling",
+    Watch.ENDED: "not watching",
+}
 
-def bar_state(status: Status | None, progress: Progress | None, trouble: Said | None, elsewhere: bool) -> str:
+
+def bar_state(index: IndexState) -> str:
     """The state in a few words."""
-    if progress is not None:
-        done = f" {progress.notes_done:,} / {progress.notes_total:,}" if progress.notes_total else ""
-        return f"{progress.phase}{done}"
-    if elsewhere:
+    if index.emptied:
+        return "no notes there, see F4"
+    if index.progress is not None:
+        return _with_count("paused" if index.paused else index.progress.phase, index)
+    if index.elsewhere:
         return "indexed by another excerpt"
-    if trouble is not None:
+    if index.trouble is not None:
         return "index trouble, see F4"
-    if status is None:
+    if index.status is None:
         return "opening"
-    return f"{status.notes:,} note{'' if status.notes == 1 else 's'}"
+    return f"{_notes(index.status.notes)} · {'paused' if index.paused else _WATCHES[index.watch]}"
 
 
-def search_notice(status: Status | None, progress: Progress | None, trouble: Said | None, elsewhere: bool) -> Said:
+def search_notice(index: IndexState, vault: Path) -> Said:
     """What the list says while there is no query."""
-    if status is not None and status.notes:
+    if index.status is not None and index.status.notes:
         return Said(
-            f"Search {status.notes:,} note{'' if status.notes == 1 else 's'}",
+            f"Search {_notes(index.status.notes)}",
             "Type a few words, a phrase or a question: fragments are ranked with every key.",
             "⇥ marks a fragment for the pack, ^y copies the pack for a prompt, F1 lists every key.",
         )
-    if progress is not None:
-        full = round(share_done(progress) * _GAUGE)
-        gauge = "█" * full + "░" * (_GAUGE - full)
-        return Said(
-            "Reading the vault", f"{gauge}\n{rate_line(progress)}", "You can type already: what is read is searched."
-        )
-    if trouble is not None:
-        return trouble
-    if elsewhere:
+    if index.progress is not None:
+        return _reading(index)
+    if index.trouble is not None and not index.elsewhere:
+        return index.trouble
+    if index.elsewhere:
         return Said("Another excerpt is indexing this vault", "What it has done so far shows up here by itself.")
-    if status is None:
+    if index.status is None or index.watch is Watch.NOT_YET:
         return Said("Opening the index", "A moment.")
     return Said(
         "No notes here",
-        f"{status.vault} holds no Markdown file that excerpt may read.",
+        f"{vault} holds no Markdown file that excerpt may read.",
         "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. See F4.",
     )
+
+
+def progress_words(index: IndexState) -> str:
+    """How far a build is, for a sentence; "" while there is none."""
+    progress = index.progress
+    if progress is None:
+        return ""
+    paused = ", paused" if index.paused else ""
+    return f"{progress.notes_done:,} of {progress.notes_total:,} notes{paused}"
+
+
+def _reading(index: IndexState) -> Said:
+    progress = index.progress
+    assert progress is not None
+    full = round(share_done(progress) * _GAUGE)
+    gauge = "█" * full + "░" * (_GAUGE - full)
+    counted = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
+    if index.paused:
+        return Said("Reading the vault is paused", f"{gauge}\n{counted}", "It goes on with p in the Index tab (F4).")
+    told = " · ".join(part for part in (counted, rate_words(index.pace, progress)) if part)
+    return Said("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
+
+
+def _with_count(what: str, index: IndexState) -> str:
+    progress = index.progress
+    assert progress is not None
+    return f"{what} {progress.notes_done:,} / {progress.notes_total:,}" if progress.notes_total else what
+
+
+def _notes(count: int) -> str:
+    return f"{count:,} note{'' if count == 1 else 's'}"
 
 
 def is_unanswered(result: Result | None) -> bool:

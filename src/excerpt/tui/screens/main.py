@@ -13,35 +13,26 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
-from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
-from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError
-from excerpt.model import Hit, Progress, Source, Status
+from excerpt.errors import ExcerptError
+from excerpt.model import Hit, Source
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.copying import Copier
 from excerpt.tui.editor import editor_command
-from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.indexing import Indexing
 from excerpt.tui.marks_keeper import MarksKeeper
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
-    IndexBuilt,
-    IndexOpened,
-    IndexProgressed,
     MarksChanged,
     RememberRequested,
-    Trouble,
 )
+from excerpt.tui.screens.index_keeping import IndexKeeping
 from excerpt.tui.use_recorder import UseRecorder
-from excerpt.tui.vault_state import bar_state, search_notice
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.key_bar import KeyBar
 from excerpt.tui.widgets.memory_pane import MemoryPane
-from excerpt.tui.widgets.notice import Said
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
@@ -51,12 +42,9 @@ if TYPE_CHECKING:
 _PLACE_OF_TAB = {"search": "Search", "memory": "Memory", "index": "Index"}
 _FIRST_FOCUS = {"search": "#query", "memory": "#filter", "index": "#files"}
 
-_LOOK_AGAIN = 2.0
-"""Seconds between looks at an index that another excerpt is writing."""
 
-
-class MainScreen(Screen[None]):
-    """Owns the engine's thread and the indexing process, and what is known of the index: status, progress, trouble."""
+class MainScreen(IndexKeeping):
+    """Tabs and panes, and what panes ask for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
     AUTO_FOCUS = "#query"
@@ -81,26 +69,13 @@ class MainScreen(Screen[None]):
 
     def __init__(self, vault: Path, settings: Settings, places: Places, environment: Mapping[str, str]) -> None:
         """`environment` is that of the user's shell, for the programs started from here."""
-        super().__init__()
-        self.vault = vault
-        self.settings = settings
+        super().__init__(vault, settings, places)
         self._places = places
         self._environment = dict(environment)
-        self._folder = places.index_folder(vault)
-        self._engine = EngineWorker(vault, places, settings, self._from_behind)
-        self._indexing = Indexing(vault, self._from_behind)
         self._use = UseRecorder(places.use_file(vault), self._use_not_kept, on=settings.search.boosts.use)
         self._marks = MarksKeeper(places.marks_file(vault), self._marks_not_kept)
         self._copier = Copier(vault, places, self._environment, self._send_escape)
-        self.status: Status | None = None
-        self._progress: Progress | None = None
-        self._trouble: Said | None = None
-        self._elsewhere = False
-        self._indexed_once = False
         self._begun = False
-        self._told = ""
-        self._once_more = False
-        self._mended = -1
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
@@ -115,134 +90,34 @@ class MainScreen(Screen[None]):
     async def _begin(self) -> None:
         """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
         memory = MemoryPane(self._places.memory_folder(self.vault), id="memory")
-        index = IndexPane(self.vault, self._folder, id="index")
+        index = IndexPane(self.vault, self._places.index_folder(self.vault), id="index")
         memory.display = index.display = False
         await self.query_one(ContentSwitcher).mount(memory, index)
         self._begun = True
-        self._show_state()
-        self._engine.start()
-        self._engine.open()
+        self.show_index()
+        self.begin_index()
         self.query_one(SearchPane).restore(await self._marks.read())
-        self.set_interval(_LOOK_AGAIN, self._look_elsewhere)
 
     async def on_unmount(self) -> None:
-        await self._indexing.end()
-        await self._marks.end()
-        await asyncio.to_thread(self._engine.close)
+        await asyncio.gather(self.end_index(), self._marks.end())
 
-    def _from_behind(self, message: Message) -> None:
-        """Post what a thread or process says; the search pane sees it first, then this screen."""
-        if self.is_running:
-            self.query_one(SearchPane).post_message(message)
-
-    @property
-    def indexing(self) -> bool:
-        """Whether the vault is being indexed by a process of this app."""
-        return not self._indexed_once or self._indexing.running
-
-    # --- the index ----------------------------------------------------------------------------------------------------
-
-    @on(IndexOpened)
-    def _index_opened(self, message: IndexOpened) -> None:
-        changed = self.status != message.status
-        self._told = "" if changed else self._told
-        self.status = message.status
-        self._show_state()
-        if changed:
-            self.query_one(SearchPane).index_changed()
+    @on(IndexPane.Asked)
+    def _index_asked(self, event: IndexPane.Asked) -> None:
+        if event.command == "update":
+            self.update_index()
+        elif event.command == "rebuild":
+            self._ask_to_rebuild()
         else:
-            self.query_one(SearchPane).look_for_gone()
-        self._index_first()
+            self.ask_index(event.command)
 
-    @on(Trouble)
-    def _trouble_came(self, message: Trouble) -> None:
-        said = Said(message.title, message.message, message.hint, serious=True)
-        if message.asked == "open":
-            if self._indexed_once and not self._indexing.running and not self._elsewhere:
-                self._trouble = said
-            self._index_first()
-        elif message.asked == "index":
-            self._progress = None
-            self._elsewhere = message.title == IndexBusyError.title
-            self._trouble = said
-            self._engine.open()
-        else:
-            # Once, not at every key: what cannot be done for one query cannot be done for the next.
-            if message.message != self._told:
-                self._told = message.message
-                self.notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
-            self._mend(message)
-        self._show_state()
-
-    def _mend(self, message: Trouble) -> None:
-        """A build mends an index found damaged while reading; it is tried once a generation."""
-        generation = self.status.generation if self.status is not None else 0
-        if message.title == IndexUnusableError.title and self._mended != generation and not self._indexing.running:
-            self._mended = generation
-            self.update_index()
-
-    @on(IndexProgressed)
-    def _index_progressed(self, message: IndexProgressed) -> None:
-        self._progress = message.progress
-        opened = self.status.generation if self.status is not None else 0
-        if message.progress.generation != opened:
-            self._engine.open()
-        self._show_state()
-
-    @on(IndexBuilt)
-    def _index_built(self, message: IndexBuilt) -> None:
-        self._progress = None
-        self._trouble = None
-        report = message.report
-        self._engine.open()
-        if report.rebuilt:
-            self.notify(report.rebuilt, title="The index was made anew", markup=False)
-        self._show_state()
-
-    def _index_first(self) -> None:
-        if not self._indexed_once:
-            self.update_index()
-
-    def update_index(self, rebuild: bool = False) -> None:
-        """Bring the index up to date in a process of its own; if one is at it, once more after it."""
-        self._indexed_once = True
-        if self._indexing.running:
-            self._once_more = True
-            self.notify("The vault is being indexed; it is looked at once more after that.")
-            return
-        self._elsewhere, self._trouble = False, None
-        self.run_worker(self._index(rebuild), group="index")
-
-    async def _index(self, rebuild: bool) -> None:
-        await self._indexing.run(rebuild)
-        while self._once_more:
-            self._once_more = False
-            await self._indexing.run()
-
-    def _look_elsewhere(self) -> None:
-        if self._elsewhere:
-            self._engine.open()
-
-    def _show_state(self) -> None:
-        search, index = self.query_one(SearchPane), self.query_one(IndexPane)
-        self.query_one(TabBar).state = bar_state(self.status, self._progress, self._trouble, self._elsewhere)
-        search.said = search_notice(self.status, self._progress, self._trouble, self._elsewhere)
-        progress = self._progress
-        search.progress = f"{progress.notes_done:,} of {progress.notes_total:,} notes" if progress else ""
-        index.status, index.progress, index.trouble = self.status, self._progress, self._trouble
-
-    @on(IndexPane.UpdateAsked)
-    def _update_asked(self, event: IndexPane.UpdateAsked) -> None:
-        if not event.rebuild:
-            self.update_index()
-            return
+    def _ask_to_rebuild(self) -> None:
         from excerpt.tui.screens.confirm import Confirm
 
         question = "The index is made anew from the vault. Your notes and memories are not touched."
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.update_index(rebuild=True)
+                self.ask_index("rebuild")
 
         self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), answered)
 
@@ -255,6 +130,7 @@ class MainScreen(Screen[None]):
         self.query_one(ContentSwitcher).current = tab
         self.query_one(TabBar).active = tab
         self.query_one(_FIRST_FOCUS[tab]).focus()
+        self.show_index()
         if tab == "memory":
             self.query_one(MemoryPane).reload()
 
@@ -328,7 +204,8 @@ class MainScreen(Screen[None]):
         subprocess.Popen(
             argv, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        self.notify(f"Opened with {Path(argv[0]).name}. F5 brings the index up to date after.", markup=False)
+        seen = "What you save is found at once." if self.changes_are_seen else "F5 takes in what you save."
+        self.notify(f"Opened with {Path(argv[0]).name}. {seen}", markup=False)
 
     def _run_here(self, argv: tuple[str, ...]) -> None:
         """Give the terminal to the editor, and take it back."""
@@ -340,7 +217,7 @@ class MainScreen(Screen[None]):
             return
         if done.returncode:
             self.notify(f"The editor ended with code {done.returncode}.", severity="warning")
-        self.update_index()
+        self.take_in_edit()
 
     @on(RememberRequested)
     def _remember_requested(self, message: RememberRequested) -> None:

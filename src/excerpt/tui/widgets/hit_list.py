@@ -74,6 +74,13 @@ class HitList(RowList):
     def watch_hits(self) -> None:
         self.rows_changed()
 
+    def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
+        """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
+        selected: the fragment, else what stands in its place."""
+        cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if again else 0
+        self.set_reactive(HitList.hits, hits)
+        self.rows_changed(cursor)
+
     def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
         for row, hit in enumerate(self.hits[:MOST_ROWS]):
@@ -117,6 +124,21 @@ class HitList(RowList):
     def _highest_part(self) -> float:
         # A note that the query names has far more by that than by all else: beside it nothing could be told apart.
         return max((s.part for hit in self.hits for s in hit.signals if s.name != "name"), default=0.0)
+
+
+def place_of(selected: Hit | None, row: int, hits: Sequence[Hit]) -> int:
+    """The row of the fragment that was selected in `row`; if it is gone, of the nearest one of its note (an edited
+    fragment is another one), else the same row."""
+    if selected is None:
+        return 0
+    was = selected.fragment
+    of_note = [
+        (abs(hit.fragment.line_start - was.line_start), at)
+        for at, hit in enumerate(hits)
+        if hit.fragment.path == was.path
+    ]
+    same = next((at for at, hit in enumerate(hits) if hit.fragment.id == was.id), None)
+    return same if same is not None else min(of_note)[1] if of_note else row
 
 
 def signal_bars(hit: Hit, highest: float) -> str:

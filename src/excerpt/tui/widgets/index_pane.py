@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,11 +19,16 @@ from textual.widget import Widget
 from excerpt.model import Progress, Skipped, Status
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.index_state import IndexState, Watch
+from excerpt.tui.indexing import Command
 from excerpt.tui.messages import EditRequested
+from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.strips import Part, fit, line
 from excerpt.tui.when import local_time
-from excerpt.tui.widgets.notice import Said
 from excerpt.tui.widgets.row_list import RowList
+
+_LONG = 1.0
+"""Seconds after which it is said how long a file has been in work."""
 
 
 class FileList(RowList):
@@ -64,7 +69,7 @@ class FileList(RowList):
 
 
 class IndexFacts(Widget):
-    """The figures, one a line, and a gauge while the index is being built."""
+    """The figures, one a line; those of the build while there is one; and what is wrong."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"facts--name", "facts--full", "facts--empty", "facts--error"}
 
@@ -79,72 +84,98 @@ class IndexFacts(Widget):
     }
     """
 
-    vault: reactive[str] = reactive("", layout=True)
-    folder: reactive[str] = reactive("", layout=True)
-    status: reactive[Status | None] = reactive(None, layout=True)
-    progress: reactive[Progress | None] = reactive(None, layout=True)
-    """None while nothing is being indexed."""
-    trouble: reactive[Said | None] = reactive(None, layout=True)
+    index: reactive[IndexState] = reactive(IndexState(), init=False, repaint=False)
+
+    def __init__(self, vault: str, folder: str) -> None:
+        super().__init__()
+        self._places = (("vault", vault), ("index", folder))
+
+    def watch_index(self, old: IndexState, new: IndexState) -> None:
+        """The screen is laid out anew only for another number of lines, not for each figure."""
+        self.refresh(layout=_height(old) != _height(new) or new.trouble != old.trouble)
 
     def render(self) -> Text:
         name = self.get_component_rich_style("facts--name", partial=True)
         text = Text()
-        for label, value in self._facts():
-            text.append(f"{label:<11}", name)
-            text.append(fit(visible_line(value), max(20, self.scrollable_content_region.width - 11)) + "\n")
-        if self.progress is not None:
-            self._add_gauge(text, self.progress)
-        if self.trouble is not None:
+        self._add(text, (*self._places, *status_facts(self.index)))
+        if self.index.progress is not None:
+            self._add_gauge(text, self.index, self.index.progress)
+            self._add(text, build_facts(self.index, self.index.progress))
+        trouble = self.index.trouble
+        if trouble is not None:
             text.append(
-                f"\n{visible_line(self.trouble.title)}\n", self.get_component_rich_style("facts--error", partial=True)
+                f"\n{visible_line(trouble.title)}\n", self.get_component_rich_style("facts--error", partial=True)
             )
-            text.append(f"{visible_line(self.trouble.sentence)}\n")
-            text.append(f"{visible_line(self.trouble.hint)}\n" if self.trouble.hint else "", name)
+            text.append(f"{visible_line(trouble.sentence)}\n")
+            text.append(f"{visible_line(trouble.hint)}\n" if trouble.hint else "", name)
         text.rstrip()
         return text
 
-    def _facts(self) -> list[tuple[str, str]]:
-        facts = [("vault", self.vault), ("index", self.folder)]
-        status = self.status
-        if status is not None:
-            facts += [
-                ("notes", f"{status.notes:,} in {status.fragments:,} fragments"),
-                ("generation", f"{status.generation:,}, updated {local_time(status.updated)}"),
-                ("model", status.model),
-                ("tokenizer", status.tokenizer),
-            ]
-        return facts
+    def _add(self, text: Text, facts: Iterable[tuple[str, str]]) -> None:
+        name = self.get_component_rich_style("facts--name", partial=True)
+        for label, value in facts:
+            text.append(f"{label:<11}", name)
+            text.append(fit(visible_line(value), max(20, self.scrollable_content_region.width - 11)) + "\n")
 
-    def _add_gauge(self, text: Text, progress: Progress) -> None:
+    def _add_gauge(self, text: Text, index: IndexState, progress: Progress) -> None:
         width = max(10, min(50, self.scrollable_content_region.width - 30))
         share = share_done(progress)
         full = round(share * width)
-        text.append(f"\n{progress.phase:<11}", self.get_component_rich_style("facts--name", partial=True))
+        what = "paused" if index.paused else progress.phase
+        text.append(f"\n{what:<11}", self.get_component_rich_style("facts--name", partial=True))
         text.append("█" * full, self.get_component_rich_style("facts--full", partial=True))
         text.append("░" * (width - full), self.get_component_rich_style("facts--empty", partial=True))
         text.append(f" {share:.0%}\n".replace("%", " %"))
-        text.append(" " * 11 + rate_line(progress) + "\n")
-        if progress.current:
-            text.append(
-                " " * 11 + fit(visible_line(progress.current), self.scrollable_content_region.width - 11) + "\n"
-            )
 
 
-def share_done(progress: Progress) -> float:
-    """How much is done, 0 to 1, by bytes where they are known."""
+_CHANGES = {
+    Watch.NOT_YET: "the whole vault is being looked at first",
+    Watch.EVENTS: "watching: seen as they happen",
+    Watch.POLLING: "polling: the vault is looked at every few seconds, as nothing tells of changes there",
+    Watch.ENDED: "not watching; F5 starts it again",
+}
+
+
+def status_facts(index: IndexState) -> list[tuple[str, str]]:
+    """What is indexed, and how it hears of changes."""
+    changes = "paused: kept for when it goes on (p)" if index.paused else _CHANGES[index.watch]
+    if index.unfinished:
+        changes += "; a build was cancelled, u reads the rest"
+    status = index.status
+    if status is None:
+        return [("changes", changes)]
+    return [
+        ("notes", f"{status.notes:,} in {status.fragments:,} fragments"),
+        ("generation", f"{status.generation:,}, updated {local_time(status.updated)}"),
+        ("changes", changes),
+        ("model", status.model),
+        ("tokenizer", status.tokenizer),
+    ]
+
+
+def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
+    """How far a build is; a line of its own for the file that takes long."""
+    left = progress.notes_total - progress.notes_done
+    facts = [("notes", f"{progress.notes_done:,} of {progress.notes_total:,} done · {left:,} left")]
     if progress.bytes_total:
-        return min(1.0, progress.bytes_done / progress.bytes_total)
-    return min(1.0, progress.notes_done / progress.notes_total) if progress.notes_total else 0.0
+        done, total = progress.bytes_done / 1e6, progress.bytes_total / 1e6
+        facts.append(("MB", f"{done:,.1f} of {total:,.1f} done · {total - done:,.1f} left"))
+    if not index.paused:
+        facts.append(("pace", rate_words(index.pace, progress) or "…"))
+    facts.append(("in work", _in_work(progress)))
+    return facts
 
 
-def rate_line(progress: Progress) -> str:
-    """`812 of 9,750 notes · 3.1 of 40.2 MB · 410 notes/s`; the rate once there is something to measure."""
-    parts = [f"{progress.notes_done:,} of {progress.notes_total:,} notes"]
-    if progress.bytes_total:
-        parts.append(f"{progress.bytes_done / 1e6:.1f} of {progress.bytes_total / 1e6:.1f} MB")
-    if progress.seconds >= 1 and progress.notes_done:
-        parts.append(f"{progress.notes_done / progress.seconds:,.0f} notes/s")
-    return " · ".join(parts)
+def _in_work(progress: Progress) -> str:
+    """The file at hand, and how long if that is worth a word."""
+    if progress.current_seconds < _LONG or not progress.current:
+        return progress.current or "…"
+    return f"for {progress.current_seconds:.0f} s: {progress.current}"
+
+
+def _height(index: IndexState) -> int:
+    """How many facts there are, one a line."""
+    return len(status_facts(index)) + (len(build_facts(index, index.progress)) if index.progress is not None else -1)
 
 
 class IndexPane(Vertical):
@@ -159,16 +190,14 @@ class IndexPane(Vertical):
     }
     """
 
-    status: var[Status | None] = var(None, init=False)
-    progress: var[Progress | None] = var(None, init=False)
-    trouble: var[Said | None] = var(None, init=False)
+    index: var[IndexState] = var(IndexState(), init=False)
 
-    class UpdateAsked(Message):
-        """Bring the index up to date; `rebuild` makes it anew."""
+    class Asked(Message):
+        """The indexing process is to do something."""
 
-        def __init__(self, rebuild: bool) -> None:
+        def __init__(self, command: Command) -> None:
             super().__init__()
-            self.rebuild = rebuild
+            self.command = command
 
     class Left(Message):
         """The user wants to go back to the search."""
@@ -179,17 +208,21 @@ class IndexPane(Vertical):
         self._folder = folder
 
     def compose(self) -> ComposeResult:
-        yield IndexFacts()
+        yield IndexFacts(str(self._vault), str(self._folder))
         with Vertical(id="files-box"):
             yield FileList(id="files")
 
     def on_mount(self) -> None:
-        facts = self.query_one(IndexFacts)
-        facts.vault, facts.folder = str(self._vault), str(self._folder)
-        self.watch_status(None)
+        self._show_files(None)
 
-    def watch_status(self, status: Status | None) -> None:
-        self.query_one(IndexFacts).status = status
+    def watch_index(self, old: IndexState, new: IndexState) -> None:
+        self.query_one(IndexFacts).index = new
+        if old.status != new.status:
+            self._show_files(new.status)
+        if self.check_keys(old) != self.check_keys(new):
+            self.refresh_bindings()
+
+    def _show_files(self, status: Status | None) -> None:
         skipped = [(True, file) for file in status.skipped] if status else []
         warned = [(False, file) for file in status.warnings] if status else []
         self.query_one(FileList).files = (*skipped, *warned)
@@ -198,17 +231,33 @@ class IndexPane(Vertical):
         )
         self.query_one("#files-box").border_title = title
 
-    def watch_progress(self, progress: Progress | None) -> None:
-        self.query_one(IndexFacts).progress = progress
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
+        return self.check_keys(self.index).get(action, True)
 
-    def watch_trouble(self, trouble: Said | None) -> None:
-        self.query_one(IndexFacts).trouble = trouble
+    @staticmethod
+    def check_keys(index: IndexState) -> dict[str, bool]:
+        """Which actions have something to act on."""
+        lives = index.watch is not Watch.ENDED
+        return {
+            "pause": lives and not index.paused,
+            "resume": lives and index.paused,
+            "cancel": index.progress is not None,
+        }
 
     def action_update(self) -> None:
-        self.post_message(self.UpdateAsked(rebuild=False))
+        self.post_message(self.Asked("update"))
 
     def action_rebuild(self) -> None:
-        self.post_message(self.UpdateAsked(rebuild=True))
+        self.post_message(self.Asked("rebuild"))
+
+    def action_pause(self) -> None:
+        self.post_message(self.Asked("pause"))
+
+    def action_resume(self) -> None:
+        self.post_message(self.Asked("resume"))
+
+    def action_cancel(self) -> None:
+        self.post_message(self.Asked("cancel"))
 
     def action_edit(self) -> None:
         files = self.query_one(FileList)

@@ -40,6 +40,11 @@ _LEAD = 2
 """Lines of context above the fragment when it comes into view."""
 
 
+def _place(window: NoteWindow | None) -> tuple[str, int] | None:
+    """Where the fragment begins: an edited one is another, in the same place."""
+    return (window.fragment.path, window.fragment.line_start) if window is not None else None
+
+
 class Preview(LineView):
     """A window of a note, wrapped to the width it has."""
 
@@ -77,8 +82,7 @@ class Preview(LineView):
     def watch_window(self, old: NoteWindow | None, new: NoteWindow | None) -> None:
         self.border_title = self._title(new)
         self._wrap()
-        same = old is not None and new is not None and old.fragment.id == new.fragment.id
-        if not same:
+        if _place(old) != _place(new):
             self.scroll_to(y=self._first_row_of_fragment(), animate=False, force=True, immediate=True)
 
     def on_resize(self) -> None:

@@ -166,13 +166,7 @@ class SearchPane(PackDesk):
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         self._show_result()
         again = old is not None and new is not None and old.query == new.query
-        selected = self._hits.selected if again else None
-        hits = new.hits if new is not None else ()
-        self._hits.hits = hits
-        if selected is not None:
-            ids = [hit.fragment.id for hit in hits[:MOST_ROWS]]
-            if selected.fragment.id in ids:
-                self._hits.rows_changed(ids.index(selected.fragment.id))
+        self._hits.show(new.hits if new is not None else (), again=again)
         self._ask_window()
         self.show_cost()
         self.ask_pack()

@@ -1,0 +1,113 @@
+"""What the screen knows of the index after each thing that is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from textual.message import Message
+
+from excerpt.errors import IndexBusyError
+from excerpt.model import BuildReport, Progress, Status
+from excerpt.tui.index_state import IndexState, Watch, build_words
+from excerpt.tui.messages import (
+    IndexBuilt,
+    IndexCancelled,
+    IndexEmptied,
+    IndexEnded,
+    IndexOpened,
+    IndexPaused,
+    IndexProgressed,
+    IndexWatched,
+    Trouble,
+)
+from excerpt.tui.vault_state import bar_state, search_notice
+from excerpt.tui.widgets.index_pane import build_facts, status_facts
+
+STATUS = Status("/vault", 7, 171, 900, (), (), "model", "o200k", "2026-03-01T12:00:00+00:00")
+PROGRESS = Progress("reading", 30, 171, 3_000_000, 40_000_000, "Big.md", 7, 0, 2.0)
+REPORT = BuildReport(8, 2, 1, 0, 168, 900, 3, (), (), 0.2)
+OPENED, WATCHED = IndexOpened(STATUS), IndexWatched(polling=False)
+BUSY = Trouble("index", IndexBusyError.title, "Another excerpt is indexing.")
+
+
+def known(*messages: Message) -> IndexState:
+    state = IndexState()
+    for message in messages:
+        state = state.heard(message)
+    return state
+
+
+def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
+    assert bar_state(known()) == "opening"
+    assert bar_state(known(OPENED)) == "171 notes · checking"
+    assert bar_state(known(OPENED, WATCHED)) == "171 notes · watching"
+    assert bar_state(known(OPENED, IndexWatched(polling=True))) == "171 notes · polling"
+    assert bar_state(known(OPENED, WATCHED, IndexPaused(paused=True))) == "171 notes · paused"
+    assert bar_state(known(OPENED, WATCHED, IndexProgressed(PROGRESS))) == "reading 30 / 171"
+    assert bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 / 171"
+    assert bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watching"
+    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes there, see F4"
+    assert bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
+
+
+def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
+    state = known(OPENED, WATCHED, IndexProgressed(replace(PROGRESS, seconds=0.2)))
+    assert state == known(OPENED, WATCHED)
+
+
+def test_the_first_build_is_shown_at_once() -> None:
+    state = known(IndexProgressed(replace(PROGRESS, seconds=0.1)))
+    assert bar_state(state) == "reading 30 / 171"
+    assert search_notice(state, Path("/vault")).title == "Reading the vault"
+
+
+def test_trouble_stays_until_a_build_succeeds() -> None:
+    failed = known(OPENED, WATCHED, Trouble("index", "Title", "No space left.", "Make room."))
+    assert failed.heard(IndexProgressed(PROGRESS)).trouble == failed.trouble
+    assert failed.heard(IndexBuilt(REPORT)).trouble is None
+
+
+def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() -> None:
+    state = known(OPENED, BUSY, IndexProgressed(PROGRESS))
+    assert not state.elsewhere
+    assert state.trouble is None
+
+
+def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read() -> None:
+    cancelled = known(OPENED, WATCHED, IndexProgressed(PROGRESS), IndexCancelled())
+    assert cancelled.progress is None
+    assert "u reads the rest" in dict(status_facts(cancelled))["changes"]
+    assert cancelled.heard(IndexBuilt(REPORT)).unfinished
+    assert not replace(cancelled, asked=True).heard(IndexBuilt(REPORT)).unfinished
+
+
+def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone() -> None:
+    emptied = known(OPENED, WATCHED, IndexEmptied(171, "No note is left."))
+    assert emptied.trouble is not None
+    assert emptied.trouble.sentence == "No note is left."
+    assert not emptied.heard(IndexBuilt(REPORT)).emptied
+    assert emptied.heard(IndexBuilt(REPORT)).trouble is None
+
+
+def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> None:
+    quick, slow = (replace(PROGRESS, current_seconds=seconds) for seconds in (0.4, 12.3))
+    assert dict(build_facts(known(), quick))["in work"] == "Big.md"
+    assert dict(build_facts(known(), slow))["in work"] == "for 12 s: Big.md"
+
+
+def test_what_is_done_and_left_is_counted_in_notes_and_megabytes() -> None:
+    facts = dict(build_facts(known(), PROGRESS))
+    assert facts["notes"] == "30 of 171 done · 141 left"
+    assert facts["MB"] == "3.0 of 40.0 done · 37.0 left"
+
+
+def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
+    state = known(OPENED, IndexProgressed(PROGRESS), IndexEnded())
+    assert state.watch is Watch.ENDED
+    assert not state.at_work
+
+
+def test_what_a_build_did_is_told_in_one_sentence() -> None:
+    assert build_words(REPORT) == "1 changed, 2 added."
+    assert build_words(replace(REPORT, added=0, changed=0)) == "Nothing had changed."
