@@ -341,6 +341,14 @@ def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, bui
     assert said(look()) == []
 
 
+def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Path) -> None:
+    with closing(sqlite3.connect(built / FILE)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    health = look()
+    assert said(health) == []
+    assert health.behind == ["all of it, which another version of excerpt made"]
+
+
 def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = look()

@@ -25,14 +25,13 @@ _HOW = {
 
 def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
     """The lines about an index that is there."""
-    yield ok(
-        f"Generation {health.generation}: {counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}, "
-        f"{megabytes(health.size)}"
-    )
+    if health.generation:
+        held = f"{counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}"
+        yield ok(f"Generation {health.generation}: {held}, {megabytes(health.size)}")
     yield from _stale(health)
     for part in Part:
         yield from _faults([fault for fault in health.faults if fault.part is part])
-    if not any(fault.part is Part.CATALOG for fault in health.faults):
+    if health.generation and not any(fault.part is Part.CATALOG for fault in health.faults):
         yield from _agreements(health, quick=quick)
     for what in health.behind:
         yield warning(f"Not brought up yet: {what}.", "The next `excerpt index` does it.")

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from excerpt.errors import ExcerptError
-from excerpt.index.catalog import FILE, Catalog
+from excerpt.index.catalog import FILE, Catalog, DamagedCatalogError
 from excerpt.index.examine_notes import NoteCheck
 from excerpt.index.examine_vectors import check_vectors
 from excerpt.index.examine_words import WordCheck
@@ -55,6 +55,8 @@ def examine(
         try:
             with closing(Catalog.open_to_read(folder)) as catalog:
                 _Examination(folder, catalog, health, settings, tick).run(vault, found, quick)
+        except DamagedCatalogError:
+            health.behind.append("all of it, which another version of excerpt made")
         except sqlite3.DatabaseError as error:
             health.faults.append(Fault(FILE, f"It cannot be read: {error}.", Part.CATALOG))
         if not health.faults or health.generation == _generation(folder):
