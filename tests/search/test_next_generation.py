@@ -1,0 +1,262 @@
+"""A generation that shares what the one before has read is no other than one that is opened afresh."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from excerpt.index import lexical, matrix, vectors, vocabulary
+from excerpt.index.build import build
+from excerpt.index.fields import FIELDS
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Result, Strategy
+from excerpt.search.engine import Engine
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from tests.index.conftest import WORDS, make_model
+
+NAMES = ("Tea.md", "Garden.md", "deep/Tea.md", "deep/Roses.md", "Brew.md")
+QUERIES = (
+    "kettle tea",
+    "gard",
+    "how to prune a rose in winter",
+    "wintre",
+    '"sugar tea"',
+    "links:Tea",
+    "Brew",
+    "#green",
+)
+
+TEXTS = st.lists(st.sampled_from((*WORDS, "[[Tea]]", "[[Roses]]", "#green", "\n\n## Part\n\n")), max_size=12).map(
+    " ".join
+)
+EDITS = st.tuples(st.sampled_from(NAMES), st.none() | TEXTS)
+BUILDS = st.lists(st.lists(EDITS, min_size=1, max_size=3), min_size=1, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return make_model(folder / "one", 16, 1), make_model(folder / "two", 16, 2)
+
+
+@pytest.fixture
+def wanted(models: tuple[Path, Path]) -> Settings:
+    return Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes at which a few notes fill chunks, merge segments and have the matrix written anew."""
+    monkeypatch.setattr(matrix, "CHUNK", 4)
+    monkeypatch.setattr(lexical, "_MERGE_WIDTH", 2)
+    monkeypatch.setattr(vectors, "_MOST_BLOCKS", 3)
+    monkeypatch.setattr(vocabulary, "_SHARE", 0)
+
+
+@contextmanager
+def folders() -> Iterator[tuple[Path, Path]]:
+    with tempfile.TemporaryDirectory() as root:
+        vault = Path(root) / "vault"
+        vault.mkdir()
+        yield vault, Path(root) / "index"
+
+
+def edit(vault: Path, edits: list[tuple[str, str | None]]) -> None:
+    for name, text in edits:
+        file = vault / name
+        file.parent.mkdir(exist_ok=True)
+        if text is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.write_text(text)
+
+
+def warmed(snapshot: Snapshot, wanted: Settings) -> Engine:
+    engine = Engine(snapshot, wanted)
+    engine.warm()
+    return engine
+
+
+def answers(engine: Engine) -> list[Result]:
+    return [
+        replace(engine.search(query, strategy), elapsed_ms=0.0)
+        for query in QUERIES
+        for strategy in (None, Strategy.SEMANTIC, Strategy.PROXIMITY)
+    ]
+
+
+def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
+    """All that is read, and all that is found, to the last bit."""
+    assert one.generation == other.generation
+    for name in ("keys", "notes", "lines"):
+        assert np.array_equal(getattr(one.lexical, name), getattr(other.lexical, name)), name
+    for field in FIELDS:
+        assert np.array_equal(one.lexical.lengths(field), other.lexical.lengths(field))
+        assert one.lexical.lexicon(field) == other.lexical.lexicon(field)
+        for term in other.lexical.lexicon(field):
+            assert one.lexical.postings(field, term).rows.tolist() == other.lexical.postings(field, term).rows.tolist()
+            mine, theirs = one.lexical.positions(field, term), other.lexical.positions(field, term)
+            assert mine.values.tolist() == theirs.values.tolist()
+    assert one.lexical.continuations("", 99) == other.lexical.continuations("", 99)
+    other.vectors.unfold()
+    assert np.array_equal(one.vectors.vectors, other.vectors.vectors)
+    assert np.array_equal(one.vectors.mean, other.vectors.mean)
+    assert (one.table.paths, one.table.languages) == (other.table.paths, other.table.languages)
+    assert np.array_equal(one.table.notes, other.table.notes)
+    for mine_of, theirs_of in zip(one.facets.links, other.facets.links, strict=True):
+        assert np.array_equal(mine_of, theirs_of)
+    assert answers(Engine(one, wanted)) == answers(Engine(other, wanted))
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(builds=BUILDS, warm=st.lists(st.booleans(), min_size=8, max_size=8))
+def test_after_any_edits_it_finds_what_a_fresh_one_finds(
+    wanted: Settings, builds: list[list[tuple[str, str | None]]], warm: list[bool]
+) -> None:
+    with folders() as (vault, index):
+        edit(vault, [(name, f"{name} tea {' '.join(WORDS)}") for name in NAMES])
+        build(vault, index, wanted)
+        before = Snapshot.open(index, wanted)
+        for edits, is_warm in zip(builds, warm, strict=False):
+            if is_warm:
+                warmed(before, wanted)
+            old = answers(Engine(before, wanted)) if is_warm else []
+            edit(vault, edits)
+            build(vault, index, wanted, accept_empty=True)
+            after = Snapshot.open(index, wanted, before=before)
+            with closing(Snapshot.open(index, wanted)) as fresh:
+                assert_same(after, fresh, wanted)
+            if is_warm:
+                assert answers(Engine(before, wanted)) == old
+            before.close()
+            before = after
+        before.close()
+
+
+def rows_read(before: Snapshot, index: Path, wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many vectors are read from the file when the next generation is opened."""
+    read: list[int] = []
+    blocks = vectors.MatrixSource.blocks
+
+    def counted(
+        self: vectors.MatrixSource, dimensions: int, start: int = 0
+    ) -> list[tuple[vectors.Keys, vectors.Quantised]]:
+        found = blocks(self, dimensions, start)
+        read.append(sum(len(keys) for keys, _ in found))
+        return found
+
+    monkeypatch.setattr(vectors.MatrixSource, "blocks", counted)
+    with closing(Snapshot.open(index, wanted, before=before)) as after:
+        warmed(after, wanted)
+    return sum(read)
+
+
+@contextmanager
+def opened(wanted: Settings) -> Iterator[tuple[Path, Path, Snapshot]]:
+    """A vault, its index, and a snapshot that everything was read of."""
+    with folders() as (vault, index):
+        edit(vault, [(f"{word}.md", f"{word} {' '.join(WORDS)} [[tea]]") for word in WORDS])
+        build(vault, index, wanted)
+        with closing(Snapshot.open(index, wanted)) as before:
+            warmed(before, wanted)
+            yield vault, index, before
+
+
+def test_of_the_matrix_only_what_was_appended_is_read(wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(wanted) as (vault, index, before):
+        edit(vault, [("tea.md", "# Tea\n\nbrew sugar")])
+        build(vault, index, wanted)
+        assert rows_read(before, index, wanted, monkeypatch) == 1
+
+
+def links(snapshot: Snapshot) -> set[tuple[str, str]]:
+    paths = snapshot.table.paths
+    return {(paths[source], paths[target]) for source, target in zip(*snapshot.facets.links, strict=True)}
+
+
+def test_links_are_those_of_a_note_that_changed_twice(wanted: Settings) -> None:
+    with opened(wanted) as (vault, index, before):
+        for target in ("water", "soil", "seed"):
+            # Each time under the number in the catalog that it had before, which was the highest.
+            edit(vault, [("tea.md", f"# Tea\n\n[[{target}]]")])
+            build(vault, index, wanted)
+            after = Snapshot.open(index, wanted, before=before)
+            warmed(after, wanted)
+            assert {link for link in links(after) if link[0] == "tea.md"} == {("tea.md", f"{target}.md")}
+            before.close()
+            before = after  # noqa: PLW2901 - the next in a row of generations
+        before.close()
+
+
+def test_a_link_means_another_note_when_the_one_it_meant_is_renamed(wanted: Settings) -> None:
+    with opened(wanted) as (vault, index, before):
+        (vault / "deep").mkdir()
+        (vault / "tea.md").rename(vault / "deep" / "tea.md")
+        build(vault, index, wanted)
+        with closing(Snapshot.open(index, wanted, before=before)) as after:
+            assert ("water.md", "deep/tea.md") in links(after)
+
+
+def test_an_index_made_anew_is_read_anew(wanted: Settings) -> None:
+    with opened(wanted) as (vault, index, before):
+        edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("water.md", None)])
+        build(vault, index, wanted, rebuild=True)
+        with (
+            closing(Snapshot.open(index, wanted, before=before)) as after,
+            closing(Snapshot.open(index, wanted)) as fresh,
+        ):
+            assert_same(after, fresh, wanted)
+
+
+def test_of_another_model_no_vector_is_kept(wanted: Settings, models: tuple[Path, Path]) -> None:
+    other = replace(wanted, embedding=EmbeddingSettings(str(models[1])))
+    with opened(wanted) as (vault, index, before):
+        build(vault, index, other)
+        with (
+            closing(Snapshot.open(index, other, before=before)) as after,
+            closing(Snapshot.open(index, other)) as fresh,
+        ):
+            assert not np.array_equal(after.vectors.vectors, before.vectors.vectors)
+            assert_same(after, fresh, other)
+
+
+def test_the_same_generation_opened_twice_after_one_is_the_same_twice(wanted: Settings) -> None:
+    with opened(wanted) as (vault, index, before):
+        edit(vault, [("tea.md", "# Tea\n\nbrew sugar"), ("New.md", "compost")])
+        build(vault, index, wanted)
+        with (
+            closing(Snapshot.open(index, wanted, before=before)) as one,
+            closing(Snapshot.open(index, wanted, before=before)) as two,
+        ):
+            warmed(one, wanted)
+            warmed(two, wanted)
+            assert one.is_like(two)
+            assert not one.is_like(before)
+            assert_same(one, two, wanted)
+
+
+def test_a_closed_snapshot_is_gone_at_once_and_takes_with_it_what_no_other_shares(wanted: Settings) -> None:
+    """Without the collector, which looks through the app's lasting objects never, and others late."""
+    with opened(wanted) as (_vault, index, before):
+        after = Snapshot.open(index, wanted, before=before)
+        gc.disable()
+        try:
+            engine = warmed(after, wanted)
+            answers(engine)
+            parts = [weakref.ref(part) for part in (after, engine, after.facets, after.lexical, after.vectors)]
+            after.close()
+            del after, engine
+            assert [part() for part in parts] == [None] * len(parts)
+        finally:
+            gc.enable()
+        assert answers(Engine(before, wanted))
