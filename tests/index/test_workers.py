@@ -297,7 +297,7 @@ from excerpt.index.worker import Limits
 from excerpt.index.workers import Tick, Workers
 from tests.index.test_workers import prepare_oddly
 if __name__ == "__main__":
-    workers = Workers(1, Limits(seconds=1, seconds_per_mb=0), prepare_oddly)
+    workers = Workers(1, Limits(seconds=1), prepare_oddly)
     for path in ("first.md", {name!r}):
         run = workers.prepare(Recipe(Path({str(tmp_path)!r}), "chars/4", 1000), [Task(path, {LARGE}, 1)], ticked)
         next(run)

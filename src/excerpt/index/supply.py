@@ -29,6 +29,8 @@ _LOOK_SECONDS = 0.1
 _START_SECONDS = 60.0
 _MOST_STILLBORN = 3
 _END_SECONDS = 1.0
+_TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
+_UNKNOWN = "Reading it ended the process that read it; it may need more memory than there is."
 
 
 Held = Callable[[], bool]
@@ -217,12 +219,12 @@ class Run:
                     self._bury(member)
                 continue
             seconds = self._limits.seconds_for(run.tasks[member.piece.start + member.number].size)
-            if now - member.since > seconds:
-                self._bury(member, f"It took longer than {seconds:g} s to take apart.")
+            if now - member.since > seconds * self._limits.patience:
+                self._bury(member, overdue=True)
 
-    def _bury(self, member: Member, reason: str = "") -> None:
-        """A member is dead, or is ended for that `reason`: which file did it have, and what becomes of the others?"""
-        mine, code = member.run is self, member.end(0.0 if reason else _END_SECONDS)
+    def _bury(self, member: Member, overdue: bool = False) -> None:
+        """A member is dead, or is to be ended as `overdue`: which file did it have, and what becomes of the others?"""
+        mine, code = member.run is self, member.end(0.0 if overdue else _END_SECONDS)
         member.run = None
         if not mine:
             return
@@ -235,24 +237,27 @@ class Run:
                 self._pending.appendleft(piece)
                 return
             at = piece.start + member.number
-            if not reason and code != OUT_OF_MEMORY and at not in self._doubtful:
+            reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at].size)
+            if not reason and at not in self._doubtful:
                 # Whoever ended it may have meant the process and not the file: the system's memory killer, a user.
                 self._doubtful.add(at)
                 again = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
             else:
-                reason = reason or _reason(code, self._limits)
                 again = [range(piece.start, at), range(at + 1, piece.stop)]
-                skipped = Prepared(skipped=[Skipped(self.tasks[at].path, reason)], given_up=[self.tasks[at]])
-                self._done[at] = at + 1, skipped
+                skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
+                self._done[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
             self._pending.extendleft(each for each in reversed(again) if each)
             self._changed.notify()
 
 
-def _reason(code: int, limits: Limits) -> str:
+def _reason(code: int, limits: Limits, size: int) -> str:
+    """Why a file of that size ended its worker with that exit code, "" if nothing says that the file was to blame."""
+    if code == _TOO_LONG:
+        return f"It took longer than {limits.seconds_for(size):g} s to take apart."
     # Libraries that are not Python give up when there is no memory.
     if code in (OUT_OF_MEMORY, -signal.SIGABRT):
         return f"It needs more than {limits.memory:,} MB of memory."
-    return "Reading it ended the process that read it; it may need more memory than there is."
+    return ""
 
 
 def _unstartable(why: str) -> IndexUnusableError:

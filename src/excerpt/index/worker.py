@@ -29,19 +29,21 @@ OUT_OF_MEMORY = 71
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one file may take: `seconds`, and `seconds_per_mb` more for each MB of it, on the clock; `memory`, the MB of
-    data that the process may hold.
+    """What one file may take: `seconds` of processor time, and `seconds_per_mb` more for each MB of it; `patience`
+    times as long on the clock, as the machine may be busy and a file far away; `memory`, the MB of data that the
+    process may hold.
 
     On one core of 2020 a MB of notes takes a second and 40 MB of data, and the strangest text that was found, short
-    lines that are each a block, six seconds and 350 MB.
+    lines that are each a block, twelve seconds and 350 MB.
     """
 
     seconds: float = 20.0
     seconds_per_mb: float = 5.0
+    patience: float = 5.0
     memory: int = 2_000
 
     def seconds_for(self, size: int) -> float:
-        """The seconds that a file of so many bytes may take."""
+        """The seconds of processor time that a file of so many bytes may take."""
         return self.seconds + self.seconds_per_mb * (size // 1_000_000)
 
 
@@ -110,10 +112,9 @@ else:
         _lower(resource.RLIMIT_CORE, 0)  # a note that is too much for a worker is not left behind as its memory
 
     def _bound_time(seconds: float) -> None:
-        """The build ends a worker that is over its time. This one holds where the build is gone: processor time, twice
-        as much, so that it never comes first."""
+        """Counted in whole seconds. The kernel ends the process with SIGXCPU, also where the build is gone."""
         used = resource.getrusage(resource.RUSAGE_SELF)
-        _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + 2 * seconds) + 1)
+        _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + seconds) + 1)
 
     def _lower(what: int, limit: int) -> None:
         _, most = resource.getrlimit(what)
