@@ -130,7 +130,7 @@ class _Examination:
 
     def _look_into_folder(self, used: set[str]) -> None:
         committed = self._committed()
-        for path in sorted((*self._folder.glob("*"), *self._folder.glob("*/*"))):
+        for path in sorted(self._folder.rglob("*")):
             name = path.relative_to(self._folder).as_posix()
             try:
                 status = path.stat()
