@@ -80,3 +80,10 @@ def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
 def test_a_vector_is_the_one_that_the_model_makes(text: str) -> None:
     ours = open_embedder("").embed([text, "another"])[0]
     assert np.array_equal(ours, MODEL.encode([text], max_length=None, normalize=True)[0])
+
+
+def test_of_a_text_that_no_passage_is_as_long_as_only_the_beginning_counts() -> None:
+    embedder = open_embedder("")
+    beginning = ("tea and kettles " * 10_000)[:100_000]
+    short, longer = embedder.embed([beginning, beginning + " rose" * 200_000])
+    assert (short == longer).all()

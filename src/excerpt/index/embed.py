@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 1000  # words that stand for all of a model's
 _MOST_TOLD = 10_000
+_MOST_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is made
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
@@ -80,11 +81,13 @@ class Embedder:
         return vectors if model.weights is None else vectors * model.weights[numbers][:, None]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, one a text, shape (n, dimensions); all zeros for a text without a known word."""
+        """Vectors of length 1, one a text, shape (n, dimensions); all zeros for a text without a known word. Of a
+        text longer than any passage (a line of megabytes cannot be cut) the first 100,000 characters count."""
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
+        bounded = [text[:_MOST_CHARACTERS] for text in texts]
         # A lone surrogate, which UTF-16 notes may hold, cannot pass into the tokenizer.
-        clean = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in texts]
+        clean = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in bounded]
         means = np.array([self._mean(ids) for ids in self._words.ids(clean)], np.float32)
         lengths = np.linalg.norm(means, axis=1, keepdims=True) + 1e-32
         return np.asarray(means / lengths, np.float32)
