@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from tokenizers.pre_tokenizers import Whitespace
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 
 WriteNote = Callable[[str, str], Path]
+
+_MEMORY = Path("/dev/shm")
 
 WORDS = (
     "garden",
@@ -83,3 +87,14 @@ def write(vault: Path) -> WriteNote:
         return file
 
     return write_note
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: that of a process that is killed outlives it as a disk's does, and a
+    sync takes no time."""
+    if not os.access(_MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=_MEMORY) as folder:
+        yield Path(folder)

@@ -1,4 +1,4 @@
-"""Builds that are killed, one after the other: run by test_killed.py in a process of its own, which forks them.
+"""Builds that are killed or find no room, one after the other: test_killed.py runs this, and this forks them.
 
 A forked build has everything imported, so that it is as quick as that of a process that stays; the parent has no
 threads that a fork could tear apart.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -16,7 +17,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from excerpt.index import lexical, updating, vectors
+from excerpt.errors import IndexUnusableError
+from excerpt.index import lexical, updating, vectors, workers
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
@@ -29,6 +31,8 @@ _FIRST_NOTES = 12
 # machine too.
 _GIVEN = 0.05
 _MORE, _LESS = 1.05, 0.87
+_REFUSED = 3
+_SEED = 1
 
 
 def _in_small_steps() -> None:
@@ -36,6 +40,7 @@ def _in_small_steps() -> None:
     updating._FIRST_NOTES = 3
     updating._FIRST_BYTES = 2_000
     updating._GROWTH = 1
+    workers._HERE_FILES = 3
     lexical._MERGE_WIDTH = 3
     vectors._MOST_BLOCKS = 4
 
@@ -105,17 +110,19 @@ class Killer:
         self._given: dict[str, float] = {}
         self.seen: Counter[str] = Counter()
 
-    def kill(self, times: int) -> None:
-        """Raises AssertionError with what went wrong."""
-        while self.seen["killed"] < times:
+    def end_badly(self, how: str, times: int) -> None:
+        """Let builds end that way ("killed", "full") until so many did. Raises AssertionError with what went wrong."""
+        end = {"killed": self._kill, "full": self._fill}[how]
+        while self.seen[how] < times:
             kind = self._prepare()
             before = self._left()
-            killed = self._kill(kind)
+            ended = end(kind)
             left = self._left()
             build(self._vault.root, self._index, self._now)
             after = content(self._index, self._now)
-            assert after == self._clean(), f"after a killed {kind} the next build is not what a clean one is"
-            if killed:
+            assert after == self._clean(), f"after a {kind} that was {how} the next build is not what a clean one is"
+            if ended:
+                self.seen[how] += 1
                 self._count(kind, before, left, after)
 
     def _prepare(self) -> str:
@@ -135,14 +142,7 @@ class Killer:
 
     def _kill(self, kind: str) -> bool:
         """Kill a build at a moment between its begin and its end; False if it was done before."""
-        child = os.fork()
-        if not child:
-            code = 1
-            try:
-                build(self._vault.root, self._index, self._now, rebuild=kind == "rebuild")
-                code = 0
-            finally:
-                os._exit(code)
+        child = self._begin(kind)
         given = self._given.get(kind, _GIVEN)
         time.sleep(self._rng.random() * given)
         os.kill(child, signal.SIGKILL)
@@ -152,6 +152,34 @@ class Killer:
         self._given[kind] = given * (_MORE if killed else _LESS)
         return killed
 
+    def _fill(self, kind: str) -> bool:
+        """Let a build fail where one of its files, SQLite's too, grows beyond some size; False if none did."""
+        _, status = os.waitpid(self._begin(kind, int(self._largest() * self._rng.random())), 0)
+        assert os.WIFEXITED(status), f"a build ({kind}) died of a full disk"
+        assert os.WEXITSTATUS(status) in (0, _REFUSED), f"a build ({kind}) did not tell plainly that the disk is full"
+        return bool(os.WEXITSTATUS(status))
+
+    def _largest(self) -> int:
+        """The size of a catalog, which is the largest file, or a log of it."""
+        return max(file.stat().st_size for file in self._folder.glob("*/catalog.sqlite"))
+
+    def _begin(self, kind: str, most_bytes: int = 0) -> int:
+        """Begin a build in a process of its own, whose files may have `most_bytes` (0: any size); returns its id."""
+        child = os.fork()
+        if child:
+            return child
+        code = 1
+        try:
+            if most_bytes:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+            build(self._vault.root, self._index, self._now, rebuild=kind == "rebuild")
+            code = 0
+        except IndexUnusableError as error:
+            code = _REFUSED if "cannot be written" in error.message else 1
+        finally:
+            os._exit(code)
+
     def _clean(self) -> dict[str, object]:
         clean = self._folder / "clean"
         shutil.rmtree(clean, ignore_errors=True)
@@ -159,15 +187,16 @@ class Killer:
         return content(clean, self._now)
 
     def _count(self, kind: str, before: object, left: object, after: object) -> None:
-        self.seen["killed"] += 1
         self.seen[kind] += 1
         self.seen["none" if left is None else "old" if left == before else "new" if left == after else "between"] += 1
 
 
-def main(folder: str, one: str, two: str, seed: str, times: str) -> None:
+def main(folder: str, one: str, two: str, *ends: str) -> None:
+    """`ends` are like killed=200."""
     _in_small_steps()
-    killer = Killer(Path(folder), (one, two), int(seed))
-    killer.kill(int(times))
+    killer = Killer(Path(folder), (one, two), _SEED)
+    for how, times in (end.split("=") for end in ends):
+        killer.end_badly(how, int(times))
     sys.stdout.write(json.dumps(killer.seen))
 
 

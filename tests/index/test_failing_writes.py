@@ -1,0 +1,178 @@
+"""A disk that is full or breaks, whichever write it is: one clear error, the last generation stands, and the next build
+is as a clean one."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from excerpt.errors import IndexUnusableError
+from excerpt.index import lexical, updating, vectors, workers
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.settings import Settings
+from tests.index.conftest import WriteNote
+from tests.index.content import content
+
+# What puts something on the disk, and is not SQLite's own. `open` counts where it makes a file.
+_OF_FILES = {"write", "truncate", "flush"}
+_OF_THE_SYSTEM = {"fsync", "replace", "rename"}
+_MAKING = {"write_bytes", "create_file", "save"}
+
+
+class Disk:
+    """A disk of which the writes are counted, and one of them fails."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+        self.writes = 0
+        self._failing = 0
+        self._error = 0
+
+    @contextmanager
+    def failing(self, write: int, error: int = errno.ENOSPC) -> Iterator[None]:
+        """Let the write of that number fail; none for 0."""
+        self.writes, self._failing, self._error = 0, write, error
+        sys.setprofile(self._look)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    def _look(self, frame: FrameType, event: str, called: Any) -> None:
+        if event != "c_call" or not _writes(frame, called):
+            return
+        self.writes += 1
+        if self.writes == self._failing:
+            sys.setprofile(None)
+            raise OSError(self._error, os.strerror(self._error), "a file")
+
+
+def _writes(frame: FrameType, called: Any) -> bool:
+    name, of = called.__name__, getattr(called, "__self__", None)
+    if name == "open" and of is sys.modules["_io"]:
+        caller = frame.f_back
+        return bool({frame.f_code.co_name, caller.f_code.co_name if caller else ""} & _MAKING)
+    if isinstance(of, io.IOBase):
+        return name in _OF_FILES
+    return name == "tofile" or (of is sys.modules[os.name] and name in _OF_THE_SYSTEM)
+
+
+@pytest.fixture
+def index(quick_folder: Path) -> Path:
+    return quick_folder / "index"
+
+
+@pytest.fixture
+def disk(index: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """One that a small vault's builds use as a large one's do: several commits, merges, matrices anew."""
+    monkeypatch.setattr(updating, "_FIRST_NOTES", 3)
+    monkeypatch.setattr(updating, "_FIRST_BYTES", 300)
+    monkeypatch.setattr(updating, "_GROWTH", 1)
+    monkeypatch.setattr(workers, "_HERE_FILES", 2)
+    monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
+    monkeypatch.setattr(vectors, "_MOST_BLOCKS", 3)
+    return Disk(index)
+
+
+def note(number: int, words: str) -> str:
+    return f"# Note {number}\n\n" + f"The {words} number {number} grows in soil and water.\n\n" * 4
+
+
+@pytest.fixture
+def built(vault: Path, index: Path, settings: Settings, write: WriteNote, disk: Disk) -> Path:
+    """An index with a segment and a block too few to be merged, and a vault with changes that it does not know of."""
+    for number in range(6):
+        write(f"{'deep/' * (number % 2)}note {number}.md", note(number, "rose"))
+    build(vault, index, settings)
+    write("note 0.md", note(0, "tea"))
+    build(vault, index, settings)
+    (vault / "deep").rename(vault / "deeper")
+    (vault / "note 2.md").unlink()
+    write("note 4.md", note(4, "seed"))
+    write("note 9.md", note(9, "leaf"))
+    return index
+
+
+Prepare = Callable[[], None]
+
+
+def each_write_fails(disk: Disk, run: Callable[[], object], prepare: Prepare, check: Callable[[], None]) -> int:
+    """Run with each write failing in turn; returns how many there are."""
+    prepare()
+    with disk.failing(0):
+        run()
+    writes = disk.writes
+    for number in range(1, writes + 1):
+        prepare()
+        with disk.failing(number, (errno.ENOSPC, errno.EIO)[number % 2]), pytest.raises(IndexUnusableError) as raised:
+            run()
+        assert "cannot be written" in raised.value.message
+        assert os.strerror((errno.ENOSPC, errno.EIO)[number % 2]) in raised.value.message
+        check()
+    return writes
+
+
+def test_in_an_update(built: Path, vault: Path, settings: Settings, disk: Disk, tmp_path: Path) -> None:
+    kept, clean = tmp_path / "kept", tmp_path / "clean"
+    shutil.copytree(built, kept)
+    build(vault, clean, settings)
+    before, after = content(built, settings), content(clean, settings)
+    generation = Snapshot.current_generation(built)
+
+    seen: set[str] = set()
+
+    def prepare() -> None:
+        shutil.rmtree(built)
+        shutil.copytree(kept, built)
+
+    def check() -> None:
+        assert Snapshot.current_generation(built) >= generation
+        left = content(built, settings)
+        seen.add("before" if left == before else "after" if left == after else "between")
+        build(vault, built, settings)
+        assert content(built, settings) == after
+
+    assert each_write_fails(disk, lambda: build(vault, built, settings), prepare, check) > 30
+    assert {"before", "between"} <= seen
+
+
+def test_in_a_first_build(built: Path, vault: Path, settings: Settings, disk: Disk) -> None:
+    after: list[object] = []
+
+    def prepare() -> None:
+        shutil.rmtree(built)
+
+    def check() -> None:
+        if Snapshot.current_generation(built):
+            content(built, settings)
+        build(vault, built, settings)
+        after.append(content(built, settings))
+        assert after[-1] == after[0]
+
+    assert each_write_fails(disk, lambda: build(vault, built, settings), prepare, check) > 30
+
+
+def test_while_the_index_is_made_anew(built: Path, vault: Path, settings: Settings, disk: Disk) -> None:
+    build(vault, built, settings)
+    before = content(built, settings)
+
+    def check() -> None:
+        assert content(built, settings) == before
+        build(vault, built, settings)
+        assert content(built, settings) == before
+
+    def run() -> None:
+        build(vault, built, settings, rebuild=True)
+
+    assert each_write_fails(disk, run, lambda: None, check) > 30
