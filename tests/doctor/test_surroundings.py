@@ -188,6 +188,11 @@ def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Places) -> None:
     assert lines[1] == f"ok: Indexes: {where.cache} (not there yet; it can be made)"
 
 
+def test_folders_that_count_from_where_one_is_are_a_warning() -> None:
+    here = Places(*(Path("~/.excerpt") / name for name in ("config", "cache", "data", "state")))
+    assert told(folders(here, None, 0))[0].startswith(f"warning: Settings: {here.config} counts from the folder that")
+
+
 @pytest.mark.parametrize(("free", "level"), [(1_000, Level.PROBLEM), (2e8, Level.WARNING), (9e8, Level.OK)])
 def test_room_for_the_index_is_held_against_its_size(
     where: Places, monkeypatch: pytest.MonkeyPatch, free: int, level: Level

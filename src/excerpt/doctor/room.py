@@ -37,6 +37,9 @@ def folders(where: Places, index: Path | None, index_size: int) -> Iterator[Find
 
 
 def _writable(name: str, folder: Path) -> Finding:
+    if not folder.is_absolute():
+        said = f"{name}: {folder} counts from the folder that you are in, as no home folder is known."
+        return warning(said, "Set HOME, or EXCERPT_HOME to a whole path.")
     there = _nearest(folder)
     try:
         if not stat.S_ISDIR(there.stat().st_mode):
