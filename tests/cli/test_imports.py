@@ -56,3 +56,12 @@ def test_searching_imports_the_engine_and_never_the_screen(tmp_path: Path, vault
     names = imported(tmp_path, command, "sync conflict", "--vault", vault)
     assert "numpy" in names
     assert "textual" not in names
+
+
+def test_checking_an_answer_never_imports_the_screen(tmp_path: Path, vault: Path) -> None:
+    answer, pack = tmp_path / "answer.md", tmp_path / "pack.md"
+    answer.write_text("Notes sync [1].\n", encoding="utf-8")
+    imported(tmp_path, "pack", "sync conflict", "--vault", vault, "-o", pack)
+    names = imported(tmp_path, "check", answer, "--pack", pack, "--vault", vault)
+    assert "numpy" in names
+    assert "textual" not in names
