@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -12,6 +10,7 @@ from excerpt.errors import ExcerptError
 from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
 from excerpt.index.fields import FieldCollector, embedded_digest, embedded_text
 from excerpt.index.postings import Inverted
+from excerpt.index.uncollected import without_collection
 from excerpt.model import Fragment, Note, Skipped
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
@@ -63,20 +62,8 @@ class Prepared:
 def prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
     """Read files and take them apart, each as it comes. A file that cannot be read is skipped, never raised; only
     MemoryError is, as what is there by then may be in the way of the others."""
-    with _without_collection():
+    with without_collection():
         return _prepare(recipe, tasks)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Taking notes apart leaves no cycles behind, and looking for some takes a twelfth of its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:

@@ -25,6 +25,7 @@ from excerpt.index.files import DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
 from excerpt.index.postings import join
 from excerpt.index.prepare import Prepared
+from excerpt.index.uncollected import without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
 from excerpt.model import Skipped
 from excerpt.settings import Settings
@@ -260,7 +261,7 @@ class IndexWriter:
         """
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
-        with self.catalog.transaction():
+        with without_collection(), self.catalog.transaction():
             moves.leave(self.catalog, [path for path in before if path not in inserted])
             gone = self.catalog.remove(before)
             added: list[Placed] = []
