@@ -14,7 +14,7 @@ from excerpt.search.standing import Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.messages import CostKnown, Explained, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.screens.main import MainScreen
@@ -43,6 +43,13 @@ BROKEN = Trouble(
     "The index cannot be used",
     "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
     "Make room or give permission there, or set EXCERPT_HOME to another place; the last generation stands.",
+)
+EMPTIED = IndexEmptied(171, "No note is left in /home/ada/notes, but its index holds 171: the index was left as it is.")
+ENDED = Trouble(
+    "index",
+    "The indexing process ended early",
+    "It ended with code -9 and said nothing.",
+    "Searching goes on with what it had committed; F5 starts it again.",
 )
 
 _NOTES = {

@@ -77,7 +77,7 @@ def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() 
 def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read() -> None:
     cancelled = known(OPENED, WATCHED, IndexProgressed(PROGRESS), IndexCancelled())
     assert cancelled.progress is None
-    assert "u reads the rest" in dict(status_facts(cancelled))["changes"]
+    assert "u reads the rest" in dict(status_facts(cancelled))["unfinished"]
     assert cancelled.heard(IndexBuilt(REPORT)).unfinished
     assert not replace(cancelled, asked=True).heard(IndexBuilt(REPORT)).unfinished
 

@@ -15,16 +15,33 @@ from textual.widgets import Input, TextArea
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
 from excerpt.settings import Places, ScreenSettings, Settings
-from excerpt.tui.messages import IndexOpened, IndexProgressed
+from excerpt.tui.messages import (
+    IndexCancelled,
+    IndexEnded,
+    IndexOpened,
+    IndexPaused,
+    IndexProgressed,
+    IndexWatched,
+)
+from excerpt.tui.screens.emptied import Emptied
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import until
-from tests.tui.still import BROKEN, BUSY, PROGRESS, STATUS, StillApp
+from tests.tui.still import BROKEN, BUSY, EMPTIED, ENDED, PROGRESS, STATUS, StillApp
 
 SIZES = [(80, 24), (140, 45)]
+
+WATCHED = IndexWatched(polling=False)
+BUILDING = tuple(
+    IndexProgressed(
+        replace(PROGRESS, notes_done=done, bytes_done=done * 3_818, seconds=seconds, current_seconds=in_work)
+    )
+    for done, seconds, in_work in ((12, 0.5, 0.0), (412, 4.0, 0.1), (812, 8.0, 2.6))
+)
+"""A build that goes on steadily, and then stays at one file for a while."""
 
 Compare = Callable[..., bool]
 Steps = Callable[[Pilot[None]], Awaitable[None]]
@@ -107,15 +124,21 @@ async def opening(pilot: Pilot[None]) -> None:
 
 
 async def ready(pilot: Pilot[None]) -> None:
-    await said(pilot, IndexOpened(STATUS))
+    await said(pilot, IndexOpened(STATUS), WATCHED)
 
 
 async def building(pilot: Pilot[None]) -> None:
-    await said(pilot, IndexProgressed(PROGRESS))
+    for progress in BUILDING:  # of those that wait only the last would be heard
+        await said(pilot, progress)
+
+
+async def building_paused(pilot: Pilot[None]) -> None:
+    await building(pilot)
+    await said(pilot, IndexPaused(paused=True))
 
 
 async def empty(pilot: Pilot[None]) -> None:
-    await said(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())))
+    await said(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())), WATCHED)
 
 
 async def broken(pilot: Pilot[None]) -> None:
@@ -230,6 +253,34 @@ async def index_building(pilot: Pilot[None]) -> None:
     await building(pilot)
 
 
+async def index_paused(pilot: Pilot[None]) -> None:
+    await index_building(pilot)
+    await said(pilot, IndexPaused(paused=True))
+
+
+async def index_cancelled(pilot: Pilot[None]) -> None:
+    await index_building(pilot)
+    await said(pilot, IndexWatched(polling=True), IndexCancelled())
+
+
+async def index_ended(pilot: Pilot[None]) -> None:
+    await index(pilot)
+    await said(pilot, ENDED, IndexEnded())
+
+
+async def emptied(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await said(pilot, EMPTIED)
+    await until(pilot, lambda: isinstance(pilot.app.screen, Emptied), "the question")
+
+
+async def index_emptied(pilot: Pilot[None]) -> None:
+    await index(pilot)
+    await said(pilot, EMPTIED)
+    await until(pilot, lambda: isinstance(pilot.app.screen, Emptied), "the question")
+    await pilot.press("escape")
+
+
 async def index_broken(pilot: Pilot[None]) -> None:
     await index(pilot)
     await broken(pilot)
@@ -243,6 +294,7 @@ async def rebuild(pilot: Pilot[None]) -> None:
 STATES: list[Steps] = [
     opening,
     building,
+    building_paused,
     empty,
     broken,
     busy_elsewhere,
@@ -265,7 +317,12 @@ STATES: list[Steps] = [
     no_memories,
     index,
     index_building,
+    index_paused,
+    index_cancelled,
     index_broken,
+    index_ended,
+    emptied,
+    index_emptied,
     rebuild,
 ]
 

@@ -330,7 +330,7 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A build that ends has everything asked again, and its answer would take the error's place.
-    monkeypatch.setattr(MainScreen, "update_index", lambda _screen, rebuild=False: None)
+    monkeypatch.setattr(MainScreen, "start_indexing", lambda _screen: None)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
         trouble = Trouble("search", "The model cannot be used", "A part of it is missing.", "Get it again.")

@@ -44,7 +44,7 @@ class Emptied(Dialog[bool]):
             )
             with Horizontal():
                 yield Button("Keep the index (esc)", id="keep", variant="primary", compact=True)
-                yield Button("Index it as empty", id="empty", variant="warning", compact=True)
+                yield Button("Index it as empty", id="empty", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "empty")

@@ -131,7 +131,7 @@ class IndexFacts(Widget):
 _CHANGES = {
     Watch.NOT_YET: "the whole vault is being looked at first",
     Watch.EVENTS: "watching: seen as they happen",
-    Watch.POLLING: "polling: the vault is looked at every few seconds, as nothing tells of changes there",
+    Watch.POLLING: "polling: looked for every few seconds, as nothing tells of them",
     Watch.ENDED: "not watching; F5 starts it again",
 }
 
@@ -139,15 +139,16 @@ _CHANGES = {
 def status_facts(index: IndexState) -> list[tuple[str, str]]:
     """What is indexed, and how it hears of changes."""
     changes = "paused: kept for when it goes on (p)" if index.paused else _CHANGES[index.watch]
+    now = [("changes", changes)]
     if index.unfinished:
-        changes += "; a build was cancelled, u reads the rest"
+        now.append(("unfinished", "a build was cancelled; u reads the rest"))
     status = index.status
     if status is None:
-        return [("changes", changes)]
+        return now
     return [
         ("notes", f"{status.notes:,} in {status.fragments:,} fragments"),
         ("generation", f"{status.generation:,}, updated {local_time(status.updated)}"),
-        ("changes", changes),
+        *now,
         ("model", status.model),
         ("tokenizer", status.tokenizer),
     ]
@@ -162,15 +163,9 @@ def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
         facts.append(("MB", f"{done:,.1f} of {total:,.1f} done · {total - done:,.1f} left"))
     if not index.paused:
         facts.append(("pace", rate_words(index.pace, progress) or "…"))
-    facts.append(("in work", _in_work(progress)))
+    long = progress.current_seconds >= _LONG and progress.current and not index.paused
+    facts.append(("in work", f"for {progress.current_seconds:.0f} s: {progress.current}" if long else progress.current))
     return facts
-
-
-def _in_work(progress: Progress) -> str:
-    """The file at hand, and how long if that is worth a word."""
-    if progress.current_seconds < _LONG or not progress.current:
-        return progress.current or "…"
-    return f"for {progress.current_seconds:.0f} s: {progress.current}"
 
 
 def _height(index: IndexState) -> int:
