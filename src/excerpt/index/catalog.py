@@ -180,6 +180,12 @@ class Catalog:
         with self._lock:
             self._connection.close()
 
+    def let_go(self) -> None:
+        """Let go of the pages that were mapped to be read; they stay in the system's cache. For a reader that has gone
+        through whole tables, of which it needs little again."""
+        for size in (0, _MAPPED):
+            self.rows(f"PRAGMA mmap_size = {size}")
+
     def copy_to(self, index: Path) -> None:
         """Put all that this catalog holds in the place of what that of another index holds, in one transaction."""
         with closing(sqlite3.connect(index / FILE, timeout=10)) as other:

@@ -187,8 +187,13 @@ class Columns:
 
     def check(self) -> None:
         """Check every page now, so that none is waited for later."""
+        if not any(self._unchecked):
+            return
         for column, values in enumerate((self._docs, self._codes, self._positions)):
             self._check(column, 0, len(values))
+        if isinstance(self._map, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            # They stay in the system's cache, and no longer count as this process's memory.
+            self._map.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         empty = np.zeros(0, np.uint8)

@@ -50,7 +50,8 @@ _DOCS, _POSTINGS, _TERMS = ".npy", ".pst", ".lex"
 _MERGE_WIDTH = 8
 _MERGE_LIMIT = 10_000
 
-_CACHE_BYTES = 64 << 20
+_CACHE_BYTES = 16 << 20
+"""Of the words asked for last: a query grows letter by letter, and another one's words are read in a millisecond."""
 
 
 class _Counted(fields.FieldType):

@@ -135,6 +135,10 @@ class Snapshot:
             last = generation
             time.sleep(0.02)
 
+    def let_go(self) -> None:
+        """Let go of mapped pages, after much was read of which little is needed again."""
+        self._catalog.let_go()
+
     def is_like(self, other: Snapshot) -> bool:
         """Whether both are of the same generation of the same index."""
         return self.generation == other.generation and self.lexical.files == other.lexical.files

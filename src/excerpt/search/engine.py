@@ -94,7 +94,8 @@ class Engine:
 
     def _preparing(self) -> tuple[Callable[[], object], ...]:
         steps = (self._lay_out, self.index.warm, self.snapshot.lexical.check, self._read_places)
-        return (*steps, self._read_links) if self._settings.search.boosts.links else steps
+        links = (self._read_links,) if self._settings.search.boosts.links else ()
+        return *steps, *links, self.snapshot.let_go
 
     def _lay_out(self) -> None:
         self.snapshot.vectors.unfold()

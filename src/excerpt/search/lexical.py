@@ -82,7 +82,7 @@ FUZZY = 0.3
 MAX_PARTIAL = 12
 """Terms that a beginning may stand for, shortest first."""
 MAX_FUZZY = 3
-MOST_KEPT = 4_000_000
+MOST_KEPT = 1_000_000
 """Rows of the last words whose gains are kept, nine bytes each."""
 SHORTEST_FUZZY = 4
 """Letters below which similar spelling means nothing: with one of three changed it is another word."""
