@@ -68,6 +68,7 @@ def test_what_the_environment_says_is_told_with_what_it_means(environment: dict[
 def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
     assert any("warning: 40 columns and 10 lines are few." in line for line in of_terminal(UTF8, size=(40, 10)))
     assert any(line.startswith("ok: There is no terminal here") for line in of_terminal(UTF8, size=None))
+    assert "ok: The terminal does not say how large it is" in of_terminal(UTF8, size=(0, 0))
 
 
 @pytest.mark.parametrize(

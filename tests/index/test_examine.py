@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
@@ -19,8 +20,10 @@ from excerpt.index.catalog import FILE
 from excerpt.index.examine import examine
 from excerpt.index.files import seal
 from excerpt.index.health import Health, Part, Stale, tell_builds
+from excerpt.index.lexical import open_segments
 from excerpt.index.postings import Inverted, Segment, fuse
-from excerpt.settings import Settings
+from excerpt.index.snapshot import Snapshot
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault.scan import scan
 from tests.index.conftest import WriteNote
 
@@ -39,14 +42,28 @@ Look = Callable[..., Health]
 Mend = Callable[[Health], str]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
+    """A vault and its index of several generations, with deleted fragments and more than one segment; to be copied."""
+    folder = tmp_path_factory.mktemp("made")
+    vault = folder / "vault"
+    settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
+    (vault / "garden").mkdir(parents=True)
+    changed = {"Tea.md": f"{NOTES['Tea.md']}Sugar in tea.\n"}
+    soil = "garden/Soil.md"
+    for notes in ({path: NOTES[path] for path in NOTES if path != soil}, {soil: NOTES[soil]}, changed):
+        for path, text in notes.items():
+            (vault / path).write_text(text, encoding="utf-8")
+        build(vault, folder / "index", settings)
+    segments = open_segments(folder / "index", Snapshot.current_generation(folder / "index"))
+    assert [segment.whole for segment in segments] == [False, True, True]
+    return folder
+
+
 @pytest.fixture
-def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
-    """An index of several generations, with deleted fragments and more than one segment."""
-    for path, text in NOTES.items():
-        write(path, text)
-        build(vault, index, settings)
-    write("garden/Soil.md", NOTES["garden/Soil.md"] + "\nSeed in winter.\n")
-    build(vault, index, settings)
+def built(vault: Path, index: Path, made: Path) -> Path:
+    shutil.copytree(made / "vault", vault, dirs_exist_ok=True)
+    shutil.copytree(made / "index", index)
     return index
 
 

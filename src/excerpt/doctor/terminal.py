@@ -65,6 +65,8 @@ def _size(size: tuple[int, int] | None) -> Finding:
     if size is None:
         return ok(f"There is no terminal here: the app needs one, {_IN_PIPES[:-1]}")
     columns, lines = size
+    if not columns or not lines:
+        return ok("The terminal does not say how large it is")
     if columns < _NARROW or lines < _SHORT:
         return warning(f"{columns} columns and {lines} lines are few.", f"From {_NARROW} by {_SHORT} on all is seen.")
     beside = "beside" if columns >= 100 else "below"
