@@ -6,8 +6,10 @@ import os
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,8 @@ from filelock import FileLock
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
 from excerpt.index import fields, prepare, updating, workers, writer
-from excerpt.index.build import build
+from excerpt.index.build import Updater, build
+from excerpt.index.catalog import Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
 from excerpt.model import Fragment, Note, Progress
@@ -87,6 +90,7 @@ def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     note = write("Roses.md", ROSES)
+    os.utime(note, (1, 1))
     first = build(vault, index, settings)
     note.chmod(0)
     second = build(vault, index, settings)
@@ -104,6 +108,57 @@ def test_a_file_with_another_time_and_the_same_text_stays(
     assert (second.unchanged, second.changed, second.generation) == (1, 0, first.generation)
     snapshot = Snapshot.open(index, settings)
     assert snapshot.note_info("Roses.md").mtime_ns == 1
+
+
+def same_size_and_time(note: Path, before: str, after: str) -> None:
+    """Write another text that nothing but the content tells from the one before."""
+    was = note.stat()
+    note.write_text(note.read_text().replace(before, after))
+    os.utime(note, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert note.stat().st_size == was.st_size
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, 1e9], ids=["now", "a tick ago", "in the future"])
+def test_an_edit_that_leaves_size_and_time_is_seen_where_the_clock_cannot_tell(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, seconds: float
+) -> None:
+    note = write("Tea.md", TEA)
+    os.utime(note, (0, time.time() + seconds))
+    build(vault, index, settings)
+    same_size_and_time(note, "kettle", "basket")
+    assert build(vault, index, settings).changed == 1
+    assert found(index, settings, "basket") == ["Tea.md"]
+
+
+def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen_when_the_file_is_named(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    note = write("Tea.md", TEA)
+    os.utime(note, (1, 1))
+    build(vault, index, settings)
+    same_size_and_time(note, "kettle", "basket")
+    assert build(vault, index, settings).changed == 0
+    with closing(Updater(vault, index, settings)) as updater:
+        assert updater.update(["Tea.md"]).changed == 1
+
+
+def test_a_file_with_an_older_time_is_read(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:
+    write("Tea.md", TEA)
+    build(vault, index, settings)
+    os.utime(write("Tea.md", TEA.replace("kettle", "basket")), (1, 1))
+    assert build(vault, index, settings).changed == 1
+
+
+def test_when_files_were_looked_at_is_written_down_once(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    os.utime(write("Tea.md", TEA), (1, 1))
+    build(vault, index, settings)
+    with closing(Catalog.open_to_read(index)) as catalog:
+        before = catalog.meta("looked")
+    build(vault, index, settings)
+    with closing(Catalog.open_to_read(index)) as catalog:
+        assert catalog.meta("looked") == before != ""
 
 
 def test_a_changed_note_is_found_by_its_new_words_only(

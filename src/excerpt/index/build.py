@@ -27,7 +27,6 @@ from excerpt.index.workers import Workers
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport
 from excerpt.settings import Settings, open_vault
-from excerpt.vault.scan import scan
 
 # To look at so many paths alone costs about what a scan of ten thousand files does.
 _MOST_PATHS = 500
@@ -127,7 +126,7 @@ class Updater:
         self._telling.begin()
         if self._writer is not None:
             self._writer.begin()
-        found = Found(scan(self._vault, self._settings.vault, only), only, accept_empty)
+        found = Found.in_vault(self._vault, self._settings.vault, only, accept_empty)
         if rebuild:
             if not found.scan.files and not accept_empty:
                 _refuse_emptied(self._vault, self._folder)
@@ -148,7 +147,7 @@ class Updater:
     def _bring_up_to_date(self, found: Found) -> BuildReport:
         writer = self._opened()
         if found.only is not None and not writer.catalog.generation:
-            found = Found(scan(self._vault, self._settings.vault), None, found.accept_empty)
+            found = Found.in_vault(self._vault, self._settings.vault, None, found.accept_empty)
         return bring_up_to_date(writer, found, self._means)
 
     def _opened(self) -> IndexWriter:

@@ -315,7 +315,8 @@ class Catalog:
 
     def touch(self, path: str, size: int, mtime_ns: int) -> None:
         """Remember that a file with another time has the text that is known."""
-        self.rows("UPDATE notes SET size = ?, mtime_ns = ? WHERE path = ?", size, mtime_ns, path)
+        sql = "UPDATE notes SET size = ?1, mtime_ns = ?2 WHERE path = ?3 AND (size, mtime_ns) <> (?1, ?2)"
+        self.rows(sql, size, mtime_ns, path)
 
     def doubt_notes(self, paths: Iterable[str]) -> None:
         """Have notes read again by the next build, whatever time, size and content their files have.

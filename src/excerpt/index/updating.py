@@ -14,7 +14,8 @@ from excerpt.index.telling import Telling
 from excerpt.index.workers import Workers
 from excerpt.index.writer import IndexWriter
 from excerpt.model import BuildReport, Skipped
-from excerpt.vault.scan import Scan
+from excerpt.settings import VaultSettings
+from excerpt.vault.scan import Scan, scan
 
 # The first batch is there within a second or two, so that there is something to search; later ones grow, as each is a
 # segment, a sync and a new snapshot for every reader. The largest bounds the memory that a batch takes (about ten
@@ -26,14 +27,26 @@ _FIRST_BYTES = 500_000
 _MOST_BYTES = 8_000_000
 
 
+# Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
+# some shares, 2 s on memory cards (FAT). As git does, what was so new when it was looked at is compared by content.
+_TICK_NS = 2_000_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a scan found. `only` are the paths that it was limited to, None if it was of the whole vault;
-    `accept_empty` says that a vault without notes is so on purpose."""
+    """What a scan found that began at `began_ns` (since 1970). `only` are the paths that it was limited to, None if it
+    was of the whole vault; `accept_empty` says that a vault without notes is so on purpose."""
 
     scan: Scan
     only: Collection[str] | None
     accept_empty: bool
+    began_ns: int
+
+    @classmethod
+    def in_vault(cls, vault: Path, settings: VaultSettings, only: Collection[str] | None, accept_empty: bool) -> Found:
+        """Scan now. Raises VaultError."""
+        began = time.time_ns()
+        return cls(scan(vault, settings, only), only, accept_empty, began)
 
 
 @dataclass(slots=True)
@@ -76,15 +89,27 @@ class _Update:
             raise VaultEmptiedError(str(self._means.vault), len(known))
         telling.phase = "mending"
         self._writer.mend()
-        removed = self._commit_all(found.scan, known)
+        removed = self._commit_all(found, known)
         self._writer.finish(self._done.skipped, found.only, self._done.given_up)
+        self._remember_when(found)
         telling.phase = "done"
         telling.tell()
         return self._report(removed)
 
-    def _commit_all(self, found: Scan, known: dict[str, KnownNote]) -> int:
+    def _remember_when(self, found: Found) -> None:
+        """Remember when all files were looked at, if there is one that this says something about."""
+        newest = max((file.mtime_ns for file in found.scan.files), default=0)
+        if found.only is None and newest >= self._sure_before():
+            self._writer.catalog.set_meta("looked", str(found.began_ns))
+
+    def _sure_before(self) -> int:
+        """A file of this time or later may have changed again since it was looked at, and be of that time still."""
+        return int(self._writer.catalog.meta("looked") or 0) - _TICK_NS
+
+    def _commit_all(self, seen: Found, known: dict[str, KnownNote]) -> int:
         """Commit what is new, changed or gone; returns how many notes were removed."""
-        tasks = self._not_given_up(_tasks(found, known, self._recipe.cut))
+        found = seen.scan
+        tasks = self._not_given_up(_tasks(seen, known, self._recipe.cut, self._sure_before()))
         if any(note.cut != self._recipe.cut for note in known.values()):
             self._writer.rebuilt.append("all notes, from the vault: they are cut or stemmed differently now")
         there = {file.path for file in found.files}
@@ -171,13 +196,19 @@ class _Update:
         )
 
 
-def _tasks(found: Scan, known: dict[str, KnownNote], cut: str) -> list[Task]:
-    """Files that are new, may have changed or are known otherwise than `cut`, the most recently modified first."""
+def _tasks(found: Found, known: dict[str, KnownNote], cut: str, sure_before: int) -> list[Task]:
+    """Files that are new, may have changed or are known otherwise than `cut`, the most recently modified first. One
+    that was named may have changed whatever its size and time say."""
+    named = frozenset(found.only or ())
     tasks = []
-    for file in found.files:
+    for file in found.scan.files:
         note = known.get(file.path)
         if note is None or note.cut != cut:
             tasks.append(Task(file.path, file.size, file.mtime_ns))
-        elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
+        elif (
+            (note.size, note.mtime_ns) != (file.size, file.mtime_ns)
+            or file.mtime_ns >= sure_before
+            or file.path in named
+        ):
             tasks.append(Task(file.path, file.size, file.mtime_ns, note.digest))
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
