@@ -10,10 +10,10 @@ import os
 import platform
 from pathlib import Path
 
-from benchmarks import first_paint, indexing, keys, search_speed
+from benchmarks import edits, first_paint, indexing, keys, search_speed
 from benchmarks.measure import Data
 
-PIECES = {"indexing": indexing, "search": search_speed, "keys": keys, "paint": first_paint}
+PIECES = {"indexing": indexing, "search": search_speed, "keys": keys, "paint": first_paint, "edits": edits}
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ async def _measure(vault: Path, queries: list[str]) -> tuple[list[float], list[f
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
-        typist = _Typist(app, screen.query_one(SearchPane))
+        typist = Typist(app, screen.query_one(SearchPane))
         await typist.settle("warm up")
         single: list[float] = []
         for query in queries:
@@ -72,7 +72,7 @@ async def _measure(vault: Path, queries: list[str]) -> tuple[list[float], list[f
     return single, burst
 
 
-class _Typist:
+class Typist:
     """Presses keys and knows when the answer to what is typed has been drawn."""
 
     def __init__(self, app: ExcerptApp, pane: SearchPane) -> None:

@@ -1,0 +1,300 @@
+"""A living vault: from an editor's write to the hit in the list, searches while notes are read, and a start.
+
+The app is the real one with its real indexing process, on a copy of a vault; Textual draws into nothing. Single notes
+are rewritten, half of them as most editors do it (another file takes the note's place), while a query is typed that
+holds a word the note has only after the write. Then many notes change at once, as a checkout does it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import json
+import os
+import pty
+import random
+import shutil
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from benchmarks.keys import SIZE, Typist
+from benchmarks.measure import WORK, Data, environment, index, percentile, table
+from excerpt.settings import Settings, places
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.widgets.search_pane import SearchPane
+
+VAULT = "cpp-docs"
+QUERIES = f"{VAULT}.dev"
+EDITS = 50
+BURST = 500
+PACE = 0.05
+"""Seconds from an answer to the next key."""
+STARTS = 5
+SEED = 5
+BLOCK = 0.03
+PATIENCE = 120.0
+
+EDIT_GOAL, SEARCH_GOAL, SEARCHABLE_GOAL, CHECK_GOAL = 1000.0, 3.0, 1000.0, 2000.0
+"""Milliseconds for an edit's p95; times the p95 at rest; milliseconds from the first paint."""
+
+
+def measure(data: Data) -> None:
+    print("\n## A living vault\n")
+    vault = data.vault(VAULT)
+    if vault is None:
+        return
+    os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]
+    copy = WORK / "edits" / VAULT
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(vault, copy)
+    index(copy)
+    again = json.loads(index(copy).output)
+    print(f"Nothing changed: {again['embedded']} embedded, {again['unchanged']:,} notes unchanged.\n")
+    _print_load()
+    _starts(copy.resolve())
+    queries = [query.strip() for query in data.queries(QUERIES)]
+    asyncio.run(_measure(copy.resolve(), random.Random(SEED).sample(queries, EDITS)))
+    _print_load()
+
+
+def _print_load() -> None:
+    """What else the machine does: a figure above its cores says that all below waited for others."""
+    print(f"Load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n", flush=True)
+
+
+# --- a start with nothing changed -------------------------------------------------------------------------------------
+
+
+def _starts(vault: Path) -> None:
+    found = [_start(vault) for _ in range(STARTS + 1)][1:]  # the first warms the disk cache
+    rows = [
+        _row("first paint to the answer of a query", [one[0] for one in found], f"{SEARCHABLE_GOAL:.0f}"),
+        _row("first paint to the end of the check", [one[1] for one in found], f"{CHECK_GOAL:.0f}"),
+    ]
+    table(("start, nothing changed", "n", "p50 ms", "p95 ms", "max ms", "goal"), rows)
+
+
+def _start(vault: Path) -> tuple[float, float]:
+    """Milliseconds from the first frame to the answer of a query that is typed at once, and to the end of the look at
+    the whole vault."""
+    child, terminal = pty.fork()
+    if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
+        os.execvpe(sys.executable, [sys.executable, "-m", "excerpt", str(vault)], environment())
+    output, typed = b"", False
+    painted = answered = checked = 0.0
+    try:
+        while not (answered and checked):
+            output += os.read(terminal, 65536)
+            now = time.perf_counter()
+            if not typed and b"Search" in output:
+                painted, typed = now, True
+                os.write(terminal, b"vector")
+            answered = answered or (now if b" hits" in output else 0.0)
+            checked = checked or (now if b"watching" in output else 0.0)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(terminal)
+    return (answered - painted) * 1e3, (checked - painted) * 1e3
+
+
+# --- edits ------------------------------------------------------------------------------------------------------------
+
+
+async def _measure(vault: Path, queries: Sequence[str]) -> None:
+    app = ExcerptApp(vault, Settings(), places())
+    async with app.run_test(size=SIZE) as pilot:
+        screen = app.screen
+        assert isinstance(screen, MainScreen)
+        while screen.indexing:
+            await asyncio.sleep(0.05)
+        living = _Living(vault, app, screen.query_one(SearchPane))
+        await living.typist.settle("warm up")
+        await living.typist.settle("warm up")
+        rest = await living.at_rest(queries)
+        edits, during = await living.edits(queries)
+        burst, reading = await living.burst(queries)
+        await pilot.press("ctrl+q")
+    print()
+    table(
+        ("write to hit in the list", "n", "p50 ms", "p95 ms", "max ms", "goal p95"),
+        [_row("one note", edits, f"{EDIT_GOAL:.0f}"), _row(f"the last of {BURST} at once", [burst], "")],
+    )
+    print()
+    phases = (("at rest", rest), ("while single notes are read", during), (f"while {BURST} notes are read", reading))
+    base = percentile(rest.keys, 0.95)
+    table(
+        ("key to answer", "n", "p50 ms", "p95 ms", "max ms", "p95 / at rest", "goal", "blocks > 30 ms", "worst"),
+        [
+            (
+                *_row(name, phase.keys, f"{percentile(phase.keys, 0.95) / base:.2f}"),
+                "" if phase is rest else f"{SEARCH_GOAL:.0f}",
+                f"{len(phase.blocks)} in {phase.seconds:.0f} s",
+                f"{max(phase.blocks, default=0.0) * 1e3:.0f}",
+            )
+            for name, phase in phases
+        ],
+    )
+
+
+class _Phase:
+    """Milliseconds of each key typed while it lasts, and how long the event loop stood still at once."""
+
+    def __init__(self) -> None:
+        self.keys: list[float] = []
+        self.blocks: list[float] = []
+        self.seconds = 0.0
+
+    async def __aenter__(self) -> _Phase:
+        self._began = time.perf_counter()
+        self._task = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._began
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _tick(self) -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.005)
+            late = time.perf_counter() - before - 0.005
+            if late > BLOCK:
+                self.blocks.append(late)
+
+
+class _Living:
+    """Changes notes of the vault, types meanwhile, and sees when the list has what was written."""
+
+    def __init__(self, vault: Path, app: ExcerptApp, pane: SearchPane) -> None:
+        self._vault = vault
+        self._pane = pane
+        self.typist = Typist(app, pane)
+        self._random = random.Random(SEED)
+        self._notes = sorted(vault.rglob("*.md"))
+        self._looked_for = ("", "")
+        self._seen = asyncio.Event()
+        self._seen_at = 0.0
+        pane.watch(pane, "result", self._look, init=False)
+
+    async def at_rest(self, queries: Sequence[str]) -> _Phase:
+        phase = _Phase()
+        for number, query in enumerate(queries):
+            await self.typist.clear()
+            typed = await self._begin(f"qzrest{number}")
+            async with phase:
+                await self._type(phase, typed, query, len(query))
+        return phase
+
+    async def edits(self, queries: Sequence[str]) -> tuple[list[float], _Phase]:
+        """Milliseconds from each write to its hit, and what was typed between."""
+        spent: list[float] = []
+        phase = _Phase()
+        for number, query in enumerate(queries):
+            word = f"qzedit{number}"
+            typed = await self._begin(word)
+            note = self._random.choice(self._notes)
+            async with phase:
+                began = self._expect(note, word)
+                _write(
+                    note, f"{note.read_text('utf-8')}\n\nThe word {word} was added here.\n", by_rename=number % 2 == 0
+                )
+                await self._type(phase, typed, query)
+            spent.append((self._seen_at - began) * 1e3)
+        return spent, phase
+
+    async def burst(self, queries: Sequence[str]) -> tuple[float, _Phase]:
+        """Milliseconds from the first of many writes to the hit of the last, and what was typed between."""
+        phase = _Phase()
+        word = "qzburst"
+        typed = await self._begin(word)
+        notes = self._random.sample(self._notes, BURST)
+        async with phase:
+            began = self._expect(notes[-1], word)
+            await asyncio.to_thread(_write_all, notes, word)
+            for query in queries:
+                if self._seen.is_set():
+                    break
+                await self._type(phase, typed, query)
+                await self.typist.clear()
+                typed = await self._begin(word)
+        return (self._seen_at - began) * 1e3, phase
+
+    def _expect(self, note: Path, word: str) -> float:
+        self._looked_for = (note.relative_to(self._vault).as_posix(), word)
+        self._seen.clear()
+        return time.perf_counter()
+
+    async def _begin(self, word: str) -> str:
+        """Type a word that is nowhere, and a space; returns what is typed then."""
+        await self.typist.clear()
+        for end in range(len(word)):
+            await self.typist.time_to_answer(word[: end + 1], word[end])
+        self.typist.press(" ")
+        return f"{word} "
+
+    async def _type(self, phase: _Phase, typed: str, query: str, most: int = 1_000) -> None:
+        """Type the query behind what is typed, over and over, until what was written is in the list."""
+        keys = 0
+        deadline = time.perf_counter() + PATIENCE
+        while keys < most and not (most == 1_000 and self._seen.is_set()):
+            if time.perf_counter() > deadline:
+                raise TimeoutError(f"{self._looked_for} never came into the list")
+            char = query[keys % len(query)]
+            typed += char
+            phase.keys.append(await self.typist.time_to_answer(typed, char))
+            keys += 1
+            await asyncio.sleep(PACE)
+
+    def _look(self) -> None:
+        path, word = self._looked_for
+        result = self._pane.result
+        if result is None or not path or self._seen.is_set():
+            return
+        if any(hit.fragment.path == path and word in hit.fragment.text for hit in result.hits):
+            self._pane.call_after_refresh(self._drawn)
+
+    def _drawn(self) -> None:
+        if not self._seen.is_set():
+            self._seen_at = time.perf_counter()
+            self._seen.set()
+
+
+def _write(note: Path, text: str, *, by_rename: bool) -> None:
+    if not by_rename:
+        note.write_text(text, "utf-8")
+        return
+    new = note.with_name(f".{note.name}.new")
+    new.write_text(text, "utf-8")
+    new.replace(note)
+
+
+def _write_all(notes: Sequence[Path], word: str) -> None:
+    for note in notes:
+        _write(note, f"{note.read_text('utf-8')}\n\nThe word {word} was added here.\n", by_rename=False)
+
+
+def _row(name: str, spent: Sequence[float], last: str) -> Sequence[str]:
+    figures = (percentile(spent, 0.5), percentile(spent, 0.95), max(spent))
+    return name, str(len(spent)), *(f"{figure:,.0f}" for figure in figures), last
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.edits", description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
+    measure(Data(parser.parse_args().data.resolve()))
+
+
+if __name__ == "__main__":
+    main()

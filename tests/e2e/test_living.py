@@ -1,0 +1,62 @@
+"""A vault that changes while the program is open, in a terminal: what is written is in the list, and nobody is left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import EXCERPT, environment
+from tests.e2e.terminal import Terminal
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "Kitchen.md").write_text("# Kitchen\n\nSimmer red lentils with cumin.\n")
+    return folder
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Mapping[str, str]:
+    """With an editor that adds a line about parsnips by itself."""
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "\\nRoast walrus beside parsnips.\\n" >> "$1"\n')
+    editor.chmod(0o755)
+    return {**environment(tmp_path / "home"), "EDITOR": str(editor)}
+
+
+def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Mapping[str, str], vault: Path) -> None:
+    with Terminal([*EXCERPT, str(vault)], shell, 100, 30) as app:
+        app.wait_for("1 note · watching")
+        app.type("walrus")
+        app.wait_for("Nothing found for walrus")
+        new = vault / ".Walrus.md.tmp"
+        new.write_text("# Walrus\n\nThe walrus swims in the cold sea.\n")
+        new.replace(vault / "Walrus.md")
+        app.wait_for("▌ 1 ", "swims in the cold sea", "2 notes · watching")
+        app.press("enter")
+        app.wait_for("walrus beside parsnips")
+        app.press("f4")
+        app.wait_for("changes    watching", "no file was skipped", "p pause")
+        app.press("p")
+        app.wait_for("2 notes · paused", "p go on")
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+    assert indexers_of(vault) == []
+
+
+def indexers_of(vault: Path) -> list[int]:
+    """The processes that index a vault, where the system can be asked."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"watch" in arguments and os.fsencode(vault) in arguments:
+            found.append(int(process.name))
+    return found
