@@ -19,7 +19,7 @@ from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 
 WriteNote = Callable[[str, str], Path]
 
-_MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")
 
 WORDS = (
     "garden",
@@ -93,8 +93,8 @@ def write(vault: Path) -> WriteNote:
 def quick_folder(tmp_path: Path) -> Iterator[Path]:
     """A folder in memory where there is one: that of a process that is killed outlives it as a disk's does, and a
     sync takes no time."""
-    if not os.access(_MEMORY, os.W_OK):
+    if not os.access(MEMORY, os.W_OK):
         yield tmp_path
         return
-    with TemporaryDirectory(dir=_MEMORY) as folder:
+    with TemporaryDirectory(dir=MEMORY) as folder:
         yield Path(folder)
