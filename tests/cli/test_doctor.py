@@ -75,7 +75,7 @@ def test_a_damaged_file_is_named_mended_on_request_and_well_the_next_time(
     ]
     mended = excerpt("doctor", "--vault", vault, "--fix")
     assert mended.code == 0
-    assert any(line.startswith("Made anew: the lexical index, from the catalog") for line in lines(mended, "done"))
+    assert lines(mended, "done") == [f"Made anew: the lexical index, from the catalog: words/{file.name} is altered."]
     again = excerpt("doctor", "--vault", vault, "--fix")
     assert (again.code, lines(again, "problem")) == (0, [])
     assert "Nothing was to be mended" in lines(again, "ok")

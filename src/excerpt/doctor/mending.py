@@ -54,7 +54,7 @@ def _needs_build(found: Diagnosis) -> bool:
 
 def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
     if report.rebuilt:
-        yield f"Made anew: {report.rebuilt}."
+        yield f"Made anew: {report.rebuilt.rstrip('.')}."
     changes = {"added": report.added, "read again": report.changed, "removed": report.removed}
     if any(changes.values()):
         said = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
