@@ -14,6 +14,7 @@ import json
 import os
 import pty
 import random
+import re
 import shutil
 import signal
 import struct
@@ -98,7 +99,7 @@ def _start(vault: Path) -> tuple[float, float]:
             if not typed and b"Search" in output:
                 painted, typed = now, True
                 os.write(terminal, b"vector")
-            answered = answered or (now if b" hits" in output else 0.0)
+            answered = answered or (now if re.search(rb"\d hits", output) else 0.0)
             checked = checked or (now if b"watching" in output else 0.0)
     finally:
         os.kill(child, signal.SIGKILL)
@@ -118,7 +119,6 @@ async def _measure(vault: Path, queries: Sequence[str]) -> None:
         while screen.indexing:
             await asyncio.sleep(0.05)
         living = _Living(vault, app, screen.query_one(SearchPane))
-        await living.typist.settle("warm up")
         await living.typist.settle("warm up")
         rest = await living.at_rest(queries)
         edits, during = await living.edits(queries)

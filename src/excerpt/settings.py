@@ -173,6 +173,10 @@ class Places:
         """The log of what the user opened and packed in one vault; may be deleted at any time."""
         return self.state / "use" / f"{vault_slug(vault)}.jsonl"
 
+    def watch_folder(self, vault: Path) -> Path:
+        """Who watches one vault just now; may be deleted at any time."""
+        return self.state / "watch" / vault_slug(vault)
+
     def copies_folder(self) -> Path:
         """Where every copied text is kept as a file too, in case the clipboard route fails."""
         return self.state / "copies"

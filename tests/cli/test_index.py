@@ -67,7 +67,9 @@ def test_status_says_what_is_indexed(excerpt: Excerpt, vault: Path) -> None:
     assert status["fragments"] >= 5
     assert status["tokenizer"] == "o200k"
     assert {"generation", "model", "updated", "skipped", "warnings"} <= set(status)
+    assert status["watched"] is False
     shown = excerpt("status", "--vault", vault).out
+    assert "watched    no: " in shown
     assert "notes      3\n" in shown
     assert "skipped    0\n" in shown
 

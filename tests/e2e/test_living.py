@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Map
         app.wait_for("▌ 1 ", "swims in the cold sea", "2 notes · watching")
         app.press("enter")
         app.wait_for("walrus beside parsnips")
+        assert "watched    yes" in status(vault, shell)
         app.press("f4")
         app.wait_for("changes    watching", "no file was skipped", "p pause")
         app.press("p")
@@ -47,6 +49,12 @@ def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Map
         app.press("ctrl+q")
         assert app.wait_exit() == 0
     assert indexers_of(vault) == []
+    assert "watched    no" in status(vault, shell)
+
+
+def status(vault: Path, shell: Mapping[str, str]) -> str:
+    command = [*EXCERPT, "status", "--vault", str(vault)]
+    return subprocess.run(command, env=dict(shell), check=True, capture_output=True, text=True).stdout
 
 
 def indexers_of(vault: Path) -> list[int]:

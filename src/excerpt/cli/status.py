@@ -15,6 +15,7 @@ from excerpt.errors import ExcerptError
 from excerpt.model import Status
 from excerpt.settings import places, settings_of
 from excerpt.text.visible import visible_line
+from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
     from excerpt.pack.savings import Savings, SavingsFile
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 def command(vault: Path | None, as_json: bool, clear_savings: bool, no_refresh: bool) -> int:
     """Show what is indexed, and what packs have saved.
 
-    The vault, its notes and fragments, with what they are indexed, and every file that was skipped and why. Saved is
-    what packs had less than the whole notes that their passages are from.
+    The vault, its notes and fragments, with what they are indexed, whether it is watched, and every file that was
+    skipped and why. Saved is what packs had less than the whole notes that their passages are from.
     """
     from excerpt.pack.savings import SavingsFile
 
@@ -42,10 +43,11 @@ def command(vault: Path | None, as_json: bool, clear_savings: bool, no_refresh: 
     with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
         status = snapshot.status()
     savings = file.read()
+    watched = is_watched(where.watch_folder(chosen))
     if as_json:
-        print_json({**asdict(status), "savings": _savings_as_json(savings)})
+        print_json({**asdict(status), "watched": watched, "savings": _savings_as_json(savings)})
     else:
-        _print_status(status, where.index_folder(chosen), savings)
+        _print_status(status, where.index_folder(chosen), watched, savings)
     return 0
 
 
@@ -73,10 +75,14 @@ def _savings_line(savings: Savings | None) -> str:
     return f"{savings.saved:.0%} · {packs} of {of}, since {savings.since}"
 
 
-def _print_status(status: Status, folder: Path, savings: Savings | None) -> None:
+def _print_status(status: Status, folder: Path, watched: bool, savings: Savings | None) -> None:
     rows = (
         ("vault", status.vault),
         ("index", f"{folder} (generation {status.generation}, updated {status.updated})"),
+        (
+            "watched",
+            "yes: changes are taken in as they happen" if watched else "no: changes are seen by the next command",
+        ),
         ("notes", f"{status.notes:,}"),
         ("fragments", f"{status.fragments:,}"),
         ("model", status.model),

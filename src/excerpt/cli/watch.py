@@ -20,6 +20,7 @@ from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
+from excerpt.vault.watched import told_as_watched
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Tell, Watching
@@ -38,16 +39,19 @@ def command(vault: Path | None, poll: bool, progress: bool) -> int:
     if not progress:
         chosen = chosen_vault(vault)
         watching = _watching(chosen, _Lines(chosen))
-        watching.run(poll=poll)
+        with told_as_watched(places().watch_folder(chosen)):
+            watching.run(poll=poll)
         return 0
     out = _Events()
     # Unbuffered: a thread that waits in a buffered stream when the process ends holds a lock that Python then asks for.
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
-        watching = _watching(chosen_vault(vault), out)
+        chosen = chosen_vault(vault)
+        watching = _watching(chosen, out)
         out.gone = watching.end
         threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()
-        watching.run(poll=poll)
+        with told_as_watched(places().watch_folder(chosen)):
+            watching.run(poll=poll)
     except ExcerptError as error:
         out("error", {"title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code

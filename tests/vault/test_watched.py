@@ -1,0 +1,56 @@
+"""Who watches is known as long as it lives, however it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from excerpt.vault.watched import is_watched, told_as_watched
+
+HOLD = """
+import sys
+from pathlib import Path
+from excerpt.vault.watched import told_as_watched
+with told_as_watched(Path(sys.argv[1])):
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
+
+
+def holder(folder: Path) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == b"holds"
+    return process
+
+
+def test_a_vault_is_watched_while_somebody_does(tmp_path: Path) -> None:
+    folder = tmp_path / "watch"
+    assert not is_watched(folder)
+    with holder(folder):
+        assert is_watched(folder)
+    assert not is_watched(folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_one_of_two_watchers_is_enough(tmp_path: Path) -> None:
+    with holder(tmp_path):
+        with told_as_watched(tmp_path):
+            pass
+        assert is_watched(tmp_path)
+
+
+def test_a_watcher_that_was_killed_is_forgotten(tmp_path: Path) -> None:
+    with holder(tmp_path) as process:
+        process.kill()
+        process.wait()
+        assert list(tmp_path.iterdir()) != []
+        assert not is_watched(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_where_it_cannot_be_written_nobody_is_told_and_nothing_fails(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with told_as_watched(tmp_path / "file"):
+        assert not is_watched(tmp_path / "file")
