@@ -45,7 +45,8 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
     """A snapshot of the vault's index, brought up to date before if `refresh`, and mended if it is damaged.
 
     While another excerpt is indexing the vault, what it has committed so far is used; if no note is left in the vault,
-    the index is used as it is. Both are said on stderr. Raises IndexUnusableError where there is nothing to read.
+    or the index cannot be written, it is used as it is. That is said on stderr. Raises IndexUnusableError where there
+    is nothing to read.
     """
     from excerpt.index.snapshot import Snapshot
 
@@ -54,6 +55,8 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
             build_index(vault, settings, where, wait=_PATIENCE)
         except IndexBusyError as busy:
             narrate(f"{busy.message} What it has committed so far is searched.")
+        except IndexUnusableError as unusable:
+            narrate(f"{unusable.message} It is searched as it is.")
         except VaultEmptiedError as emptied:
             narrate(str(emptied))
     try:

@@ -163,18 +163,14 @@ class Catalog:
     @classmethod
     def open_to_read(cls, index: Path) -> Catalog:
         """Open an existing catalog and hold one read transaction: all that is read is of one generation."""
-        uri = f"{(index / FILE).absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
         try:
-            # Read in place: fifty texts for every letter typed come from pages all over the file.
-            connection.execute(f"PRAGMA mmap_size = {_MAPPED}")
-            connection.execute("BEGIN")
-            _check_version(connection)
-            connection.execute("SELECT count(*) FROM meta").fetchone()
-        except BaseException:
-            connection.close()
-            raise
-        return cls(connection)
+            return cls(_reading(index, ""))
+        except sqlite3.OperationalError as error:
+            log = index / f"{FILE}-wal"
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or (log.exists() and log.stat().st_size):
+                raise
+        # Where nothing can be written, SQLite cannot make the file by which it knows of writers; but there are none.
+        return cls(_reading(index, "&immutable=1"))
 
     def close(self) -> None:
         with self._lock:
@@ -385,6 +381,21 @@ class Catalog:
         if rows:
             with self._lock:
                 self._connection.executemany(sql, rows)
+
+
+def _reading(index: Path, more: str) -> sqlite3.Connection:
+    uri = f"{(index / FILE).absolute().as_uri()}?mode=ro{more}"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+    try:
+        # Read in place: fifty texts for every letter typed come from pages all over the file.
+        connection.execute(f"PRAGMA mmap_size = {_MAPPED}")
+        connection.execute("BEGIN")
+        _check_version(connection)
+        connection.execute("SELECT count(*) FROM meta").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _make_durable(connection: sqlite3.Connection) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -414,7 +414,8 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         if is_damage(error):
-            (folder / SUSPECT).touch()
+            with suppress(OSError):  # where it cannot be written, nothing could be mended either
+                (folder / SUSPECT).touch()
         raise IndexUnusableError(
             f"The index in {folder} cannot be read: {error}.", "Run `excerpt index`: it will be made anew."
         ) from error

@@ -1,0 +1,50 @@
+"""Where the index cannot be written, it is searched as it is; where there is none, that is one clear error."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from excerpt.index import build as building
+from excerpt.index.catalog import FILE
+from excerpt.settings import places
+from tests.cli.conftest import Excerpt
+
+
+class ReadOnlyLock:
+    """The lock of a folder on a disk that is mounted to be read."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def make_unwritable(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "FileLock", ReadOnlyLock)
+    folder = places().index_folder(vault)
+    if folder.exists():
+        sqlite3.connect(folder / FILE).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
+        (folder / "catalog.sqlite-shm").mkdir()  # which SQLite cannot make
+
+
+def test_it_is_searched_as_it_is_and_said_so(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = excerpt("search", "sync conflict", "--vault", vault)
+    make_unwritable(vault, monkeypatch)
+    (vault / "New.md").write_text("# New\n\nA sync conflict that the index does not know.\n")
+    for command in (("search", "sync conflict"), ("pack", "sync conflict"), ("status",)):
+        answer = excerpt(*command, "--vault", vault)
+        assert answer.code == 0
+        assert "cannot be written: Read-only file system. It is searched as it is." in answer.err
+    assert excerpt("search", "sync conflict", "--vault", vault).out == before.out
+
+
+def test_without_one_it_is_an_error_with_a_hint(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_unwritable(vault, monkeypatch)
+    for command in (("search", "sync"), ("index",)):
+        answer = excerpt(*command, "--vault", vault)
+        assert (answer.code, answer.out) == (3, "")
+        assert "cannot be written: Read-only file system." in answer.err
+        assert "EXCERPT_HOME" in answer.err
