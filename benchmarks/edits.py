@@ -35,6 +35,9 @@ from excerpt.tui.widgets.search_pane import SearchPane
 VAULT = "cpp-docs"
 QUERIES = f"{VAULT}.dev"
 EDITS = 50
+RESTS = 25
+LONGEST = 16
+"""Keys of each query that is typed at rest."""
 BURST = 500
 PACE = 0.05
 """Seconds from an answer to the next key."""
@@ -190,11 +193,10 @@ class _Living:
 
     async def at_rest(self, queries: Sequence[str]) -> _Phase:
         phase = _Phase()
-        for number, query in enumerate(queries):
-            await self.typist.clear()
+        for number, query in enumerate(queries[:RESTS]):
             typed = await self._begin(f"qzrest{number}")
             async with phase:
-                await self._type(phase, typed, query, len(query))
+                await self._type(phase, typed, query, LONGEST)
         return phase
 
     async def edits(self, queries: Sequence[str]) -> tuple[list[float], _Phase]:
@@ -226,8 +228,7 @@ class _Living:
             for query in queries:
                 if self._seen.is_set():
                     break
-                await self._type(phase, typed, query)
-                await self.typist.clear()
+                await self._type(phase, typed, query, LONGEST)
                 typed = await self._begin(word)
         return (self._seen_at - began) * 1e3, phase
 
@@ -245,10 +246,10 @@ class _Living:
         return f"{word} "
 
     async def _type(self, phase: _Phase, typed: str, query: str, most: int = 1_000) -> None:
-        """Type the query behind what is typed, over and over, until what was written is in the list."""
+        """Type the query behind what is typed, over and over; if something was written, until that is in the list."""
         keys = 0
         deadline = time.perf_counter() + PATIENCE
-        while keys < most and not (most == 1_000 and self._seen.is_set()):
+        while keys < most and not (self._looked_for[0] and self._seen.is_set()):
             if time.perf_counter() > deadline:
                 raise TimeoutError(f"{self._looked_for} never came into the list")
             char = query[keys % len(query)]

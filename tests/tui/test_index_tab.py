@@ -102,6 +102,21 @@ async def test_the_selection_stays_in_its_place_when_its_fragment_is_edited(app:
         await until(pilot, lambda: "marmalade" in shown(preview), "the new text in the context")
 
 
+async def test_a_better_hit_than_the_best_is_seen_though_nothing_was_selected_by_hand(
+    app: ExcerptApp, vault: Path
+) -> None:
+    for number in range(20):
+        (vault / f"Filler {number}.md").write_text(f"# Filler {number}\n\nA quag of sort {number}.\n")
+    async with app.run_test() as pilot:
+        await search(pilot, app, "quagga")
+        await watched(pilot, app)
+        (vault / "Quagga.md").write_text("# Quagga\n\nThe quagga is gone; a quagga was half a zebra.\n")
+        await until(pilot, lambda: titles(app)[:1] == ["Quagga"], "the new note")
+        rows = screen_of(app).query_one(HitList)
+        assert rows.scroll_offset.y <= rows.cursor * rows.ROW_HEIGHT
+        assert rows.scroll_offset.y == 0
+
+
 async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: Path, places: Places) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "walrus")

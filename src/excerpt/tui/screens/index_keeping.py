@@ -99,9 +99,17 @@ class IndexKeeping(Screen[None]):
         if self._index.watch is Watch.ENDED or not self._indexing.running:
             self.start_indexing()
         if command in ("update", "rebuild"):
+            self._say_when(command)
             self._index = replace(self._index, asked=True)
         self._indexing.ask(command)
         self.show_index()
+
+    def _say_when(self, command: Command) -> None:
+        """Where it does not begin at once."""
+        if self._index.paused:
+            self.notify("It begins when you go on with p in the Index tab.", title="Paused")
+        elif self._index.progress is not None and command == "update":
+            self.notify("The vault is being read; it is looked at once more after that.")
 
     def update_index(self) -> None:
         """Look at the whole vault again, and tell what came of it."""

@@ -76,10 +76,12 @@ class HitList(RowList):
 
     def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
         """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
-        selected: the fragment, else what stands in its place."""
+        selected: the fragment, else what stands in its place. The best hit, which nobody had to choose, is left for a
+        better one when it would be out of sight."""
         cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if again else 0
+        out_of_sight = cursor >= self.scrollable_content_region.height // self.ROW_HEIGHT
         self.set_reactive(HitList.hits, hits)
-        self.rows_changed(cursor)
+        self.rows_changed(0 if self.cursor == 0 and out_of_sight else cursor)
 
     def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
