@@ -96,7 +96,7 @@ class Columns:
     """A segment's two files, open. Raises DamagedColumnsError where they do not hold together; OSError."""
 
     def __init__(self, postings: Path, directory: Path) -> None:
-        data = directory.read_bytes()
+        data = _mapped(directory)
         try:
             magic, terms, entries, places, fences, words, *widths = _HEAD.unpack_from(data)
         except struct.error as error:
@@ -114,7 +114,7 @@ class Columns:
         self._checksums = np.frombuffer(data, "<u4", pages, at[3])
         self.masks = np.frombuffer(data, np.uint8, terms, at[4])
         self._fences = data[at[5] : at[6]].split(b"\n") if terms else []
-        self._words = data[at[6] :]
+        self._directory, self._words_at = data, at[6]
         self._shift = 8 * widths[1] - _FIELD_BITS
         self._widths, self._begins = widths, begins.tolist()
         self._map = _mapped(postings)
@@ -126,7 +126,11 @@ class Columns:
 
     def terms(self) -> list[bytes]:
         """Every term, ascending, in the order of `masks`."""
-        return self._words.split(b"\n")[:-1]
+        return self._directory[self._words_at :].split(b"\n")[:-1]
+
+    def words(self) -> list[str]:
+        """As `terms`, decoded."""
+        return self._directory[self._words_at :].decode().split("\n")[:-1]
 
     def number(self, term: bytes) -> int | None:
         """The place of `term` among the terms."""
@@ -134,7 +138,7 @@ class Columns:
         if block < 0:
             return None
         try:
-            within = self._words[self._blocks[block] : self._blocks[block + 1]].split(b"\n").index(term)
+            within = self._block(block).index(term)
         except ValueError:
             return None
         # Behind the last term of a block stands an empty one, which is no term of it.
@@ -145,12 +149,16 @@ class Columns:
         """Terms that start with `prefix`, ascending, each with its fields' bits."""
         block = max(bisect.bisect_right(self._fences, prefix) - 1, 0)
         for at in range(block, len(self._fences)):
-            terms = self._words[self._blocks[at] : self._blocks[at + 1]].split(b"\n")[:-1]
-            for number, term in enumerate(terms, at * _BLOCK):
+            for number, term in enumerate(self._block(at)[:-1], at * _BLOCK):
                 if term.startswith(prefix):
                     yield term, int(self.masks[number])
                 elif term > prefix:
                     return
+
+    def _block(self, number: int) -> list[bytes]:
+        """The terms of one block, and an empty one."""
+        first, last = self._blocks[number : number + 2].tolist()
+        return self._directory[self._words_at + first : self._words_at + last].split(b"\n")
 
     def find(self, term: bytes) -> Slice | None:
         """The postings of `term`."""
@@ -191,9 +199,13 @@ class Columns:
             return
         for column, values in enumerate((self._docs, self._codes, self._positions)):
             self._check(column, 0, len(values))
-        if isinstance(self._map, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            # They stay in the system's cache, and no longer count as this process's memory.
-            self._map.madvise(mmap.MADV_DONTNEED)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Let go of the pages looked at: they stay in the system's cache, and no longer count as this process's."""
+        for mapped in (self._map, self._directory):
+            if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                mapped.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         empty = np.zeros(0, np.uint8)

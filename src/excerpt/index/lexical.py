@@ -398,6 +398,11 @@ class LexicalReader:
             for segment in self._segments:
                 segment.columns.check()
 
+    def let_go(self) -> None:
+        """Let go of the pages of the files that were looked at."""
+        for segment in self._segments:
+            segment.columns.let_go()
+
     def shares(self, before: LexicalReader) -> bool:
         """Whether a segment is in both: then a key means the same fragment in both, as a catalog made anew, whose keys
         count from 1 again, comes with segments made anew."""

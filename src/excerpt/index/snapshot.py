@@ -138,6 +138,7 @@ class Snapshot:
     def let_go(self) -> None:
         """Let go of mapped pages, after much was read of which little is needed again."""
         self._catalog.let_go()
+        self.lexical.let_go()
 
     def is_like(self, other: Snapshot) -> bool:
         """Whether both are of the same generation of the same index."""

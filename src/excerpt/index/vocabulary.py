@@ -67,7 +67,7 @@ class Vocabulary:
 
     def _changed(self, come: Sequence[Columns], gone: Sequence[Columns]) -> tuple[list[str], Counts]:
         """The terms, and their counts, after these segments have come and gone."""
-        new = sorted({term for columns in come for term in map(bytes.decode, columns.terms()) if term not in self})
+        new = sorted({term for columns in come for term in columns.words() if term not in self})
         terms, counts = self._terms, self._counts
         if new:
             counts = np.insert(counts, [bisect.bisect_left(terms, term) for term in new], 0, axis=0)
@@ -76,7 +76,7 @@ class Vocabulary:
         else:
             counts = counts.copy()
         for columns, sign in (*((one, 1) for one in come), *((one, -1) for one in gone)):
-            at = [bisect.bisect_left(terms, term) for term in map(bytes.decode, columns.terms())]
+            at = [bisect.bisect_left(terms, term) for term in columns.words()]
             counts[at] += (sign * _fields(columns)).astype(np.uint16)
         left = np.any(counts > 0, axis=1)
         return (terms, counts) if left.all() else (list(compress(terms, left.tolist())), counts[left])
@@ -84,14 +84,16 @@ class Vocabulary:
 
 def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
     """All terms, sorted, and how many of the segments have each in each field."""
-    places: dict[bytes, int] = {}
-    found = [[places.setdefault(term, len(places)) for term in columns.terms()] for columns in segments]
+    places: dict[str, int] = {}
+    found = [
+        np.fromiter((places.setdefault(term, len(places)) for term in columns.words()), np.int32, len(columns.masks))
+        for columns in segments
+    ]
     counts = np.zeros((len(places), len(FIELDS)), np.uint16)
     for columns, at in zip(segments, found, strict=True):
         counts[at] += _fields(columns).astype(np.uint16)
     terms = sorted(places)
-    order = np.fromiter(map(places.__getitem__, terms), np.int64, len(terms))
-    return [term.decode() for term in terms], counts[order]
+    return terms, counts[np.fromiter(map(places.__getitem__, terms), np.int32, len(terms))]
 
 
 def _fields(columns: Columns) -> NDArray[np.int16]:

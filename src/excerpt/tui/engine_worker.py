@@ -23,6 +23,7 @@ from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.model import Hit, Span, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
+from excerpt.tui.freeing import give_back
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _ORDER = ("exchange", "search", "explain", "window", "pack", "cost", "warm")
 """What a waiting user looks at first is answered first, from the newest generation there is."""
+_LET_GO = 16
+"""Answers after which memory that they left is given back: pages mapped to read hits are some 3 MB a search."""
 
 
 class EngineWorker:
@@ -54,6 +57,7 @@ class EngineWorker:
         self._closed = False
         self._to_open = False
         self._next: Engine | None = None
+        self._answers = 0
         self._threads = [
             threading.Thread(target=self._run, name="engine", daemon=True),
             threading.Thread(target=self._take_up, name="generations", daemon=True),
@@ -120,6 +124,11 @@ class EngineWorker:
                 kind = next(kind for kind in _ORDER if kind in self._slots)
                 answer = self._slots.pop(kind)
             self._answer(kind, answer)
+            self._answers += 1
+            if self._answers >= _LET_GO and self._engine is not None:
+                self._answers = 0
+                self._engine.snapshot.let_go()
+                give_back()
         for engine in (self._engine, self._next):
             if engine is not None:
                 engine.snapshot.close()
