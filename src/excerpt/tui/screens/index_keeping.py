@@ -36,6 +36,10 @@ from excerpt.tui.widgets.notice import Said
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
+_LOADING = 0.5
+"""Seconds between the first index and the start of the process, in which what a query needs is loaded: both at once
+would make whoever types at once wait half as long again."""
+
 _LOOK_AGAIN = 2.0
 """Seconds between looks whether another process has committed."""
 
@@ -141,14 +145,15 @@ class IndexKeeping(Screen[None]):
 
     @on(IndexOpened)
     def _index_opened(self, message: IndexOpened) -> None:
-        changed = self.status != message.status
+        first, changed = self.status is None, self.status != message.status
         self._told = "" if changed else self._told
         self._hear(message)
         if changed:
             self.query_one(SearchPane).index_changed()
         else:
             self.query_one(SearchPane).look_for_gone()
-        self._index_first()
+        if first:
+            self.set_timer(_LOADING, self._index_first)
 
     @on(IndexProgressed)
     def _index_progressed(self, message: IndexProgressed) -> None:
