@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint bench million quality packs messy screenshots model clean
+.PHONY: help run setup test lint bench soak million quality packs messy screenshots model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -37,6 +37,9 @@ bench: $(READY) ## measure speed against peers in the same run
 
 million: $(READY) ## measure a million fragments (DATA=../shared, half an hour, 3 GB)
 	$(BIN)/python -m benchmarks.million $(if $(DATA),--data $(DATA))
+
+soak: $(READY) ## 10,000 queries, 500 edits, 50 reopenings: does memory or the number of open files grow? (DATA=../shared)
+	$(BIN)/python -m benchmarks.soak $(if $(DATA),--data $(DATA))
 
 quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
 	$(BIN)/python -m benchmarks.quality $(if $(DATA),--data $(DATA))

@@ -10,10 +10,17 @@ import os
 import platform
 from pathlib import Path
 
-from benchmarks import edits, first_paint, indexing, keys, search_speed
+from benchmarks import edits, first_paint, indexing, keys, memory, search_speed
 from benchmarks.measure import Data
 
-PIECES = {"indexing": indexing, "search": search_speed, "keys": keys, "paint": first_paint, "edits": edits}
+PIECES = {
+    "indexing": indexing,
+    "search": search_speed,
+    "keys": keys,
+    "paint": first_paint,
+    "edits": edits,
+    "memory": memory,
+}
 
 
 def main() -> None:

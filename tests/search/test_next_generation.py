@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from excerpt.index import lexical, matrix, vectors, vocabulary
+from excerpt.index import catalog, lexical, matrix, vectors, vocabulary
 from excerpt.index.build import build
 from excerpt.index.fields import FIELDS
 from excerpt.index.snapshot import Snapshot
@@ -260,3 +260,36 @@ def test_a_closed_snapshot_is_gone_at_once_and_takes_with_it_what_no_other_share
         finally:
             gc.enable()
         assert answers(Engine(before, wanted))
+
+
+def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
+    wanted: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "_LONG_LOG", 1)
+    sizes: list[int] = []
+    with opened(wanted) as (vault, index, before):
+        reader = Snapshot.open(index, wanted, before=before)
+        before.close()
+        for number in range(12):
+            edit(vault, [("tea.md", f"# Tea\n\nbrew {number}")])
+            build(vault, index, wanted)
+            after = Snapshot.open(index, wanted, before=reader)
+            reader.close()
+            reader = after
+            reader.shrink_log()
+            assert reader.note_text("tea.md") == f"# Tea\n\nbrew {number}"
+            sizes.append((index / f"{catalog.FILE}-wal").stat().st_size)
+        reader.close()
+    assert max(sizes[6:]) <= max(sizes[:6])
+
+
+def test_a_read_that_is_begun_again_stays_with_its_generation(
+    wanted: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "_LONG_LOG", 1)
+    with opened(wanted) as (vault, index, before):
+        text = before.note_text("tea.md")
+        edit(vault, [("tea.md", "# Tea\n\nnewer")])
+        build(vault, index, wanted)
+        before.shrink_log()
+        assert before.note_text("tea.md") == text

@@ -29,6 +29,7 @@ from excerpt.model import Skipped
 SCHEMA_VERSION = 3
 FILE = "catalog.sqlite"
 _WRITER_CACHE = 32_000  # KiB
+_LONG_LOG = 8 << 20
 _MAPPED = 1 << 31  # bytes; what lies behind is read the usual way
 
 _SCHEMA = """
@@ -175,6 +176,22 @@ class Catalog:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+    def shrink_log(self, index: Path) -> None:
+        """Let the write-ahead log start over with the next commit, if it has grown long: SQLite does so only where no
+        reader needs it, and while generations are taken up one after the other there is always one that does. What the
+        log holds is copied into the database, and a read of the same generation begun that needs the log no more."""
+        log = index / f"{FILE}-wal"
+        if not log.is_file() or log.stat().st_size < _LONG_LOG:
+            return
+        with closing(sqlite3.connect(index / FILE, isolation_level=None, timeout=0)) as writing:
+            writing.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        fresh = Catalog.open_to_read(index)
+        same = [(one.generation, one.files("words"), one.files("vectors")) for one in (self, fresh)]
+        if same[0] == same[1]:
+            with self._lock:
+                self._connection, fresh._connection = fresh._connection, self._connection
+        fresh.close()
 
     def let_go(self) -> None:
         """Let go of the pages that were mapped to be read; they stay in the system's cache. For a reader that has gone

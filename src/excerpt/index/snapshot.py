@@ -87,6 +87,7 @@ class Snapshot:
     """
 
     def __init__(self, folder: Path, settings: Settings, catalog: Catalog, before: Snapshot | None = None) -> None:
+        self._folder = folder
         self._settings = settings
         self._catalog = catalog
         self._rows = _Rows(folder, catalog)
@@ -139,6 +140,12 @@ class Snapshot:
         """Let go of mapped pages, after much was read of which little is needed again."""
         self._catalog.let_go()
         self.lexical.let_go()
+
+    def shrink_log(self) -> None:
+        """Keep SQLite's log short, now that nobody reads an older generation; for who takes up one after the other."""
+        # Where the index cannot be written to, the log is not this process's either.
+        with suppress(sqlite3.Error, OSError):
+            self._catalog.shrink_log(self._folder)
 
     def is_like(self, other: Snapshot) -> bool:
         """Whether both are of the same generation of the same index."""

@@ -159,6 +159,9 @@ class EngineWorker:
                 if self._closed:
                     return
                 self._to_open = False
+                engine = self._engine
+            if engine is not None:
+                engine.snapshot.shrink_log()
             self._answer("open", self._open)
 
     def _open(self) -> None:

@@ -1,0 +1,110 @@
+"""What the app holds in memory with a large vault open: at rest, and after searches with packs.
+
+The real app draws into nothing. Counted from /proc (Linux): the process's own pages (RssAnon), mapped pages of files,
+which the system may take back at any time and shares with other processes (RssFile), both together (RSS), and the
+process's share of them (PSS). What must stay below LIMIT is the PSS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.widgets import Input
+
+from benchmarks.measure import Data, environment, index, table
+
+VAULT, QUERIES = "cpp-docs", "cpp-docs.dev"
+LIMIT = 400
+"""MB."""
+SEARCHES = 200
+MARK_EACH = 3
+"""Of so many searches one has its best hit marked for the pack; every search has a pack built of it."""
+SIZE = (140, 45)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Megabytes of this process."""
+
+    own: int
+    files: int
+    resident: int
+    share: int
+    peak: int
+
+
+def memory() -> Memory:
+    """As /proc tells it now."""
+    found = dict(_fields("/proc/self/status")) | dict(_fields("/proc/self/smaps_rollup"))
+    return Memory(*(found[name] // 1000 for name in ("RssAnon", "RssFile", "Rss", "Pss", "VmHWM")))
+
+
+def _fields(file: str) -> Iterator[tuple[str, int]]:
+    for line in Path(file).read_text(encoding="utf-8").splitlines():
+        name, _, value = line.partition(":")
+        if value.endswith("kB"):
+            yield name, int(value.split()[0]) * 1024 // 1000
+
+
+def measure(data: Data) -> None:
+    print("\n## Memory of the app\n")
+    vault = data.vault(VAULT)
+    if vault is None or not Path("/proc/self/smaps_rollup").exists():
+        return
+    index(vault)
+    # In a process of its own, which has held nothing else.
+    command = [sys.executable, "-m", "benchmarks.memory", "--data", str(data.root)]
+    subprocess.run(command, env=environment(), check=True)
+
+
+async def _measured(vault: Path, queries: Sequence[str]) -> list[tuple[str, Memory]]:
+    from excerpt.settings import Settings, places
+    from excerpt.tui.app import ExcerptApp
+    from excerpt.tui.screens.main import MainScreen
+
+    app = ExcerptApp(vault, Settings(), places())
+    async with app.run_test(size=SIZE) as pilot:
+        screen = app.screen
+        assert isinstance(screen, MainScreen)
+        while screen.status is None or screen.indexing:
+            await pilot.pause(0.1)
+        await pilot.pause(3)
+        found = [("open, at rest", memory())]
+        query = screen.query_one("#query", Input)
+        for number, text in enumerate(queries):
+            query.value = text
+            await pilot.pause(0.2)
+            if number % MARK_EACH == 0:
+                await pilot.press("tab")
+        found.append((f"after {len(queries)} searches with packs", memory()))
+        await pilot.press("ctrl+q")
+    return found
+
+
+def main() -> None:
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/")
+    data = Data(parser.parse_args().data.resolve())
+    os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]
+    vault = data.vault(VAULT)
+    if vault is None:
+        return
+    asked = data.queries(QUERIES)
+    found = asyncio.run(_measured(vault.resolve(), asked[:: max(1, len(asked) // SEARCHES)][:SEARCHES]))
+    rows = [(name, *(str(n) for n in (m.own, m.files, m.resident, m.share, m.peak))) for name, m in found]
+    table((VAULT, "own MB", "of files MB", "RSS MB", "PSS MB", "peak RSS MB"), rows)
+    if max(held.share for _, held in found) >= LIMIT:
+        sys.exit(f"The app holds {LIMIT} MB or more.")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    main()
