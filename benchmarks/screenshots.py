@@ -100,7 +100,8 @@ async def index(pilot: Pilot[None]) -> None:
     await search(pilot)
     await pilot.press("f4")
     facts = screen_of(pilot).query_one(IndexFacts)
-    facts.vault, facts.folder = "~/notes", "~/.cache/excerpt/index/notes-5d9a1c0e7b"
+    facts.places = (("vault", "~/notes"), ("index", "~/.cache/excerpt/index/notes-5d9a1c0e7b"))
+    facts.refresh()
 
 
 async def help_keys(pilot: Pilot[None]) -> None:

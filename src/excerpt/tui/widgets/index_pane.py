@@ -88,7 +88,7 @@ class IndexFacts(Widget):
 
     def __init__(self, vault: str, folder: str) -> None:
         super().__init__()
-        self._places = (("vault", vault), ("index", folder))
+        self.places = (("vault", vault), ("index", folder))
 
     def watch_index(self, old: IndexState, new: IndexState) -> None:
         """The screen is laid out anew only for another number of lines, not for each figure."""
@@ -97,7 +97,7 @@ class IndexFacts(Widget):
     def render(self) -> Text:
         name = self.get_component_rich_style("facts--name", partial=True)
         text = Text()
-        self._add(text, (*self._places, *status_facts(self.index)))
+        self._add(text, (*self.places, *status_facts(self.index)))
         if self.index.progress is not None:
             self._add_gauge(text, self.index, self.index.progress)
             self._add(text, build_facts(self.index, self.index.progress))
