@@ -37,7 +37,7 @@ QUERIES = f"{VAULT}.dev"
 EDITS = 50
 RESTS = 25
 LONGEST = 16
-"""Keys of each query that is typed at rest."""
+"""Keys of a query that are typed."""
 BURSTS, BURST = 4, 500
 PACE = 0.05
 """Seconds from an answer to the next key."""
@@ -186,6 +186,7 @@ class _Living:
         self.typist = Typist(app, pane)
         self._random = random.Random(SEED)
         self._notes = sorted(vault.rglob("*.md"))
+        self._new = f"qz{time.time_ns() // 1_000_000 % 1_000_000}"  # in no note, nor in one of a run before
         self._looked_for = ("", "")
         self._seen = asyncio.Event()
         self._seen_at = 0.0
@@ -194,7 +195,7 @@ class _Living:
     async def at_rest(self, queries: Sequence[str]) -> _Phase:
         phase = _Phase()
         for number, query in enumerate(queries[:RESTS]):
-            typed = await self._begin(f"qzrest{number}")
+            typed = await self._begin(f"{self._new}rest{number}")
             async with phase:
                 await self._type(phase, typed, query, LONGEST)
         return phase
@@ -204,7 +205,7 @@ class _Living:
         spent: list[float] = []
         phase = _Phase()
         for number, query in enumerate(queries):
-            word = f"qzedit{number}"
+            word = f"{self._new}edit{number}"
             typed = await self._begin(word)
             note = self._random.choice(self._notes)
             async with phase:
@@ -221,7 +222,7 @@ class _Living:
         spent: list[float] = []
         phase = _Phase()
         for number in range(BURSTS):
-            word = f"qzburst{number}"
+            word = f"{self._new}burst{number}"
             typed = await self._begin(word)
             notes = self._random.sample(self._notes, BURST)
             async with phase:
@@ -245,16 +246,22 @@ class _Living:
         return f"{word} "
 
     async def _type(self, phase: _Phase, typed: str, query: str, most: int = 1_000) -> None:
-        """Type the query behind what is typed, over and over; if something was written, until that is in the list."""
-        keys = 0
+        """Type the query behind the word that is typed, and again; if something was written, until that is in the list.
+
+        No longer than `LONGEST`: among many other words the one that is looked for would count for little.
+        """
+        word = typed.strip()
         deadline = time.perf_counter() + PATIENCE
-        while keys < most and not (self._looked_for[0] and self._seen.is_set()):
+        for number in range(most):
+            if self._looked_for[0] and self._seen.is_set():
+                return
             if time.perf_counter() > deadline:
                 raise TimeoutError(f"{self._looked_for} never came into the list")
-            char = query[keys % len(query)]
+            if number and number % LONGEST == 0:
+                typed = await self._begin(word)
+            char = query[number % LONGEST % len(query)]
             typed += char
             phase.keys.append(await self.typist.time_to_answer(typed, char))
-            keys += 1
             await asyncio.sleep(PACE)
 
     def _look(self) -> None:
