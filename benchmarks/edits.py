@@ -35,7 +35,6 @@ from excerpt.tui.widgets.search_pane import SearchPane
 VAULT = "cpp-docs"
 QUERIES = f"{VAULT}.dev"
 EDITS = 50
-RESTS = 25
 LONGEST = 16
 """Keys of a query that are typed."""
 BURSTS, BURST = 4, 500
@@ -123,9 +122,9 @@ async def _measure(vault: Path, queries: Sequence[str]) -> None:
             await asyncio.sleep(0.05)
         living = _Living(vault, app, screen.query_one(SearchPane))
         await living.typist.settle("warm up")
-        rest = await living.at_rest(queries)
-        edits, during = await living.edits(queries)
-        bursts, reading = await living.bursts(queries)
+        rest = _Phase()
+        edits, during = await living.edits(queries, rest)
+        bursts, reading = await living.bursts(queries, rest)
         await pilot.press("ctrl+q")
     print()
     table(
@@ -192,19 +191,20 @@ class _Living:
         self._seen_at = 0.0
         pane.watch(pane, "result", self._look, init=False)
 
-    async def at_rest(self, queries: Sequence[str]) -> _Phase:
-        phase = _Phase()
-        for number, query in enumerate(queries[:RESTS]):
-            typed = await self._begin(f"{self._new}rest{number}")
-            async with phase:
-                await self._type(phase, typed, query, LONGEST)
-        return phase
+    async def at_rest(self, phase: _Phase, number: int, query: str) -> None:
+        """What is typed when nothing is read: between the edits, so that what else the machine does falls on both."""
+        self._looked_for = ("", "")
+        typed = await self._begin(f"{self._new}rest{number}")
+        async with phase:
+            await self._type(phase, typed, query, LONGEST)
 
-    async def edits(self, queries: Sequence[str]) -> tuple[list[float], _Phase]:
+    async def edits(self, queries: Sequence[str], rest: _Phase) -> tuple[list[float], _Phase]:
         """Milliseconds from each write to its hit, and what was typed between."""
         spent: list[float] = []
         phase = _Phase()
         for number, query in enumerate(queries):
+            if number % 2:
+                await self.at_rest(rest, number, query)
             word = f"{self._new}edit{number}"
             typed = await self._begin(word)
             note = self._random.choice(self._notes)
@@ -217,11 +217,12 @@ class _Living:
             spent.append((self._seen_at - began) * 1e3)
         return spent, phase
 
-    async def bursts(self, queries: Sequence[str]) -> tuple[list[float], _Phase]:
+    async def bursts(self, queries: Sequence[str], rest: _Phase) -> tuple[list[float], _Phase]:
         """Milliseconds from the first of many writes to the hit of the last, and what was typed between."""
         spent: list[float] = []
         phase = _Phase()
         for number in range(BURSTS):
+            await self.at_rest(rest, EDITS + number, queries[number])
             word = f"{self._new}burst{number}"
             typed = await self._begin(word)
             notes = self._random.sample(self._notes, BURST)
