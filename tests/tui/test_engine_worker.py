@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import queue
+import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from textual.message import Message
 
+from excerpt.index.build import build
 from excerpt.model import Scope, Strategy
 from excerpt.pack.marks_file import Mark
+from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
@@ -40,7 +44,7 @@ class Worker(EngineWorker):
             started.set()
             release.wait(PATIENCE)
 
-        self._ask("warm", busy)
+        self._ask("explain", busy)
         started.wait(PATIENCE)
         return release
 
@@ -180,6 +184,105 @@ def test_a_mistake_in_the_thread_is_told_and_the_thread_goes_on(opened: Worker) 
     assert "boom" in answer.message
     opened.search(2, "lentils", Strategy.AUTO)
     assert isinstance(opened.next(), SearchDone)
+
+
+class SlowPreparing:
+    """Keeps every generation after the first from being ready until it is let."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go_on, self.prepared = threading.Event(), threading.Event(), 0
+        prepare = Engine.prepare
+
+        def slow(engine: Engine) -> None:
+            self.prepared += 1
+            self.begun.set()
+            self.go_on.wait(PATIENCE)
+            prepare(engine)
+
+        monkeypatch.setattr(Engine, "prepare", slow)
+
+
+def commit(indexed: tuple[Path, Places], text: str) -> None:
+    vault, places = indexed
+    (vault / "Fresh.md").write_text(f"# Fresh\n\n{text}\n")
+    build(vault, places.index_folder(vault), Settings())
+
+
+@pytest.fixture
+def indexed_alone(indexed: tuple[Path, Places], tmp_path: Path) -> tuple[Path, Places]:
+    """A copy, to be changed."""
+    vault = tmp_path / "vault"
+    shutil.copytree(indexed[0], vault)
+    places = places_under(tmp_path / "home")
+    build(vault, places.index_folder(vault), Settings())
+    return vault, places
+
+
+def test_a_search_is_answered_while_the_next_generation_is_prepared(
+    indexed_alone: tuple[Path, Places], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(*indexed_alone)
+    worker.start()
+    worker.open()
+    assert isinstance(worker.next(), IndexOpened)
+    slow = SlowPreparing(monkeypatch)
+    commit(indexed_alone, "zucchini")
+    worker.open()
+    assert slow.begun.wait(PATIENCE)
+    worker.search(1, "lentils", Strategy.AUTO)
+    answer = worker.next()
+    assert isinstance(answer, SearchDone)
+    assert answer.result.hits[0].fragment.title == "Lentil soup"
+    slow.go_on.set()
+    assert isinstance(worker.next(), IndexOpened)
+    worker.search(2, "zucchini", Strategy.AUTO)
+    found = worker.next()
+    worker.close()
+    assert isinstance(found, SearchDone)
+    assert [hit.fragment.path for hit in found.result.hits][:1] == ["Fresh.md"]
+
+
+def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest_is_taken_up(
+    indexed_alone: tuple[Path, Places], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(*indexed_alone)
+    worker.start()
+    worker.open()
+    first = worker.next()
+    slow = SlowPreparing(monkeypatch)
+    for number in range(4):
+        commit(indexed_alone, f"zucchini {number}")
+        worker.open()
+        assert slow.begun.wait(PATIENCE)
+    slow.go_on.set()
+    told = [worker.next() for _ in range(2)]
+    worker.close()
+    assert isinstance(first, IndexOpened)
+    generations = [one.status.generation - first.status.generation for one in told if isinstance(one, IndexOpened)]
+    assert (generations, slow.prepared) == ([1, 4], 2)
+
+
+def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
+    indexed_alone: tuple[Path, Places], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(*indexed_alone)
+
+    def until_there_is_another() -> None:
+        commit(indexed_alone, "zucchini")
+        worker.open()
+        while worker._next is None:
+            time.sleep(0.001)
+
+    steps = (until_there_is_another, lambda: pytest.fail("its snapshot is closed"))
+    monkeypatch.setattr(Engine, "warming", lambda engine: steps)
+    worker.start()
+    worker.open()
+    told = [worker.next() for _ in range(2)]
+    worker.search(1, "zucchini", Strategy.AUTO)
+    told.append(worker.next())
+    worker.close()
+    assert [type(one) for one in told] == [IndexOpened, IndexOpened, SearchDone]
+    assert worker.said.empty()
 
 
 def test_closing_ends_the_thread(worker: Worker) -> None:

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 _ORDER = ("exchange", "search", "explain", "window", "pack", "cost", "warm")
 """What a waiting user looks at first is answered first, from the newest generation there is."""
-_LET_GO = 16
-"""Answers after which memory that they left is given back: pages mapped to read hits are some 3 MB a search."""
+_REST = 0.5
+"""Seconds without a question after which memory that answers left is given back."""
+_MOST_ANSWERS = 16
+"""Without a rest, answers after which it is given back: the pages mapped to read hits are some 3 MB a search."""
 
 
 class EngineWorker:
@@ -57,7 +59,6 @@ class EngineWorker:
         self._closed = False
         self._to_open = False
         self._next: Engine | None = None
-        self._answers = 0
         self._threads = [
             threading.Thread(target=self._run, name="engine", daemon=True),
             threading.Thread(target=self._take_up, name="generations", daemon=True),
@@ -115,18 +116,19 @@ class EngineWorker:
             self._something.notify_all()
 
     def _run(self) -> None:
+        answered = 0
         while True:
             with self._something:
-                while not self._slots and not self._closed:
-                    self._something.wait()
+                if not self._slots and not self._closed:
+                    self._something.wait(_REST if answered else None)
                 if self._closed:
                     break
-                kind = next(kind for kind in _ORDER if kind in self._slots)
-                answer = self._slots.pop(kind)
-            self._answer(kind, answer)
-            self._answers += 1
-            if self._answers >= _LET_GO and self._engine is not None:
-                self._answers = 0
+                kind = next((kind for kind in _ORDER if kind in self._slots), None)
+                answer = self._slots.pop(kind) if kind is not None else None
+            if kind is not None and answer is not None:
+                self._answer(kind, answer)
+            answered = answered + 1 if kind is not None else 0
+            if answered % _MOST_ANSWERS == 0 and self._engine is not None:
                 self._engine.snapshot.let_go()
                 give_back()
         for engine in (self._engine, self._next):
@@ -194,6 +196,9 @@ class EngineWorker:
     def _exchange(self, status: Status) -> None:
         with self._something:
             old, self._engine, self._next = self._engine, self._next, None
+            if self._slots.pop("warm", None) is not None:
+                # This one is warm, as it was prepared.
+                self._slots["warm"] = lambda: self._warm(())
             self._something.notify_all()
         self._post(IndexOpened(status))
         if old is not None:
