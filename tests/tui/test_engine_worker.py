@@ -273,7 +273,10 @@ def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
         while worker._next is None:
             time.sleep(0.001)
 
-    steps = (until_there_is_another, lambda: pytest.fail("its snapshot is closed"))
+    def on_what_is_closed() -> None:
+        raise AssertionError
+
+    steps = (until_there_is_another, on_what_is_closed)
     monkeypatch.setattr(Engine, "warming", lambda engine: steps)
     worker.start()
     worker.open()
