@@ -14,8 +14,8 @@ from excerpt.cli.vaults import DEMO
 from tests.e2e.conftest import EXCERPT
 from tests.e2e.terminal import Terminal
 
-_SOURCE = re.compile(r"^Lines? (?P<first>\d+)(?:-(?P<last>\d+))? of (?P<path>.+\.md), modified", re.MULTILINE)
-_FENCED = re.compile(r"^(?P<fence>`{3,})markdown\n(?P<text>.*?)\n(?P=fence)$", re.MULTILINE | re.DOTALL)
+_SOURCE = re.compile(r"^From (?P<path>.+\.md):(?P<first>\d+)(?:-(?P<last>\d+))?, modified", re.MULTILINE)
+_FENCED = re.compile(r"^(?P<fence>`{3,})\n(?P<text>.*?)\n(?P=fence)$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(params=[(80, 24), (140, 45)], ids=["80x24", "140x45"])

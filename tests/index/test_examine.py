@@ -146,6 +146,8 @@ def test_a_change_that_keeps_time_and_size_is_found_by_content_alone(
     look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
+    os.utime(file, (1_700_000_000, 1_700_000_000))  # of a file written a moment ago a build looks at the content
+    build(vault, built, settings)
     before = file.stat()
     file.write_text(file.read_text().replace("Compost", "Compass"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))

@@ -50,15 +50,7 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
     """
     from excerpt.index.snapshot import Snapshot
 
-    if refresh:
-        try:
-            build_index(vault, settings, where, wait=_PATIENCE)
-        except IndexBusyError as busy:
-            narrate(f"{busy.message} What it has committed so far is searched.")
-        except IndexUnusableError as unusable:
-            narrate(f"{unusable.message} It is searched as it is.")
-        except VaultEmptiedError as emptied:
-            narrate(str(emptied))
+    as_it_is = _brought_up_to_date(vault, settings, where) if refresh else ""
     try:
         snapshot = Snapshot.open(where.index_folder(vault), settings)
     except IndexUnusableError:
@@ -66,7 +58,22 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
             raise
         build_index(vault, settings, where, wait=_PATIENCE)  # opening found the damage, building mends it
         snapshot = Snapshot.open(where.index_folder(vault), settings)
+    if as_it_is:
+        narrate(as_it_is)
     try:
         yield snapshot
     finally:
         snapshot.close()
+
+
+def _brought_up_to_date(vault: Path, settings: Settings, where: Places) -> str:
+    """Bring the index up to date; returns why it is to be used as it is, "" where that could be done."""
+    try:
+        build_index(vault, settings, where, wait=_PATIENCE)
+    except IndexBusyError as busy:
+        return f"{busy.message} What it has committed so far is searched."
+    except IndexUnusableError as unusable:
+        return f"{unusable.message} It is searched as it is."
+    except VaultEmptiedError as emptied:
+        return str(emptied)
+    return ""
