@@ -239,3 +239,16 @@ def test_sketches_of_alike_texts_are_alike() -> None:
     assert set(moves.sketch_of(TEA + "Sugar.")) != set(same)
     assert len(set(same.tolist()) & set(moves.sketch_of(TEA + "Sugar.").tolist())) > 50
     assert not set(same.tolist()) & set(moves.sketch_of(ROSES).tolist())
+
+
+def test_a_view_from_before_the_move_was_told_is_not_like_one_after(
+    vault: Path, index: Path, settings: Settings
+) -> None:
+    build(vault, index, settings)
+    with closing(Snapshot.open(index, settings)) as before:
+        with closing(Catalog.open_to_write(index)) as catalog, catalog.transaction():
+            catalog.rows("INSERT INTO moves VALUES ('Old.md', 'New.md')")
+        with closing(Snapshot.open(index, settings)) as after, closing(Snapshot.open(index, settings)) as again:
+            assert after.generation == before.generation
+            assert not after.is_like(before)
+            assert again.is_like(after)

@@ -97,6 +97,11 @@ def settle(catalog: Catalog) -> None:
         catalog.rows(f"DELETE FROM {table} WHERE rowid <= ({newest})", MOST_KEPT)
 
 
+def last(rows: Callable[..., list[tuple[int]]]) -> int:
+    """A number that grows with every move that is recorded. `rows` asks the catalog."""
+    return rows("SELECT coalesce(max(rowid), 0) FROM moves")[0][0]
+
+
 def moved(rows: Callable[..., list[tuple[str]]], path: str) -> str | None:
     """The path that the note which had `path` has today; None if it is not known to have moved, or if there is a note
     at `path` again. `rows` asks the catalog."""

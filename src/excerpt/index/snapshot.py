@@ -100,6 +100,7 @@ class Snapshot:
         # Opened now and read later: two commits on, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
         self._model = catalog.meta("model_id")
+        self._last_move = moves.last(self._rows)
         try:
             self.lexical: LexicalReader = LexicalReader(
                 folder, catalog.files("words"), self.generation, before.lexical if before is not None else None
@@ -148,8 +149,10 @@ class Snapshot:
             self._catalog.shrink_log(self._folder)
 
     def is_like(self, other: Snapshot) -> bool:
-        """Whether both are of the same generation of the same index."""
-        return self.generation == other.generation and self.lexical.files == other.lexical.files
+        """Whether both are of the same generation of the same index, and know of the same moves: a build tells which
+        notes have moved when it has read them all, after its last generation."""
+        same = self.generation == other.generation and self.lexical.files == other.lexical.files
+        return same and self._last_move == other._last_move
 
     @staticmethod
     def current_generation(folder: Path) -> int:
