@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+
+from textual._xterm_parser import XTermParser
+from textual.events import Key
 
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
@@ -115,3 +119,12 @@ async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
         await pilot.pause(0.5)
         await pilot.press("enter")
         await until(pilot, lambda: screen_of(app).query_one("#filter").has_focus, "the Memory tab")
+
+
+def test_what_a_terminal_sends_for_alt_and_a_letter_is_read_as_that_key() -> None:
+    letters = {key for binding in EVERY for key in keys_of(binding, {}) if re.fullmatch(r"alt\+[a-z]", key)}
+    read = {
+        key: [each.key for each in XTermParser().feed(f"\x1b{key[-1]}") if isinstance(each, Key)] for key in letters
+    }
+    assert letters
+    assert read == {key: [key] for key in letters}

@@ -207,7 +207,7 @@ async def test_formats_go_round_and_a_template_only_where_one_is_set(app: Excerp
         await search(pilot, app, "conflict")
         seen = []
         for _ in range(4):
-            await press(pilot, app, "alt+f")
+            await press(pilot, app, "alt+t")
             seen.append(pane_of(app).form)
         assert seen == [Format.XML, Format.JSON, Format.PLAIN, Format.MARKDOWN]
         packed = pane_of(app).packed
@@ -221,7 +221,7 @@ async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, pla
     app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.PLAIN)), places)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
-        await press(pilot, app, "alt+f")
+        await press(pilot, app, "alt+t")
         packed = pane_of(app).packed
         assert packed is not None
         assert packed.text.startswith("* Lentil soup")
@@ -237,7 +237,7 @@ async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
         await search(pilot, app, "lentil")
         await until(pilot, lambda: any("own.j2" in toast.message for toast in app._notifications), "the reason")
         assert pane_of(app).packed is None
-        await press(pilot, app, "alt+f")
+        await press(pilot, app, "alt+t")
         assert pane_of(app).packed is not None
 
 
@@ -247,7 +247,7 @@ async def test_json_says_whose_tokens_are_counted_and_saves_nothing(app: Excerpt
         bar = screen_of(app).query_one(PackBar)
         await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "tab")
         assert "saves" in str(bar.render())
-        await press(pilot, app, "alt+f", "alt+f")
+        await press(pilot, app, "alt+t", "alt+t")
         assert "tokens of its Markdown" in str(bar.render())
         assert "saves" not in str(bar.render())
 

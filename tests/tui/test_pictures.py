@@ -186,7 +186,7 @@ async def packed(pilot: Pilot[None]) -> None:
 
 async def packed_marks(pilot: Pilot[None]) -> None:
     await marked(pilot)
-    await pilot.press("alt+f", "ctrl+o", "f7", "f7")
+    await pilot.press("alt+t", "ctrl+o", "f7", "f7")
     await settled(pilot)
 
 

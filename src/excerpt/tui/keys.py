@@ -10,8 +10,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m"})
-"""Keys that a terminal cannot tell from backspace, tab and enter."""
+UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
+"""Keys that a terminal cannot tell from others: from backspace, tab and enter, and from ctrl+left and ctrl+right, as
+Textual reads what some terminals send for these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ SEARCH: Sequence[Key] = [
         "Show what is in the pack and what is not; once more: close",
         first=True,
     ),
-    Key("format", "alt+f", "format", "format", "Next format: how the pack is written", first=True),
+    Key("format", "alt+t", "format", "format", "Next format: how the pack is written", first=True),
     Key("order", "alt+o", "order", "order", "Order of the pack: by score, or as in the vault", first=True),
     Key("undo", "ctrl+z", "undo", "undo", "Take back the last decision about the pack", first=True),
     Key("save-pack", "alt+w", "save_pack", "to a file", "Write the pack to a file", first=True),
