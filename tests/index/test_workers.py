@@ -285,6 +285,24 @@ def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Tas
     assert outcome(found) == [("a.md", "")]
 
 
+def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
+    write: Callable[..., list[Task]], recipe: Recipe
+) -> None:
+    looks: list[float] = []
+
+    def held() -> bool:
+        looks.append(time.monotonic())
+        return False
+
+    with Workers(2, held=held) as workers:
+        run = workers.prepare(recipe, write(*[f"{number}.md" for number in range(60)]), nothing)
+        next(run)
+        time.sleep(3)
+        since = time.monotonic() - 1
+        assert len([look for look in looks if look > since]) < 50
+        assert len(list(run)) == 59
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 @pytest.mark.parametrize("name", ["a.md", "hang.md"])
 def test_workers_end_when_their_build_is_killed(write: Callable[..., list[Task]], tmp_path: Path, name: str) -> None:

@@ -112,6 +112,7 @@ class Run:
         """Let a worker prepare these files too, before the others."""
         with self._changed:
             self._pending.appendleft(piece)
+            self._changed.notify_all()
         if not self._thread.is_alive():
             self._thread.start()
 
@@ -126,6 +127,7 @@ class Run:
                 if self._error is not None:
                     raise self._error
                 found = self._done.pop(at, None)
+                self._changed.notify_all()
             if found is not None:
                 at, prepared = found
                 yield prepared
@@ -147,10 +149,10 @@ class Run:
                 busy = self._hand_over()
                 self._listen(busy)
                 self._end_overdue(busy)
-        except Exception as error:
+        except Exception as error:  # whatever it is, it is raised where results are waited for
             with self._changed:
                 self._error = error
-                self._changed.notify()
+                self._changed.notify_all()
 
     def _hand_over(self) -> Sequence[Member]:
         """Give the idle something to do, and return those that are not. Raises IndexUnusableError."""
@@ -170,17 +172,18 @@ class Run:
     def _next(self, ahead: int) -> range:
         """The next piece to hand over when `ahead` are in work, an empty one if that is for later."""
         with self._changed:
-            if self._held():
-                return range(0)
-            # What is waited for is always handed over, however much is done behind it.
-            if self._pending and (ahead + len(self._done) < _AHEAD or self._pending[0].start < min(self._done)):
-                return self._pending.popleft()
-        return range(0)
+            return self._pending.popleft() if self._may_begin(ahead) else range(0)
+
+    def _may_begin(self, ahead: int) -> bool:
+        if self._held() or not self._pending:
+            return False
+        # What is waited for is always handed over, however much is done behind it.
+        return ahead + len(self._done) < _AHEAD or self._pending[0].start < min(self._done)
 
     def _listen(self, busy: Sequence[Member]) -> None:
         if not busy:
             with self._changed:
-                if not self._pending or self._held():
+                if not self._may_begin(0):
                     self._changed.wait(_LOOK_SECONDS)
             return
         by_connection = {member.connection: member for member in busy}
@@ -206,7 +209,7 @@ class Run:
         if mine:
             with self._changed:
                 self._done[member.piece.start] = member.piece.stop, prepared
-                self._changed.notify()
+                self._changed.notify_all()
 
     def _end_overdue(self, busy: Sequence[Member]) -> None:
         now = time.monotonic()
@@ -247,7 +250,7 @@ class Run:
                 skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
                 self._done[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
             self._pending.extendleft(each for each in reversed(again) if each)
-            self._changed.notify()
+            self._changed.notify_all()
 
 
 def _reason(code: int, limits: Limits, size: int) -> str:
