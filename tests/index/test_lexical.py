@@ -13,7 +13,8 @@ from whoosh.index import open_dir
 
 from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import LexicalReader, LexicalWriter, placed
+from excerpt.index.lexical import LexicalWriter, placed
+from excerpt.index.lexical_reader import LexicalReader
 from excerpt.index.postings import Inverted
 from tests.index.counting import invert
 

@@ -11,12 +11,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index.files import DerivedFile
+from excerpt.index.rows import GivenUp, KnownNote, NoteRows, Placed
 from excerpt.model import Skipped
 
 SCHEMA_VERSION = 3
@@ -79,57 +76,6 @@ CREATE TABLE arrived (path TEXT PRIMARY KEY) WITHOUT ROWID;
 
 # "0" is the letter after "/". Two ranges of the index over the paths, where LIKE would be a scan of it.
 _AT_OR_BELOW = "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))"
-
-FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
-"""id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
-
-Placed = tuple[int, int, int]
-"""Where a fragment stands: its key, the number of its note, its first line."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoteRows:
-    """A note as rows, ready to insert.
-
-    `text` is zlib-compressed UTF-8; `cut` is the version of the code that cut the fragments; `labels` are (kind, name,
-    value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded.
-    """
-
-    path: str
-    size: int
-    mtime_ns: int
-    digest: str
-    cut: str
-    title: str
-    language: str
-    tokens: int
-    text: bytes
-    sections: list[tuple[int, int, str, str, int, int]]
-    fragments: list[FragmentRow]
-    links: list[tuple[int, str, str, str | None, str | None, str | None]]
-    labels: list[tuple[str, str, str]]
-    names: list[str]
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KnownNote:
-    """What decides whether a file must be read again."""
-
-    size: int
-    mtime_ns: int
-    digest: str
-    cut: str
-
-
-@dataclass(frozen=True, slots=True)
-class GivenUp:
-    """A file that took more time or memory than a file may, as it was then, and the reason it was skipped for."""
-
-    size: int
-    mtime_ns: int
-    cut: str
-    reason: str
 
 
 class Catalog:
@@ -437,25 +383,3 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether an error means that the file itself is no good; a full disk or a lock do not."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return isinstance(error, DamagedCatalogError) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def fold_name(name: str) -> str:
-    """What two names of a note are compared by: without case, width and runs of white space."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def heading_path_to_row(heading_path: Sequence[str]) -> str:
-    return json.dumps(heading_path, ensure_ascii=False)
-
-
-@lru_cache(maxsize=10_000)
-def heading_path_from_row(value: str) -> tuple[str, ...]:
-    return tuple(json.loads(value))
-
-
-def text_to_row(text: str) -> bytes:
-    return zlib.compress(text.encode(), 3)
-
-
-def text_from_row(value: bytes) -> str:
-    return zlib.decompress(value).decode()

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import ModelError
-from excerpt.index.catalog import Catalog, heading_path_from_row
+from excerpt.index.catalog import Catalog
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION, embedded_digest, embedded_text
 from excerpt.index.files import DamagedFileError
 from excerpt.index.health import Fault, Health, Part, Tick
+from excerpt.index.rows import heading_path_from_row
 from excerpt.index.vectors import MatrixSource, Quantised, quantise
 from excerpt.settings import Settings
 

@@ -16,7 +16,8 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.catalog import Catalog, text_from_row
+from excerpt.index.catalog import Catalog
+from excerpt.index.rows import text_from_row
 
 MOST_KEPT = 20_000
 """Moves, and notes that are gone, that are remembered: the newest. Some 150 bytes each."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from excerpt.errors import ExcerptError
-from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
 from excerpt.index.fields import FieldCollector, embedded_digest, embedded_text
 from excerpt.index.postings import Inverted
+from excerpt.index.rows import NoteRows, fold_name, heading_path_to_row, text_to_row
 from excerpt.index.uncollected import without_collection
 from excerpt.model import Fragment, Note, Skipped
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of

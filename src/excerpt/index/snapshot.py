@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from excerpt.errors import IndexUnusableError, ModelError
 from excerpt.index import moves
-from excerpt.index.catalog import FILE, Catalog, fold_name, heading_path_from_row, is_damage, text_from_row
+from excerpt.index.catalog import FILE, Catalog, is_damage
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.facets import Facets, KnownLinks, Notes
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION
 from excerpt.index.files import DamagedFileError
-from excerpt.index.lexical import LexicalReader
+from excerpt.index.lexical_reader import LexicalReader
 from excerpt.index.matrix import VectorMatrix
+from excerpt.index.rows import fold_name, heading_path_from_row, text_from_row
 from excerpt.index.vectors import MatrixSource
 from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Part, Section, Skipped, Status

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from excerpt.index.catalog import heading_path_from_row, text_from_row
 from excerpt.index.fields import FieldCollector
+from excerpt.index.rows import heading_path_from_row, text_from_row
 
 ReadRows = Callable[..., list[tuple[Any, ...]]]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from excerpt.errors import VaultEmptiedError
-from excerpt.index.catalog import GivenUp, KnownNote
 from excerpt.index.prepare import Prepared, Recipe, Task
+from excerpt.index.rows import GivenUp, KnownNote
 from excerpt.index.telling import Telling
 from excerpt.index.workers import Workers
 from excerpt.index.writer import IndexWriter

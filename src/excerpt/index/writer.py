@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index import moves
-from excerpt.index.catalog import FILE, Catalog, GivenUp, Placed, heading_path_from_row, is_damage, text_from_row
+from excerpt.index.catalog import FILE, Catalog, is_damage
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
 from excerpt.index.postings import join
 from excerpt.index.prepare import Prepared
+from excerpt.index.rows import GivenUp, Placed, heading_path_from_row, text_from_row
 from excerpt.index.uncollected import without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
 from excerpt.model import Skipped

@@ -1,0 +1,83 @@
+"""Rows of the catalog: what a note becomes before it is inserted, and how values are written into columns."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
+"""id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
+
+Placed = tuple[int, int, int]
+"""Where a fragment stands: its key, the number of its note, its first line."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRows:
+    """A note as rows, ready to insert.
+
+    `text` is zlib-compressed UTF-8; `cut` is the version of the code that cut the fragments; `labels` are (kind, name,
+    value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    digest: str
+    cut: str
+    title: str
+    language: str
+    tokens: int
+    text: bytes
+    sections: list[tuple[int, int, str, str, int, int]]
+    fragments: list[FragmentRow]
+    links: list[tuple[int, str, str, str | None, str | None, str | None]]
+    labels: list[tuple[str, str, str]]
+    names: list[str]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNote:
+    """What decides whether a file must be read again."""
+
+    size: int
+    mtime_ns: int
+    digest: str
+    cut: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A file that took more time or memory than a file may, as it was then, and the reason it was skipped for."""
+
+    size: int
+    mtime_ns: int
+    cut: str
+    reason: str
+
+
+def fold_name(name: str) -> str:
+    """What two names of a note are compared by: without case, width and runs of white space."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def heading_path_to_row(heading_path: Sequence[str]) -> str:
+    return json.dumps(heading_path, ensure_ascii=False)
+
+
+@lru_cache(maxsize=10_000)
+def heading_path_from_row(value: str) -> tuple[str, ...]:
+    return tuple(json.loads(value))
+
+
+def text_to_row(text: str) -> bytes:
+    return zlib.compress(text.encode(), 3)
+
+
+def text_from_row(value: bytes) -> str:
+    return zlib.decompress(value).decode()
