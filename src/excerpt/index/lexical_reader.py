@@ -15,7 +15,7 @@ from excerpt.index.columns import DamagedColumnsError
 from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile, check
 from excerpt.index.lexical import POSTINGS, open_segments
-from excerpt.index.terms import DOCS, Entries, Places, Positions, Postings, Rows, Term, offsets_of
+from excerpt.index.terms import DOCS, Entries, OpenSegment, Places, Positions, Postings, Rows, Term, offsets_of
 from excerpt.index.vocabulary import Vocabulary
 
 _CACHE_BYTES = 16 << 20
@@ -40,7 +40,7 @@ class LexicalReader:
             check(index, file, content=not file.name.endswith(POSTINGS))
         self._lock = threading.Lock()
         shared = before._segments if before is not None else []
-        self._segments = open_segments(index, generation, {file.name for file in known}, shared)
+        self._segments: list[OpenSegment] = open_segments(index, generation, {file.name for file in known}, shared)
         living = [s.docs[s.alive] for s in self._segments]
         docs = np.concatenate(living) if living else np.zeros(0, DOCS)
         self.keys: NDArray[np.int64] = docs["key"].astype(np.int64)
