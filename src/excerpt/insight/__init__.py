@@ -1,0 +1,1 @@
+"""What a vault holds about a topic, and what belongs together in it."""
