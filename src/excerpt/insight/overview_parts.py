@@ -1,0 +1,182 @@
+"""What an overview of a topic is made of. Every part says where it stands: a note's path and lines (1-based, inclusive),
+so that it can be traced and jumped to.
+
+"About the topic" are the fragments that `excerpt.insight.topic` chooses; all counts and shares are of those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from excerpt.model import Confidence
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands. `title` is the note's; `fragment_id` is empty where lines of no one fragment are meant."""
+
+    path: str
+    title: str
+    line_start: int
+    line_end: int
+    heading_path: tuple[str, ...] = ()
+    fragment_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MainNote:
+    """A note that the topic is at home in. `place` is its best fragment, `fragments` how many of its fragments are
+    about the topic, and `share` those of all that are, 0 to 1; `of` is how many fragments it has. `worth` ranks it, 1
+    for the first."""
+
+    place: Place
+    fragments: int
+    of: int
+    share: float
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeySection:
+    """A section below a heading that says much on the topic: its lines, how many of its fragments are about it, and
+    the tokens it has."""
+
+    place: Place
+    fragments: int
+    tokens: int
+    worth: float
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedNote:
+    """A note that is no main note and that links join to them. `links_to` and `linked_from` are the main notes it links
+    to and is linked from, as paths; `fragments` is how many of its own fragments are about the topic."""
+
+    place: Place
+    links_to: tuple[str, ...]
+    linked_from: tuple[str, ...]
+    fragments: int
+
+
+class LabelKind(StrEnum):
+    """What a label that stands out is."""
+
+    TAG = "tag"
+    PROPERTY = "property"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Standout:
+    """A tag, a value of a property or a folder that notes about the topic have more often than the other notes.
+
+    `here` of `here_of` notes about the topic have it, and `overall` of `overall_of` notes of the vault. `g2` is the
+    log-likelihood ratio (Dunning, 1993) of that. `name` is the property's, else empty; `filter` is what a query chooses
+    those notes by; `place` is the best fragment of the best note that has it.
+    """
+
+    kind: LabelKind
+    name: str
+    value: str
+    here: int
+    here_of: int
+    overall: int
+    overall_of: int
+    g2: float
+    filter: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedName:
+    """A person or thing that passages about the topic link to by name, and whose note, if there is one, is not about
+    the topic itself. `notes` is how many notes do so there, `overall` how many do anywhere; `path` is None where
+    there is no such note. `place` is where it is named first, in the best of those notes."""
+
+    name: str
+    path: str | None
+    notes: int
+    overall: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Fragments about the topic that are alike, and the words that set them apart from the others. `place` is the
+    fragment in their middle, `share` theirs of all that were grouped, 0 to 1."""
+
+    words: tuple[str, ...]
+    fragments: int
+    notes: int
+    share: float
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """How many notes about the topic are of a month (`2025-03`); `place` is the best fragment of the best of them."""
+
+    month: str
+    notes: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """When the notes about the topic were written, by month, ascending; months without any are left out.
+
+    `date` says which date that is: `created`, `modified`, or the name of a property; empty where the vault tells
+    none, and then there are no months. `undated` counts the notes about the topic without it.
+    """
+
+    date: str
+    months: tuple[Month, ...]
+    undated: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPassage:
+    """What the vault says on the topic, in its own words: consecutive text of a fragment, on one line. `cut_before` and
+    `cut_after` say that its fragment goes on there."""
+
+    place: Place
+    text: str
+    cut_before: bool
+    cut_after: bool
+    score: float
+    confidence: Confidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a vault holds about a topic, each part best first.
+
+    `fragments` and `notes` are about the topic; `matched` is how many fragments a search for it counts, and
+    `vault_fragments` and `vault_notes` are all there are. `budget` is the most tokens of `tokenizer` that it may have
+    as Markdown. Nothing is in it where nothing in the vault is about the topic.
+    """
+
+    topic: str
+    budget: int
+    tokenizer: str
+    generation: int
+    confidence: Confidence | None
+    matched: int
+    fragments: int
+    notes: int
+    vault_fragments: int
+    vault_notes: int
+    main_notes: tuple[MainNote, ...] = ()
+    sections: tuple[KeySection, ...] = ()
+    passages: tuple[KeyPassage, ...] = ()
+    themes: tuple[Theme, ...] = ()
+    standouts: tuple[Standout, ...] = ()
+    related: tuple[RelatedNote, ...] = ()
+    names: tuple[LinkedName, ...] = ()
+    timeline: Timeline = Timeline("", (), 0)
+
+    @property
+    def found(self) -> bool:
+        """Whether anything in the vault is about the topic."""
+        return bool(self.main_notes)
