@@ -37,6 +37,8 @@ KEYS = {
     "f2": "\x1bOQ",
     "f3": "\x1bOR",
     "f4": "\x1bOS",
+    "f5": "\x1b[15~",
+    "f12": "\x1b[24~",
     "f8": "\x1b[19~",
     **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
 }

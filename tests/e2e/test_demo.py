@@ -103,7 +103,7 @@ def test_a_fragment_is_remembered_and_forgotten(app: Terminal, home: Path) -> No
     app.wait_for("for the talk")
     app.press("enter")
     app.wait_gone("Why it matters")
-    app.press("f3")
+    app.press("f4")
     app.wait_for("memories · 1", "#release", "for the talk")
     (kept,) = [file for file in (home / "data").rglob("*.md") if file.parent.name != "trash"]
     assert "for the talk" in kept.read_text(encoding="utf-8")
@@ -144,7 +144,7 @@ def test_help_opens_over_the_screen_and_closes(app: Terminal) -> None:
 
 
 def test_the_index_tab_says_what_is_indexed(app: Terminal) -> None:
-    app.press("f4")
+    app.press("f5")
     app.wait_for("vault ", "notes ", "model ", "no file was skipped")
     quit_app(app)
 

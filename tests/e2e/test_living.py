@@ -42,7 +42,7 @@ def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Map
         app.press("enter")
         app.wait_for("walrus beside parsnips")
         assert "watched    yes" in status(vault, shell)
-        app.press("f4")
+        app.press("f5")
         app.wait_for("changes    watching", "no file was skipped", "p pause")
         app.press("p")
         app.wait_for("2 notes · paused", "p go on")

@@ -47,7 +47,7 @@ def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
     assert bar_state(known(OPENED, WATCHED, IndexProgressed(PROGRESS))) == "reading 30 / 171"
     assert bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 / 171"
     assert bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watching"
-    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes there, see F4"
+    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes there, see F5"
     assert bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
 
 

@@ -70,7 +70,7 @@ async def test_escape_remembers_nothing(app: ExcerptApp, vault: Path, places: Pl
 
 async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await pilot.press("f3")
+        await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 2, "both memories")
         await pilot.press(*"#kitchen")
@@ -81,7 +81,7 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
 
 async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await pilot.press("f3")
+        await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 2, "both memories")
         await pilot.press("ctrl+d")
@@ -95,7 +95,7 @@ async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: Memo
 async def test_a_memory_opens_its_source_in_the_editor(opened: Path, app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "sync conflict")
-        await pilot.press("ctrl+r", "enter", "f3")
+        await pilot.press("ctrl+r", "enter", "f4")
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 1, "the memory")
         await pilot.press("enter")
@@ -111,7 +111,7 @@ async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
     (vault.parent / "secret.md").write_text("not in the vault")
     store.remember("A trap.", source=Source("../secret.md", 1, 1, ""))
     async with app.run_test() as pilot:
-        await pilot.press("f3")
+        await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 3, "the memories")
         await pilot.press("enter")
@@ -122,7 +122,7 @@ async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
 
 async def test_a_thought_without_a_source_is_written_in_the_tab(app: ExcerptApp, vault: Path, places: Places) -> None:
     async with app.run_test() as pilot:
-        await pilot.press("f3", "ctrl+r")
+        await pilot.press("f4", "ctrl+r")
         assert isinstance(app.focused, TextArea)
         await pilot.press(*"idea", "ctrl+s")
         folder = places.memory_folder(vault)
@@ -132,7 +132,7 @@ async def test_a_thought_without_a_source_is_written_in_the_tab(app: ExcerptApp,
 
 async def test_escape_clears_the_filter_and_then_goes_back_to_the_search(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await pilot.press("f3", "x", "escape")
+        await pilot.press("f4", "x", "escape")
         assert screen_of(app).query_one("#filter", Input).value == ""
         await pilot.press("escape")
         assert screen_of(app).query_one("#query", Input).has_focus

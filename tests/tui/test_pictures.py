@@ -233,19 +233,19 @@ async def palette(pilot: Pilot[None]) -> None:
 
 async def no_memories(pilot: Pilot[None]) -> None:
     await ready(pilot)
-    await pilot.press("f3")
+    await pilot.press("f4")
 
 
 async def some_memories(pilot: Pilot[None]) -> None:
     await ready(pilot)
-    await pilot.press("f3")
+    await pilot.press("f4")
     rows = still(pilot).still.query_one(MemoryList)
     await until(pilot, lambda: len(rows.memories) == 2, "the memories")
 
 
 async def index(pilot: Pilot[None]) -> None:
     await ready(pilot)
-    await pilot.press("f4")
+    await pilot.press("f5")
 
 
 async def index_building(pilot: Pilot[None]) -> None:

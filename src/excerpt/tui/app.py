@@ -22,7 +22,7 @@ from excerpt.tui.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
 _DEFAULT_THEME = "excerpt-dark"
-_TAB_OF_PLACE = {"Everywhere": None, "Search": "search", "Memory": "memory", "Index": "index"}
+_TAB_OF_PLACE = {"Everywhere": None, "Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
 
 
 class ExcerptApp(App[None]):

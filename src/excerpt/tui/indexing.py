@@ -93,7 +93,7 @@ class Indexing:
                 self._run(complaint)
         except OSError as error:
             reason = error.strerror or str(error)
-            self._post(Trouble("index", "The indexing process cannot be started", reason, "F5 tries again."))
+            self._post(Trouble("index", "The indexing process cannot be started", reason, "F12 tries again."))
         with self._lock:
             self._process, self._thread, self._waiting = None, None, []
             ending = self._ending
@@ -175,7 +175,7 @@ def _early_end(code: int, said: str) -> Trouble:
         "index",
         "The indexing process ended early",
         said or f"It ended with code {code} and said nothing.",
-        "Searching goes on with what it had committed; F5 starts it again.",
+        "Searching goes on with what it had committed; F12 starts it again.",
     )
 
 

@@ -32,9 +32,10 @@ class Key:
 EVERYWHERE: Sequence[Key] = [
     Key("help", "f1,question_mark", "help", "help", "List the keys that work here", shown=True),
     Key("show-search", "f2,alt+1", "show_tab('search')", "search", "Go to the Search tab"),
-    Key("show-memory", "f3,alt+2", "show_tab('memory')", "memory", "Go to the Memory tab"),
-    Key("show-index", "f4,alt+3", "show_tab('index')", "index", "Go to the Index tab"),
-    Key("update", "f5", "update_index", "update", "Bring the index up to date with the vault"),
+    Key("show-overview", "f3,alt+2", "show_tab('overview')", "overview", "Go to the Overview tab"),
+    Key("show-memory", "f4,alt+3", "show_tab('memory')", "memory", "Go to the Memory tab"),
+    Key("show-index", "f5,alt+4", "show_tab('index')", "index", "Go to the Index tab"),
+    Key("update", "f12", "update_index", "update", "Bring the index up to date with the vault"),
     Key("palette", "ctrl+backslash,f10", "app.command_palette", "commands", "Find any command by name"),
     Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
 ]
@@ -112,6 +113,12 @@ PACK: Sequence[Key] = [
     Key("pack-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
 ]
 
+OVERVIEW: Sequence[Key] = [
+    Key("overview-down", "down,ctrl+n", "move(1)", "next", "Next line", first=True),
+    Key("overview-up", "up,ctrl+p", "move(-1)", "previous", "Previous line", first=True),
+    Key("overview-back", "escape", "back", "back", "Clear the topic, then go to the search", first=True),
+]
+
 MEMORY: Sequence[Key] = [
     Key("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", first=True),
     Key("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", first=True),
@@ -140,6 +147,7 @@ PLACES: dict[str, Sequence[Key]] = {
     "Search": SEARCH,
     "Search, with the list focused": LIST,
     "Search, with the pack focused": PACK,
+    "Overview": OVERVIEW,
     "Memory": MEMORY,
     "Index": INDEX,
 }
@@ -148,6 +156,7 @@ _TOGETHER = (
     ("Everywhere", "Search"),
     ("Everywhere", "Search, with the list focused"),
     ("Everywhere", "Search, with the pack focused"),
+    ("Everywhere", "Overview"),
     ("Everywhere", "Memory"),
     ("Everywhere", "Index"),
     ("Search", "Search, with the list focused"),

@@ -22,13 +22,13 @@ _WATCHES = {
 def bar_state(index: IndexState) -> str:
     """The state in a few words."""
     if index.emptied:
-        return "no notes there, see F4"
+        return "no notes there, see F5"
     if index.progress is not None:
         return _with_count("paused" if index.paused else index.progress.phase, index)
     if index.elsewhere:
         return "indexed by another excerpt"
     if index.trouble is not None:
-        return "index trouble, see F4"
+        return "index trouble, see F5"
     if index.status is None:
         return "opening"
     return f"{_notes(index.status.notes)} · {'paused' if index.paused else _WATCHES[index.watch]}"
@@ -53,7 +53,7 @@ def search_notice(index: IndexState, vault: Path) -> Said:
     return Said(
         "No notes here",
         f"{vault} holds no Markdown file that excerpt may read.",
-        "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. See F4.",
+        "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. See F5.",
     )
 
 
@@ -73,7 +73,7 @@ def _reading(index: IndexState) -> Said:
     gauge = "█" * full + "░" * (_GAUGE - full)
     counted = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
     if index.paused:
-        return Said("Reading the vault is paused", f"{gauge}\n{counted}", "It goes on with p in the Index tab (F4).")
+        return Said("Reading the vault is paused", f"{gauge}\n{counted}", "It goes on with p in the Index tab (F5).")
     told = " · ".join(part for part in (counted, rate_words(index.pace, progress)) if part)
     return Said("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
 

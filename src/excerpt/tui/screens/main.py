@@ -33,14 +33,15 @@ from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.key_bar import KeyBar
 from excerpt.tui.widgets.memory_pane import MemoryPane
+from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
 if TYPE_CHECKING:
     from excerpt.tui.screens.remember import Kept
 
-_PLACE_OF_TAB = {"search": "Search", "memory": "Memory", "index": "Index"}
-_FIRST_FOCUS = {"search": "#query", "memory": "#filter", "index": "#files"}
+_PLACE_OF_TAB = {"search": "Search", "overview": "Overview", "memory": "Memory", "index": "Index"}
+_FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
 
 
 class MainScreen(IndexKeeping):
@@ -89,10 +90,11 @@ class MainScreen(IndexKeeping):
 
     async def _begin(self) -> None:
         """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
+        overview = OverviewPane(id="overview")
         memory = MemoryPane(self._places.memory_folder(self.vault), id="memory")
         index = IndexPane(self.vault, self._places.index_folder(self.vault), id="index")
-        memory.display = index.display = False
-        await self.query_one(ContentSwitcher).mount(memory, index)
+        overview.display = memory.display = index.display = False
+        await self.query_one(ContentSwitcher).mount(overview, memory, index)
         self._begun = True
         self.show_index()
         self.begin_index()
@@ -138,6 +140,7 @@ class MainScreen(IndexKeeping):
     def _tab_picked(self, event: TabBar.Picked) -> None:
         self.action_show_tab(event.tab)
 
+    @on(OverviewPane.Left)
     @on(MemoryPane.Left)
     @on(IndexPane.Left)
     def _pane_left(self) -> None:
@@ -204,7 +207,7 @@ class MainScreen(IndexKeeping):
         subprocess.Popen(
             argv, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        seen = "What you save is found at once." if self.changes_are_seen else "F5 takes in what you save."
+        seen = "What you save is found at once." if self.changes_are_seen else "F12 takes in what you save."
         self.notify(f"Opened with {Path(argv[0]).name}. {seen}", markup=False)
 
     def _run_here(self, argv: tuple[str, ...]) -> None:

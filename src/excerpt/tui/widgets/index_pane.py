@@ -132,7 +132,7 @@ _CHANGES = {
     Watch.NOT_YET: "the whole vault is being looked at first",
     Watch.EVENTS: "watching: seen as they happen",
     Watch.POLLING: "polling: looked for every few seconds, as nothing tells of them",
-    Watch.ENDED: "not watching; F5 starts it again",
+    Watch.ENDED: "not watching; F12 starts it again",
 }
 
 

@@ -91,7 +91,7 @@ class MemoryPane(Vertical):
             memory = await asyncio.to_thread(
                 self._opened().remember, text, tags=tags, why=why, source=source, query=query
             )
-            self.notify(f"Remembered{self._tagged(memory)}. F3 shows your memories.")
+            self.notify(f"Remembered{self._tagged(memory)}. F4 shows your memories.")
             await self._load()
 
         self._work(store)

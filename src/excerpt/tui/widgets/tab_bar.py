@@ -15,7 +15,7 @@ from textual.widget import Widget
 from excerpt.text.visible import visible_line
 from excerpt.tui.strips import fit, line
 
-TABS = ("search", "memory", "index")
+TABS = ("search", "overview", "memory", "index")
 
 
 class TabBar(Widget):
