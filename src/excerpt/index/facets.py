@@ -68,6 +68,26 @@ class KnownLinks:
     links: tuple[Ints, Ints]
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenLink:
+    """A link out of a note, by its number: the line it stands in, its target without anchor, the text shown for it."""
+
+    note: int
+    line: int
+    target: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A tag of a note, by its number, or else a value of its property `name`."""
+
+    note: int
+    is_tag: bool
+    name: str
+    value: str
+
+
 class Facets:
     """The facets of one snapshot. Folded names are as `fold` leaves them: without case, accents and width."""
 
@@ -196,6 +216,31 @@ class Facets:
                 known[folder, target] = number
             found.add(number)
         return found
+
+    def written_links(self, notes: Ints) -> list[WrittenLink]:
+        """Every link out of these notes, by note and line, as it is written."""
+        found = self._of_notes("SELECT note, line, target, text FROM links WHERE target <> ''", notes)
+        links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in found]
+        return sorted(links, key=lambda link: (link.note, link.line))
+
+    def target_of(self, link: WrittenLink) -> int | None:
+        """The note that a link means; None if there is none."""
+        path = self.targets.resolve(link.target, self._paths[link.note])
+        return None if path is None else self.numbers[path]
+
+    def labels_of(self, notes: Ints) -> list[Label]:
+        """The tags and properties of these notes, as they are written."""
+        found = self._of_notes("SELECT note, kind, name, value FROM labels WHERE kind <> 'alias'", notes)
+        return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in found]
+
+    def _of_notes(self, sql: str, notes: Ints) -> list[tuple[Any, ...]]:
+        """The rows of a query that has a condition and a column `note`, of these notes only."""
+        wanted = self._notes.in_catalog[np.unique(notes)].tolist()
+        rows: list[tuple[Any, ...]] = []
+        for at in range(0, len(wanted), _AT_ONCE):
+            part = wanted[at : at + _AT_ONCE]
+            rows += self._rows(f"{sql} AND note IN ({','.join('?' * len(part))}) ORDER BY note, rowid", *part)
+        return rows
 
     def texts_like(self, parts: Sequence[str]) -> list[tuple[int, str]]:
         """Key and text of every fragment that has all of `parts`, ASCII letters whatever the case."""

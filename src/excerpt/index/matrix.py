@@ -130,12 +130,17 @@ class VectorMatrix:
         """All of them, shape (n, dimensions): a copy."""
         return self._laid_out().rows(np.arange(len(self.keys)))
 
+    def rows(self, numbers: NDArray[np.integer]) -> Floats:
+        """Some of them, shape (len(numbers), dimensions): a copy."""
+        return self._laid_out().rows(numbers)
+
     def unfold(self) -> None:
         """Lay the vectors out as float32, for many queries."""
         self._laid_out()
 
     def similarities(self, query: Floats) -> Floats:
-        """Cosine of the normalised `query` with each row, shape (n,)."""
+        """Cosine of the normalised `query` with each row, shape (n,); of several queries, shape (dimensions, queries),
+        with each, shape (n, queries)."""
         if self._asked:
             self.unfold()
         self._asked = True
@@ -143,6 +148,10 @@ class VectorMatrix:
         chunks = held.chunks if isinstance(held, _Laid) else _unfolded(held)
         found = np.concatenate([np.zeros(0, np.float32), *(chunk @ query for chunk in chunks)])
         return found[held.places] if isinstance(held, _Laid) else found[: len(self.keys)]
+
+    def of(self, rows: NDArray[np.integer]) -> Floats:
+        """The vectors of some rows, shape (rows, dimensions): a copy."""
+        return self._laid_out().rows(rows)
 
     def _laid_out(self) -> _Laid:
         if isinstance(self._held, Quantised):

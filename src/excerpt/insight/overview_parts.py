@@ -1,5 +1,5 @@
-"""What an overview of a topic is made of. Every part says where it stands: a note's path and lines (1-based, inclusive),
-so that it can be traced and jumped to.
+"""What an overview of a topic is made of. Every part says where it stands, by a note's path and lines (1-based,
+inclusive), so that it can be traced and jumped to.
 
 "About the topic" are the fragments that `excerpt.insight.topic` chooses; all counts and shares are of those.
 """
@@ -14,7 +14,7 @@ from excerpt.model import Confidence
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands. `title` is the note's; `fragment_id` is empty where lines of no one fragment are meant."""
+    """Where something stands. `title` is the note's; `fragment_id` is empty where the lines are no fragment's."""
 
     path: str
     title: str
