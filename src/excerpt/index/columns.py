@@ -160,6 +160,11 @@ class Columns:
         first, last = self._blocks[number : number + 2].tolist()
         return self._directory[self._words_at + first : self._words_at + last].split(b"\n")
 
+    def count(self, term: bytes) -> int:
+        """How many postings `term` has."""
+        number = self.number(term)
+        return 0 if number is None else int(self._starts[number + 1]) - int(self._starts[number])
+
     def find(self, term: bytes) -> Slice | None:
         """The postings of `term`."""
         number = self.number(term)
