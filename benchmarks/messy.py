@@ -215,7 +215,7 @@ def _in_the_app(vault: Path, home: Mapping[str, str], notes: int) -> bytes:
             app.wait_for(f"❯ {query}", " 1 ")
             app.press("ctrl+u")
             app.wait_gone(f"❯ {query}")
-        app.press("f4")
+        app.press("f5")
         app.wait_for("not valid UTF-8")
         app.press("ctrl+q")
         app.wait_exit()

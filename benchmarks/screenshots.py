@@ -90,7 +90,7 @@ async def remember(pilot: Pilot[None]) -> None:
 
 async def memory(pilot: Pilot[None]) -> None:
     await remember(pilot)
-    await pilot.press("enter", "f3")
+    await pilot.press("enter", "f4")
     rows = screen_of(pilot).query_one(MemoryList)
     await until(pilot, lambda: bool(rows.memories))
     pilot.app.clear_notifications()
@@ -98,7 +98,7 @@ async def memory(pilot: Pilot[None]) -> None:
 
 async def index(pilot: Pilot[None]) -> None:
     await search(pilot)
-    await pilot.press("f4")
+    await pilot.press("f5")
     facts = screen_of(pilot).query_one(IndexFacts)
     facts.places = (("vault", "~/notes"), ("index", "~/.cache/excerpt/index/notes-5d9a1c0e7b"))
     facts.refresh()
