@@ -119,6 +119,15 @@ class PackSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """`in_search`: fragments that a memory is about have a badge, and matching memories stand among the hits.
+    `recall_first`: what was remembered about a query is shown before what is found."""
+
+    in_search: bool = True
+    recall_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ScreenSettings:
     """`editor` is a command line; empty means $VISUAL, then $EDITOR. `keys` maps binding ids to keys."""
 
@@ -133,6 +142,7 @@ class Settings:
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     pack: PackSettings = field(default_factory=PackSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
     screen: ScreenSettings = field(default_factory=ScreenSettings)
 
 
@@ -160,6 +170,10 @@ class Places:
     def memory_folder(self, vault: Path) -> Path:
         """The data folder of one vault's memories; the user's, never deleted by excerpt."""
         return self.data / "memories" / vault_slug(vault)
+
+    def memory_index_folder(self, vault: Path) -> Path:
+        """The cache folder of the index of one vault's memories; may be deleted at any time."""
+        return self.cache / "memories" / vault_slug(vault)
 
     def marks_file(self, vault: Path) -> Path:
         """The marks that the screen keeps of one vault; may be deleted at any time."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.memory.files import name_id, normalise_tags, now, parse_memory, render_memory, stored
+from excerpt.memory.noticing import Noticing
 from excerpt.memory.recall import Searched, searched, wanted_words
 from excerpt.model import Memory, Skipped, Source
 
@@ -36,18 +40,61 @@ class Memories:
     broken: tuple[Skipped, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A file as it was last read; `stamp` tells whether it is still the same one."""
+Stamp = tuple[int, int, int]
+"""Time (ns), size and inode of a file: another where it has changed."""
 
-    stamp: tuple[int, int, int]
+# Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
+# some shares, 2 s on memory cards (FAT). What was so new when it was read is read again.
+_TICK_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A memory as its file was last read; another object whenever the file says something else. `is_sure` says that a
+    change since would show in the file's stamp."""
+
+    stamp: Stamp
+    is_sure: bool
     memory: Memory
     metadata: dict[str, Any]
-    searched: Searched
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A file that could not be read as a memory, with what `Kept` has."""
+
+    stamp: Stamp
+    is_sure: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the folder held when it was looked at: the same object as long as nothing changes. `files` are by name
+    (relative to the folder, with "/"), `ids` by the memories' ids, newest first."""
+
+    files: Mapping[str, Kept | Broken]
+    ids: Mapping[str, tuple[str, Kept]]
+
+    @cached_property
+    def found(self) -> Memories:
+        memories = tuple(kept.memory for _, kept in self.ids.values())
+        broken = [Skipped(name, kept.reason) for name, kept in sorted(self.files.items()) if isinstance(kept, Broken)]
+        return Memories(memories, tuple(broken))
+
+    @cached_property
+    def named(self) -> Mapping[str, Memory]:
+        """The memories by the names of their files."""
+        return {name: kept.memory for name, kept in self.ids.values()}
+
+    @cached_property
+    def searched(self) -> Mapping[str, Searched]:
+        """What is looked at for words, by the memories' ids."""
+        return {memory_id: searched(kept.memory) for memory_id, (_, kept) in self.ids.items()}
 
 
 class MemoryStore:
-    """The memories of one vault, in `folder`, which is made at the first memory.
+    """The memories of one vault, in `folder`, which is made at the first memory. Usable from one thread at a time.
 
     Files changed, added or removed by hand or by another process are seen at the next call. Every write is whole or
     not at all, and what it replaces goes to the trash folder. Raises MemoryUnusableError where the folder cannot be
@@ -56,9 +103,8 @@ class MemoryStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._kept: dict[str, _Kept | ReadError] = {}
-        self._stamps: dict[str, tuple[int, int, int]] = {}
-        self._ids: dict[str, tuple[str, _Kept]] = {}
+        self._noticing = Noticing()
+        self._contents = Contents({}, {})
 
     def remember(
         self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
@@ -77,31 +123,44 @@ class MemoryStore:
 
     def all(self) -> Memories:
         """Every memory, newest first, and every broken file with its reason."""
-        memories = tuple(kept.memory for _, kept in self._read().values())
-        broken = [Skipped(name, str(kept)) for name, kept in sorted(self._kept.items()) if isinstance(kept, ReadError)]
-        return Memories(memories, tuple(broken))
+        return self.contents().found
 
     def recall(self, words: str = "", tags: Sequence[str] = ()) -> list[Memory]:
         """Memories that hold all `words` (the last one may be the beginning of a word) and all `tags`, newest first."""
         asked = set(normalise_tags(tags))
-        entries = [kept for _, kept in self._read().values() if asked <= set(kept.memory.tags)]
-        matches = wanted_words(words, [kept.searched.language for kept in entries])
-        return [kept.memory for kept in entries if matches(kept.searched)]
+        contents = self.contents()
+        memories = [memory for memory in contents.found.memories if asked <= set(memory.tags)]
+        if not words.strip():
+            return memories
+        read = [contents.searched[memory.id] for memory in memories]
+        matches = wanted_words(words, [each.language for each in read])
+        return [memory for memory, each in zip(memories, read, strict=True) if matches(each)]
+
+    def tags(self) -> tuple[tuple[str, int], ...]:
+        """Tags in use with how many memories have them, most used first."""
+        counted = Counter(tag for memory in self.all().memories for tag in memory.tags)
+        return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
     def get(self, memory_id: str) -> Memory:
         return self._find(memory_id)[1].memory
 
     def update(self, memory: Memory) -> Memory:
         """Put `memory` in place of the one with its id, which goes to the trash folder; gives it as it now is."""
+        return self.change(memory.id, lambda _: memory)
+
+    def change(self, memory_id: str, change: Callable[[Memory], Memory]) -> Memory:
+        """As `update`, with what `change` makes of the memory as it is at that moment: nothing that another process
+        wrote meanwhile is undone. What `change` raises leaves everything as it was."""
         with self._writing():
-            name, kept = self._find(memory.id)
-            wanted = stored(replace(memory, created=kept.memory.created, updated=kept.memory.updated))
-            if wanted == kept.memory:
+            name, kept = self._find(memory_id)
+            memory = kept.memory
+            wanted = stored(replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated))
+            if wanted == memory:
                 return wanted
             wanted = replace(wanted, updated=now())
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
-            _replace(file, render_memory(wanted, (kept.memory, kept.metadata)))
+            _replace(file, render_memory(wanted, (memory, kept.metadata)))
             return wanted
 
     def forget(self, memory_id: str) -> Memory:
@@ -114,7 +173,7 @@ class MemoryStore:
     def restore(self, memory_id: str) -> Memory:
         """Bring back what was last forgotten under `memory_id`."""
         with self._writing():
-            if memory_id in self._read():
+            if memory_id in self.contents().ids:
                 raise MemoryUnusableError(f"Memory {memory_id} is not forgotten.")
             for file in self._trashed():
                 name = _STAMP.sub("", file.relative_to(self.folder / TRASH).as_posix())
@@ -127,30 +186,35 @@ class MemoryStore:
                     return memory
         raise MemoryUnusableError(f"There is no memory {memory_id} in {self.folder / TRASH}.")
 
-    def _find(self, memory_id: str) -> tuple[str, _Kept]:
-        found = self._read().get(memory_id)
+    def contents(self) -> Contents:
+        """What is in the folder now, reading again only what changed."""
+        if self._noticing.is_sure() and self._contents.files:
+            return self._contents
+        self._noticing.begin()
+        before = self._contents.files
+        try:
+            files = {name: _read_again(self.folder, name, state, before.get(name)) for name, state in self._files()}
+        except OSError as error:
+            raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
+        if len(files) != len(before) or any(before.get(name) is not kept for name, kept in files.items()):
+            self._contents = Contents(files, _by_id(files))
+        return self._contents
+
+    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
+        for name, state, is_link in _files(self.folder, enter=self._noticing.watch):
+            if is_link or state.st_nlink > 1:
+                self._noticing.close()  # it can be changed from where nobody watches
+            yield name, state
+
+    def _find(self, memory_id: str) -> tuple[str, Kept]:
+        found = self.contents().ids.get(memory_id)
         if found is None:
             raise MemoryUnusableError(f"There is no memory {memory_id}.", "See what there is with: excerpt recall")
         return found
 
-    def _read(self) -> dict[str, tuple[str, _Kept]]:
-        """Name and content of every memory by id, newest first, reading again only what changed."""
-        try:
-            stamps = dict(_files(self.folder))
-        except OSError as error:
-            raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
-        if stamps != self._stamps:
-            self._kept = {
-                name: self._kept[name] if self._stamps.get(name) == stamp else _read_file(self.folder, name, stamp)
-                for name, stamp in stamps.items()
-            }
-            self._ids = _by_id(self._kept)
-            self._stamps = stamps
-        return self._ids
-
     def _trashed(self) -> list[Path]:
         """Files of the trash, last trashed first."""
-        found = [self.folder / TRASH / name for name, _ in _files(self.folder / TRASH)]
+        found = [self.folder / TRASH / name for name, _, _ in _files(self.folder / TRASH)]
         return sorted(found, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
 
     def _trash_name(self, name: str) -> Path:
@@ -174,39 +238,54 @@ class MemoryStore:
             raise MemoryUnusableError(f"{self.folder} cannot be written: {error.strerror}.", hint) from error
 
 
-def _files(folder: Path, below: str = "") -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """Names of the Markdown files in and under `folder`, each with what tells that it changed. A missing folder is
-    an empty one; hidden names and the trash are none of ours; links to folders are not followed."""
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
-        for entry in entries:
-            name = f"{below}{entry.name}"
-            if entry.name.startswith(".") or name == TRASH:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield from _files(Path(entry.path), f"{name}/")
-            elif entry.name.endswith(".md") and entry.is_file():
-                state = entry.stat()
-                yield name, (state.st_mtime_ns, state.st_size, state.st_ino)
+def _files(
+    folder: Path, below: str = "", enter: Callable[[Path], None] = lambda _: None
+) -> Iterator[tuple[str, os.stat_result, bool]]:
+    """Names of the Markdown files in and under `folder`, each with its state and whether it is a link. A missing folder
+    is an empty one; hidden names and the trash are none of ours; links to folders are not followed. `enter` is called
+    with each folder before it is read."""
+    with suppress(FileNotFoundError):
+        enter(folder)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = f"{below}{entry.name}"
+                if entry.name.startswith(".") or name == TRASH:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _files(Path(entry.path), f"{name}/", enter)
+                elif entry.name.endswith(".md") and entry.is_file():
+                    yield name, entry.stat(), entry.is_symlink()
 
 
-def _read_file(folder: Path, name: str, stamp: tuple[int, int, int]) -> _Kept | ReadError:
+def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | Broken | None) -> Kept | Broken:
+    """The file as it is now: `before` itself if it still says the same."""
+    stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
+    if before is not None and before.stamp == stamp and before.is_sure:
+        return before
+    is_sure = abs(time.time_ns() - stamp[0]) > _TICK_NS
+    found = _read_file(folder, name, stamp, is_sure)
+    if before is None or is_sure or replace(found, stamp=before.stamp, is_sure=before.is_sure) != before:
+        return found
+    return before
+
+
+def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> Kept | Broken:
     try:
         data = (folder / name).read_bytes()
-    except OSError as error:
-        return ReadError(f"It cannot be read: {error.strerror}.")
-    try:
         memory, metadata = parse_memory(data, name, stamp[0] / 1e9)
+    except OSError as error:
+        return Broken(stamp, is_sure, f"It cannot be read: {error.strerror}.")
     except ReadError as error:
-        return error
-    return _Kept(stamp, memory, metadata, searched(memory))
+        return Broken(stamp, is_sure, str(error))
+    return Kept(stamp, is_sure, memory, metadata)
 
 
-def _by_id(read: dict[str, _Kept | ReadError]) -> dict[str, tuple[str, _Kept]]:
+def _by_id(read: Mapping[str, Kept | Broken]) -> dict[str, tuple[str, Kept]]:
     """Memories by id, newest first. Of two files that state the same id (one is a copy made by hand), the one named
     after it keeps it and the other goes by its name, so that both are there."""
-    entries = [(name, kept) for name, kept in read.items() if isinstance(kept, _Kept)]
+    entries = [(name, kept) for name, kept in read.items() if isinstance(kept, Kept)]
     entries.sort(key=lambda entry: (entry[1].memory.id not in entry[0], entry[0]))
-    found: dict[str, tuple[str, _Kept]] = {}
+    found: dict[str, tuple[str, Kept]] = {}
     for name, kept in entries:
         memory = kept.memory if kept.memory.id not in found else replace(kept.memory, id=name_id(name))
         found[memory.id] = (name, kept if memory is kept.memory else replace(kept, memory=memory))
