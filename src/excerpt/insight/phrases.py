@@ -1,0 +1,124 @@
+"""The words of fragments and the pairs that they stand in, as one would name a theme by them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from excerpt.insight.plain import prose_of
+from excerpt.insight.topic import Topic
+from excerpt.model import Fragment
+from excerpt.text.folding import fold
+from excerpt.text.languages import is_function_word
+from excerpt.text.words import chunks_of, terms_of
+
+Key = tuple[str, ...]
+"""The terms of a word or of a pair of words."""
+
+PAIR = 1.35
+"""What a pair of words counts beside one word: "version history" names a thing where "history" does not."""
+SHORTEST = 3
+"""Letters of a word that names something, unless it is in capitals."""
+LEAST_TELLING = 0.55
+"""How much a word must say in general language, where the model knows that (`Embedder.telling`)."""
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """The words and pairs of some fragments: `of` each, and `counts` of the fragments that have them."""
+
+    of: list[set[Key]]
+    counts: Counter[Key]
+    _spellings: dict[Key, Counter[str]] = field(repr=False)
+    _telling: dict[str, float] = field(repr=False)
+
+    def spelled(self, key: Key) -> str:
+        """As it is written most often; of equals the first by alphabet."""
+        spellings = self._spellings[key]
+        return min(spellings, key=lambda spelling: (-spellings[spelling], spelling))
+
+    def weight(self, key: Key) -> float:
+        """How well it names something, beside a plain word."""
+        telling = max(self._telling[term] for term in key)
+        return telling * (PAIR if len(key) > 1 else 1.0)
+
+
+def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]) -> Phrases:
+    """The words and pairs that may name a theme of a topic: not the topic's own words, unless beside another, and
+    none that say little."""
+    asked = frozenset(term for word in topic.asked for term in word.terms)
+    languages = topic.snapshot.table.languages
+    vocabulary = _Vocabulary(topic)
+    of: list[set[Key]] = []
+    spellings: dict[Key, Counter[str]] = {}
+    for fragment, note in zip(fragments, notes, strict=True):
+        found: set[Key] = set()
+        for line in prose_of(fragment.text).split("\n"):
+            words = vocabulary.words(line, languages[note])
+            _take(words, asked, found, spellings)
+        of.append(found)
+    counts = Counter(key for found in of for key in found)
+    return Phrases(of, counts, spellings, vocabulary.telling)
+
+
+_Word = tuple[str, str] | None
+"""Spelling and term; None where a word stands that names nothing."""
+
+
+def _take(words: Sequence[_Word], asked: frozenset[str], found: set[Key], spellings: dict[Key, Counter[str]]) -> None:
+    for one in words:
+        if one is not None and one[1] not in asked:
+            found.add((one[1],))
+            spellings.setdefault((one[1],), Counter())[one[0]] += 1
+    for one, other in pairwise(words):
+        if one is None or other is None or one[1] == other[1] or {one[1], other[1]} <= asked:
+            continue
+        found.add((one[1], other[1]))
+        spellings.setdefault((one[1], other[1]), Counter())[f"{one[0]} {other[0]}"] += 1
+
+
+class _Vocabulary:
+    """Which words of a vault's notes name something; keeps what it found of each."""
+
+    def __init__(self, topic: Topic) -> None:
+        self._snapshot = topic.snapshot
+        self._english = not topic.snapshot.languages or topic.snapshot.languages[0] == "en"
+        self._known: dict[tuple[str, str], _Word] = {}
+        self.telling: dict[str, float] = {}
+
+    def words(self, line: str, language: str) -> list[_Word]:
+        """The words of a line in their order."""
+        found: list[_Word] = []
+        for chunk, size in chunks_of(line):
+            if size:
+                found += [self._word(chunk[at : at + size], language) for at in range(max(len(chunk) - size + 1, 1))]
+                found.append(None)
+            else:
+                found.append(self._word(chunk, language))
+        return found
+
+    def _word(self, chunk: str, language: str) -> _Word:
+        key = (chunk, language)
+        if key not in self._known:
+            self._known[key] = self._look(chunk, language)
+        return self._known[key]
+
+    def _look(self, chunk: str, language: str) -> _Word:
+        if not any(sign.isalpha() for sign in chunk) or (
+            len(chunk) < SHORTEST and chunk.isascii() and not chunk.isupper()
+        ):
+            return None
+        folded = fold(chunk)
+        if is_function_word(folded, (language, "en") if language else ("en",)):
+            return None
+        says = 1.0
+        if self._english and folded.isascii() and folded.isalpha():
+            says = float(self._snapshot.embedder.telling([folded])[0])
+        term = terms_of(chunk, language)[0][0]
+        if says < LEAST_TELLING:
+            return None
+        self.telling[term] = max(self.telling.get(term, 0.0), says)
+        spelling = chunk if chunk != chunk.capitalize() else folded
+        return spelling, term

@@ -1,0 +1,61 @@
+"""Markdown as a reader takes it in: prose without what is written for the program that shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_MATHS = re.compile(r"\$\$.*?\$\$", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->|%%.*?%%", re.DOTALL)
+_IMAGE = re.compile(r"!\[\[[^\[\]\n]*\]\]|!\[[^\[\]\n]*\]\([^()\n]*\)")
+_WIKILINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]\n]*)\]\]")
+_LINK = re.compile(r"\[([^\[\]\n]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]\n]*\])")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<https?://[^<>\s]*>")
+_URL = re.compile(r"\b(?:https?|mailto):\S+|\bwww\.\S+")
+_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
+_EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~|==|`")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~$&-])")
+
+_DRESS = re.compile(
+    r"^[ \t]*(?:>[ \t]?)*(?:\[![^\]\n]*\][+-]?[ \t]*)?(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[.\][ \t]+)?"
+)
+_HEADING = re.compile(r"^[ \t]*(?:>[ \t]?)*#{1,6}(?:[ \t]|$)")
+_TABLE = re.compile(r"^[ \t]*(?:>[ \t]?)*\|")
+_RULE = re.compile(r"^[ \t>]*[-*_=:|+ \t]{3,}$")
+# A full stop, not one of an abbreviation, a number or an initial; in Chinese and Japanese no space follows.
+_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?…])[\"'”’)\]]*\s+(?=[^a-z\s])")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence or an item of a list, on one line, as it reads; `line` counts from 0 in the text."""
+
+    text: str
+    line: int
+    begins_line: bool
+
+
+def prose_of(text: str) -> str:
+    """`text` line by line without code blocks, maths, comments, pictures, addresses and marks."""
+    for pattern in (_FENCE, _MATHS, _COMMENT):
+        text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+    text = _WIKILINK.sub(_shown, _IMAGE.sub("", text))
+    text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
+    return _ESCAPE.sub(r"\1", _EMPHASIS.sub("", _BLOCK_ID.sub("", text)))
+
+
+def _shown(found: re.Match[str]) -> str:
+    """`[[note#heading]]` reads as Obsidian shows it."""
+    return found[1].replace("#", " > ").strip(" >")
+
+
+def sentences_of(text: str) -> Iterator[Sentence]:
+    """The sentences of a fragment's text, in order; no headings, tables or code."""
+    for number, line in enumerate(prose_of(text).split("\n")):
+        if _HEADING.match(line) or _TABLE.match(line) or _RULE.match(line):
+            continue
+        bare = " ".join(_DRESS.sub("", line, count=1).split())
+        for place, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
+            yield Sentence(sentence.strip(), number, place == 0)

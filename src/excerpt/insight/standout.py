@@ -1,0 +1,166 @@
+"""Tags, values of properties and folders that stand out where a topic is, against the whole vault.
+
+The statistic is the log-likelihood ratio G² of a table of two by two (Dunning, 1993): notes about the topic or not,
+with the label or without. Beside chi-squared it is true of rare labels too. It is taken only where the label is more
+frequent here than elsewhere.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from excerpt.index.facets import Label, property_name
+from excerpt.insight.overview_parts import LabelKind, Standout
+from excerpt.insight.topic import Topic
+from excerpt.text.dates import day_of
+from excerpt.text.folding import fold
+
+STANDOUTS = 6
+PER_PROPERTY = 2
+"""Values of one property at most."""
+SIGNIFICANT = 10.83
+"""G² from which a label stands out: by chance one of a thousand would (chi-squared, one degree of freedom)."""
+LEAST_HERE = 2
+LONGEST = 60
+"""Characters of a value; longer ones are sentences about one note."""
+LOOKED_INTO = 500
+"""Notes about the topic that are counted, the best ones."""
+
+_Key = tuple[LabelKind, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A label: as it is written, the notes about the topic that have it, best first, and how many of all do."""
+
+    kind: LabelKind
+    name: str
+    value: str
+    notes: tuple[int, ...]
+    overall: int
+
+
+def log_likelihood(here: int, here_of: int, overall: int, overall_of: int) -> float:
+    """G² of `here` among `here_of`, who are among `overall_of` of which `overall` have it; negative where it is rarer
+    here than in all."""
+    if not 0 < here_of < overall_of:
+        return 0.0
+    elsewhere_of = overall_of - here_of
+    expected = (here_of * overall / overall_of, elsewhere_of * overall / overall_of)
+    lacking = (here_of - expected[0], elsewhere_of - expected[1])
+    observed = (here, overall - here, here_of - here, elsewhere_of - (overall - here))
+    total = sum(o * log(o / e) for o, e in zip(observed, (*expected, *lacking), strict=True) if o)
+    return 2 * total if here * overall_of >= overall * here_of else -2 * total
+
+
+def standouts(topic: Topic) -> tuple[Standout, ...]:
+    """What stands out, the most telling first."""
+    notes = topic.note_order[:LOOKED_INTO]
+    vault = len(topic.snapshot.table.paths)
+    least = LEAST_HERE if len(notes) > 1 else 1
+    counted = [one for one in (*_labels(topic, notes), *_folders(topic, notes)) if len(one.notes) >= least]
+    scored = [(log_likelihood(len(one.notes), len(notes), one.overall, vault), one) for one in counted]
+    scored = [(g2, one) for g2, one in scored if g2 >= SIGNIFICANT]
+    scored.sort(key=lambda pair: (-pair[0], pair[1].kind, pair[1].name, pair[1].value))
+    return tuple(
+        Standout(
+            kind=one.kind,
+            name=one.name,
+            value=one.value,
+            here=len(one.notes),
+            here_of=len(notes),
+            overall=one.overall,
+            overall_of=vault,
+            g2=round(g2, 3),
+            filter=_filter(one),
+            place=topic.note_place(one.notes[0]),
+        )
+        for g2, one in _different(scored)
+    )
+
+
+def _different(scored: Sequence[tuple[float, _Counted]]) -> list[tuple[float, _Counted]]:
+    """The first few that say something new: no folder or tag within or around another, no label of the same notes."""
+    chosen: list[tuple[float, _Counted]] = []
+    per_name: dict[tuple[LabelKind, str], int] = {}
+    for g2, one in scored:
+        said = any(_says_the_same(one, other) for _, other in chosen)
+        most = PER_PROPERTY if one.kind is LabelKind.PROPERTY else STANDOUTS
+        if not said and per_name.get((one.kind, one.name), 0) < most:
+            per_name[one.kind, one.name] = per_name.get((one.kind, one.name), 0) + 1
+            chosen.append((g2, one))
+        if len(chosen) == STANDOUTS:
+            break
+    return chosen
+
+
+def _says_the_same(one: _Counted, other: _Counted) -> bool:
+    if set(one.notes) == set(other.notes) and one.overall == other.overall:
+        return True
+    if one.kind is not other.kind or one.kind is LabelKind.PROPERTY:
+        return False
+    shorter, longer = sorted((fold(one.value), fold(other.value)), key=len)
+    return longer.startswith(f"{shorter}/")
+
+
+# --- what is counted --------------------------------------------------------------------------------------------------
+
+
+def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
+    """Tags, with those they are under, and values of properties."""
+    facets = topic.snapshot.facets
+    having: dict[_Key, dict[int, None]] = {}
+    written: dict[_Key, str] = {}
+    by_note: dict[int, list[Label]] = {}
+    for label in facets.labels_of(np.array(notes, np.int32)):
+        by_note.setdefault(label.note, []).append(label)
+    for note in notes:
+        for label in by_note.get(note, ()):
+            for key, value in _keys(label):
+                having.setdefault(key, {})[note] = None
+                written.setdefault(key, value)
+    for (kind, name, folded), those in having.items():
+        if len(those) < min(LEAST_HERE, len(notes)):
+            continue
+        known = facets.tags if kind is LabelKind.TAG else facets.properties[name]
+        overall = len(known.get(folded, ()))
+        yield _Counted(kind, name, written[kind, name, folded], tuple(those), max(overall, len(those)))
+
+
+def _keys(label: Label) -> Iterator[tuple[_Key, str]]:
+    if label.is_tag:
+        tag = label.value.strip("/")
+        ends = [end for end, sign in enumerate(tag) if sign == "/"]
+        for end in (*ends, len(tag)):
+            yield (LabelKind.TAG, "", fold(tag[:end])), tag[:end]
+    elif 0 < len(label.value) <= LONGEST and day_of(label.value) is None:
+        value = " ".join(label.value.split())
+        yield (LabelKind.PROPERTY, property_name(label.name), " ".join(fold(value).split())), value
+
+
+def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
+    paths = topic.snapshot.table.paths
+    having: dict[str, list[int]] = {}
+    for note in notes:
+        folder = posixpath.dirname(paths[note])
+        while folder:
+            having.setdefault(folder, []).append(note)
+            folder = posixpath.dirname(folder)
+    for folder, those in having.items():
+        # Paths are sorted, and "0" is the letter after "/".
+        overall = bisect_left(paths, f"{folder}0") - bisect_left(paths, f"{folder}/")
+        yield _Counted(LabelKind.FOLDER, "", folder, tuple(those), overall)
+
+
+def _filter(one: _Counted) -> str:
+    """What a query chooses the notes of a label by."""
+    name = {LabelKind.TAG: "tag", LabelKind.FOLDER: "path", LabelKind.PROPERTY: one.name}[one.kind]
+    value = {LabelKind.FOLDER: f"/{one.value}/", LabelKind.PROPERTY: f"={one.value}"}.get(one.kind, one.value)
+    bare = value.replace('"', " ")
+    return f'{name}:"{bare}"' if any(sign.isspace() for sign in bare) else f"{name}:{bare}"

@@ -1,0 +1,209 @@
+"""Which fragments of a vault are about a topic: what an overview counts, groups and quotes.
+
+A search matches whatever has any of the words, thousands for two common ones, and ranks them: who is on top is all
+that matters. An overview counts, so it has to draw a line. A fragment is about the topic if it has most of it, in its
+text or in the names it stands under, each word weighed by its rarity. Where no fragment has, those count that the
+search finds likely enough to answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.overview_parts import Place
+from excerpt.model import Confidence, Fragment, Strategy
+from excerpt.search.engine import Answer, Engine, Ranking, count_matching
+from excerpt.search.lexical import Rows
+
+Floats = npt.NDArray[np.float32]
+Group = TypeVar("Group", bound=Hashable)
+
+MOST = 0.7
+"""The share of the topic, by rarity, that a fragment about it has. Of two words, only one far rarer than the other is
+enough by itself."""
+RANKED = 300
+"""Fragments that words and meaning each put forward to be ranked."""
+FEW = 3
+"""With fewer fragments that have most of the topic, those join them that the search finds likely enough."""
+HALVED = 0.5
+"""What each further fragment of a note or section counts, beside the one before: one good passage is what makes a note
+worth opening, and many middling ones do not make a better one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWord:
+    """A word of the topic: the terms that it may be indexed under, and how much it says."""
+
+    terms: frozenset[str]
+    rarity: float
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Fragments about a topic, as rows of the snapshot's table.
+
+    `rows` are all of them, ascending, with the `notes` they are of; `best` those that were ranked, best first (ties by
+    path and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `asked` are the
+    topic's words, and `matched` is what a search counts.
+    """
+
+    snapshot: Snapshot
+    rows: Rows
+    best: Rows
+    scores: Floats
+    confidences: tuple[Confidence | None, ...]
+    asked: tuple[AskedWord, ...]
+    matched: int
+    _read: dict[int, Fragment] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def notes(self) -> Rows:
+        return self.snapshot.table.notes[self.rows]
+
+    @cached_property
+    def best_notes(self) -> Rows:
+        """The note of each of `best`."""
+        return self.snapshot.table.notes[self.best]
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.intp]:
+        """For each note of the vault, how many of its fragments are about the topic."""
+        return np.bincount(self.notes, minlength=len(self.snapshot.table.paths))
+
+    @cached_property
+    def note_worths(self) -> dict[int, float]:
+        """The notes that were ranked, best first, each with what its fragments are worth together, the first 1."""
+        return worths(self.best_notes.tolist(), self.scores.tolist())
+
+    @cached_property
+    def note_order(self) -> tuple[int, ...]:
+        """All notes about the topic: those that were ranked, best first, then the others by how much they say."""
+        ranked = tuple(self.note_worths)
+        others = np.setdiff1d(np.unique(self.notes), np.array(ranked, np.int32))
+        return *ranked, *others[np.lexsort((others, -self.counts[others]))].tolist()
+
+    @cached_property
+    def best_row(self) -> dict[int, int]:
+        """For each note about the topic, its best fragment: the one ranked highest, or else the first."""
+        found: dict[int, int] = {}
+        for row, note in zip(self.best.tolist(), self.best_notes.tolist(), strict=True):
+            found.setdefault(note, row)
+        for row, note in zip(self.rows.tolist(), self.notes.tolist(), strict=True):
+            found.setdefault(note, row)
+        return found
+
+    def said(self, terms: Collection[str]) -> float:
+        """The share of the topic, by rarity, that a text with these terms has, 0 to 1."""
+        whole = sum(word.rarity for word in self.asked)
+        return sum(word.rarity for word in self.asked if not word.terms.isdisjoint(terms)) / whole if whole else 0.0
+
+    def fragments(self, rows: Sequence[int]) -> list[Fragment]:
+        """The fragments in these rows; each is read once."""
+        missing = [row for row in dict.fromkeys(rows) if row not in self._read]
+        if missing:
+            keys = self.snapshot.table.keys[missing].tolist()
+            self._read.update(zip(missing, self.snapshot.fragments(keys), strict=True))
+        return [self._read[row] for row in rows]
+
+    def place(self, row: int) -> Place:
+        """Where the fragment in a row stands."""
+        return place_of(self.fragments([row])[0])
+
+    def note_place(self, note: int) -> Place:
+        """The best fragment of a note about the topic."""
+        return self.place(self.best_row[note])
+
+
+def place_of(fragment: Fragment) -> Place:
+    return Place(
+        path=fragment.path,
+        title=fragment.title,
+        line_start=fragment.line_start,
+        line_end=fragment.line_end,
+        heading_path=fragment.heading_path,
+        fragment_id=fragment.id,
+    )
+
+
+def worths(groups: Sequence[Group], scores: Sequence[float]) -> dict[Group, float]:
+    """What the members of each group are worth together, the best group first (of equals the one met first) and 1.
+
+    `scores` are those of the members, best first; each member of a group counts half of what the one before does.
+    """
+    sums: dict[Group, float] = {}
+    shares: dict[Group, float] = {}
+    for group, score in zip(groups, scores, strict=True):
+        share = shares.get(group, 1.0)
+        sums[group] = sums.get(group, 0.0) + share * score
+        shares[group] = share * HALVED
+    highest = max(sums.values(), default=1.0) or 1.0
+    return {group: worth / highest for group, worth in sorted(sums.items(), key=lambda item: -item[1])}
+
+
+def find_topic(engine: Engine, text: str) -> Topic:
+    """The fragments about what `text` asks for, in the query language."""
+    queries = engine.parse(text)
+    answers = [engine.answer(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
+    ranking = engine.ranking(answers)
+    rows = np.unique(np.concatenate([_about(engine, answer) for answer in answers]))
+    if len(rows) < FEW:
+        rows = np.union1d(rows, _likely(ranking)).astype(np.int32)
+    chosen = np.flatnonzero(np.isin(ranking.rows, rows))
+    table = engine.snapshot.table
+    found, scores = ranking.rows[chosen], ranking.scores[chosen]
+    # Not in the order of the list, which holds back what is more than a few of one note.
+    order = np.lexsort((table.lines[found], table.notes[found], -scores))
+    highest = float(scores.max(initial=0.0)) or 1.0
+    return Topic(
+        snapshot=engine.snapshot,
+        rows=rows,
+        best=found[order],
+        scores=(scores[order] / np.float32(highest)).astype(np.float32),
+        confidences=tuple(_confidence(ranking, int(at)) for at in chosen[order]),
+        asked=_asked(answers),
+        matched=count_matching(answers),
+    )
+
+
+def _about(engine: Engine, answer: Answer) -> Rows:
+    """The rows that have most of what was asked; where nothing but filters was asked, all that they allow."""
+    evidence = answer.evidence
+    if answer.judgement is None:
+        return np.flatnonzero(evidence.allowed).astype(np.int32) if evidence.allowed is not None else _no_rows()
+    weights = np.array([match.idf for match in evidence.matches], np.float32)
+    if not weights.sum():
+        return _no_rows()
+    rows = np.flatnonzero(evidence.scores > 0).astype(np.int32)
+    present = engine.index.presence(evidence.words, rows, None)
+    return rows[(weights / weights.sum()) @ present >= MOST]
+
+
+def _likely(ranking: Ranking) -> Rows:
+    """The rows of which the search does not say that they answer nothing."""
+    sure = [_confidence(ranking, at) not in (None, Confidence.NOTHING) for at in range(len(ranking.rows))]
+    return ranking.rows[np.array(sure, np.bool_)] if sure else _no_rows()
+
+
+def _confidence(ranking: Ranking, at: int) -> Confidence | None:
+    judgement = ranking.answers[int(ranking.which[at])].judgement
+    return judgement.word(int(ranking.places[at])) if judgement else None
+
+
+def _asked(answers: Sequence[Answer]) -> tuple[AskedWord, ...]:
+    found = {
+        frozenset(word.tiers[0].terms): match.idf
+        for answer in answers
+        for word, match in zip(answer.evidence.words, answer.evidence.matches, strict=True)
+    }
+    return tuple(AskedWord(terms, rarity) for terms, rarity in found.items())
+
+
+def _no_rows() -> Rows:
+    return np.zeros(0, np.int32)
