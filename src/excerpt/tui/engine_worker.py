@@ -24,6 +24,7 @@ from excerpt.model import Hit, Span, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
+from excerpt.tui.insights import KINDS, Question
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.use import UseLog
 
-_ORDER = ("exchange", "search", "explain", "window", "pack", "cost", "warm")
+_INSIGHT = ("overview", "passage", "markdown", "narrow")
+_ORDER = ("exchange", "search", "explain", "window", *_INSIGHT, "pack", "cost", "warm")
 """What a waiting user looks at first is answered first, from the newest generation there is."""
 _REST = 0.5
 """Seconds without a question after which memory that answers left is given back."""
@@ -104,6 +106,13 @@ class EngineWorker:
     def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
         self._ask("explain", lambda: self._explain(query, asked, about))
+
+    def ask(self, kind: str, question: Callable[[Engine], Message]) -> None:
+        """Have a question of another module's answered: what it says of the engine is posted. `kind` is its slot."""
+        self._ask(kind, lambda: self._tell(question))
+
+    def ask_insight(self, question: Question) -> None:
+        self._ask(question.kind, lambda: self._insight(question))
 
     def forget(self, kind: str) -> None:
         """Take back a waiting question."""
@@ -227,6 +236,10 @@ class EngineWorker:
         if self._engine is not None:
             self._post(SearchDone(number, self._engine.search(query, strategy)))
 
+    def _tell(self, question: Callable[[Engine], Message]) -> None:
+        if self._engine is not None:
+            self._post(question(self._engine))
+
     def _explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         from excerpt.search.standing import explain_fragment, explain_note
 
@@ -237,6 +250,10 @@ class EngineWorker:
         else:
             told = explain_fragment(self._engine, query, about.fragment, asked)
             self._post(Explained(about.fragment.id, told))
+
+    def _insight(self, question: Question) -> None:
+        if self._engine is not None:
+            self._post(question.answer(self._engine))
 
     def _window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
         snapshot = self._opened()

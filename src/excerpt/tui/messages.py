@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from excerpt.insight.overview_parts import Overview
 from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Status
 from excerpt.pack.marks_file import Kept
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.packing import Cost, Packed
 
 if TYPE_CHECKING:
+    from excerpt.search.marks import Marks
     from excerpt.search.standing import NoteExplanation
 
 
@@ -57,6 +59,39 @@ class Explained(Message):
 
 
 @dataclass
+class OverviewReady(Message):
+    """The overview of that number, and what is marked of its topic in a note."""
+
+    number: int
+    overview: Overview
+    marks: Marks | None
+
+
+@dataclass
+class PassageReady(Message):
+    """The lines of a place that an overview names, the answer of that number; None where its note is gone."""
+
+    number: int
+    window: NoteWindow | None
+
+
+@dataclass
+class OverviewWritten(Message):
+    """An overview as Markdown, and the tokens of that."""
+
+    overview: Overview
+    text: str
+    tokens: int
+
+
+@dataclass
+class Narrowed(Message):
+    """A query that has one filter more now."""
+
+    query: str
+
+
+@dataclass
 class IndexOpened(Message):
     """The engine reads this generation from now on."""
 
@@ -65,7 +100,7 @@ class IndexOpened(Message):
 
 @dataclass
 class Trouble(Message):
-    """Something failed behind the screen. `asked` is what was being done: open, search, window, pack, cost, explain or
+    """Something failed behind the screen. `asked` is what was being done: a kind of question to the engine, open or
     index."""
 
     asked: str
@@ -154,6 +189,13 @@ class MarksChanged(Message):
     """The marks, or the decisions about their pack, are others: to be kept."""
 
     kept: Kept
+
+
+@dataclass
+class SearchRequested(Message):
+    """Go to the Search tab, and look for `query` there."""
+
+    query: str
 
 
 @dataclass
