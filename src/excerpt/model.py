@@ -201,7 +201,9 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a search found, best first. `asked` is the strategy wanted, `strategy` the one that answered; `matched`
-    counts the fragments that matched before the limit; `elapsed_ms` is the search alone; `generation` is the index's.
+    counts all fragments that match (`Evidence.matching`), whatever the limit, by any alternative: under filters the
+    hits may be more, for they go on with the nearest of what is allowed. `elapsed_ms` is the search alone;
+    `generation` is the index's.
     """
 
     query: str

@@ -46,6 +46,13 @@ def others(*notes: str) -> list[str]:
         # A part of the path, and of the file's name.
         ("path:projects/ ", [ALPHA, BETA, PROJECTION]),
         ("path:/diary ", [DIARY, NEW_YEAR]),
+        ("path:/2025 ", []),
+        ("path:/*/2025 ", [DIARY]),
+        ("path:/*/ ", NEWEST_FIRST),
+        ("path:=/diary/ ", [DIARY, NEW_YEAR]),
+        ("path:=/Projects/alpha.md ", [ALPHA]),
+        ("path:=diary/ ", []),
+        ("path:=/*/ ", []),
         ("path:diary/*year ", [NEW_YEAR]),
         ("path:year*diary ", []),
         ("path:日记 ", [SYNC]),
@@ -91,6 +98,9 @@ def test_what_a_note_is_called_and_where_it_stands(library: Snapshot, typed: str
         ("status:do ", []),
         ('status:"in progress" ', [ALPHA]),
         ("status:=done ", [BETA]),
+        ("status:* ", [ALPHA, BETA, NEW_YEAR]),
+        ('"status":done ', [BETA, NEW_YEAR]),
+        ('"Status":"=in progress" ', [ALPHA]),
         ("状态:已完成 ", [SYNC]),
         ("状态:完成 ", [SYNC]),
         # Booleans, numbers, numbers in quotation marks.

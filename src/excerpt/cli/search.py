@@ -190,6 +190,8 @@ def _summary(result: Result) -> str:
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
     shown = f"{len(result.hits)} of {result.matched:,} matching fragments"
+    if len(result.hits) > result.matched:  # under a filter
+        shown = f"{len(result.hits)} fragments, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # nothing but filters was asked
         return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)

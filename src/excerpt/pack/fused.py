@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 
 from excerpt.model import Result, Strategy
-from excerpt.search.candidates import POOL
-from excerpt.search.engine import Engine
+from excerpt.search.engine import Engine, count_matching
+from excerpt.search.evidence import POOL
 
 
 def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:
@@ -26,7 +26,7 @@ def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit
         wanted = alternatives[0].strategy or strategy
         answers += [engine.answer(one, wanted, max(POOL, limit)) for one in alternatives]
     hits = engine.hits(engine.ranking(answers), 0, limit)
-    matched = max(answer.matched for answer in answers)
+    matched = count_matching(answers)
     elapsed = (time.perf_counter() - begun) * 1e3
     query = " | ".join(queries)
     return Result(query, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)

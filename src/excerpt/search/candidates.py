@@ -8,17 +8,15 @@ import numpy as np
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import semantic
-from excerpt.search.evidence import Evidence, Flags, Floats
+from excerpt.search.evidence import POOL, Evidence, Flags, Floats
 from excerpt.search.fusion import SIGNALS
+from excerpt.search.highest import highest
 from excerpt.search.lexical import Rows, WordIndex
 from excerpt.search.names import Names
 from excerpt.search.proximity import PLACES, closeness, line_of
 
-POOL = 200
-"""Fragments that each of the two lists, words and meaning, puts forward; all are scored by all signals."""
 BEST_OF_NOTE = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""
-_STRIPE = 64
 COMMON = float(np.log(2))
 """The idf of a word that half of all fragments have: where it stands tells nothing, and there is much to read."""
 
@@ -27,15 +25,13 @@ COMMON = float(np.log(2))
 class Candidates:
     """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1) and plain cosines.
 
-    `matched` counts all rows that have a word or stand out in meaning, put forward or not; `named` marks the rows of
-    notes that the query names.
+    `named` marks the rows of notes that the query names.
     """
 
     rows: Rows
     signals: Floats
     cosines: Floats
     named: Flags
-    matched: int
 
 
 class Proposer:
@@ -49,7 +45,7 @@ class Proposer:
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
         scores, similarities = evidence.scores, evidence.similarities
-        rows = _united(_top(scores, pool, 0.0), _top(similarities, pool, evidence.mean), evidence.named)
+        rows = _united(highest(scores, pool, 0.0), highest(similarities, pool, evidence.mean), evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
@@ -58,7 +54,6 @@ class Proposer:
             signals=np.round(self._signals(evidence, rows), 6),
             cosines=similarities[rows],
             named=named,
-            matched=int(np.count_nonzero(scores) + np.count_nonzero(scores[rows] == 0)),
         )
 
     def _signals(self, evidence: Evidence, rows: Rows) -> Floats:
@@ -131,24 +126,6 @@ class Proposer:
         lexical = self._snapshot.lexical
         lines = [line_of(lexical, PLACES, self._index.best_terms(word), rows) for word, _ in plain]
         return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
-
-
-def _top(values: Floats, size: int, above: float) -> Rows:
-    """Rows, ascending, of the `size` highest values, of those above a floor; of equals the first."""
-    lowest = np.nextafter(np.float32(above), np.float32(np.inf))
-    stripes = len(values) // _STRIPE
-    if stripes > size:
-        # As many stripes have a value of at least this, so none below it is among the highest.
-        highest = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
-        lowest = max(lowest, np.partition(highest, stripes - size)[stripes - size])
-    rows = np.flatnonzero(values >= lowest).astype(np.int32)
-    if len(rows) > size:
-        found = values[rows]
-        least = np.partition(found, len(rows) - size)[len(rows) - size]
-        kept = found > least
-        kept[np.flatnonzero(found == least)[: size - np.count_nonzero(kept)]] = True
-        rows = rows[kept]
-    return rows
 
 
 def _united(*some: Rows) -> Rows:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +15,14 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Hit, Result, Signal, Strategy
 from excerpt.search import fusion
 from excerpt.search.boosts import Boosts
-from excerpt.search.candidates import POOL, Candidates, Proposer
+from excerpt.search.candidates import Candidates, Proposer
 from excerpt.search.confidence import Judgement, judge
-from excerpt.search.evidence import Evidence, gather
+from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import newest_first
 from excerpt.search.fusion import SIGNALS, Scored
 from excerpt.search.lexical import Rows, WordIndex
 from excerpt.search.marks import Marker, Marks, marks_of
-from excerpt.search.query import Query, alternatives
+from excerpt.search.query import Query, alternatives, narrowed
 from excerpt.search.use import UseLog
 from excerpt.settings import Fusion, Settings
 
@@ -41,7 +42,6 @@ class Answer:
     scored: Scored
     judgement: Judgement | None
     marks: Marks
-    matched: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Engine:
         limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
         hits = self.hits(self.ranking(answers), 0, limit, marked=marked)
-        matched = max(answer.matched for answer in answers)
+        matched = count_matching(answers)
         elapsed = (time.perf_counter() - begun) * 1e3
         return Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
 
@@ -130,6 +130,16 @@ class Engine:
         """The query's alternatives, read with the properties and tags that this vault has."""
         facets = self.snapshot.facets
         return alternatives(query, facets.properties, facets.tags)
+
+    def narrowed(self, query: str, condition: str) -> str:
+        """The query with one condition more (a filter as it is typed), for each of its alternatives."""
+        facets = self.snapshot.facets
+        return narrowed(query, condition, facets.properties, facets.tags)
+
+    def matching(self, query: str) -> Flags:
+        """Which rows match the query, by any of its alternatives: as many as `Result.matched` counts."""
+        found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in self.parse(query)]
+        return reduce(np.logical_or, [evidence.matching for evidence in found])
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
@@ -150,9 +160,9 @@ class Engine:
         unranked = query.phrases or not evidence.words
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
-            return Answer(leader, evidence, fusion.listed(rows[:pool]), None, marks_of(evidence), len(rows))
+            return Answer(leader, evidence, fusion.listed(rows[:pool]), None, marks_of(evidence))
         judgement = judge(evidence, found, scored.rows)
-        return Answer(leader, evidence, scored, judgement, marks_of(evidence), found.matched)
+        return Answer(leader, evidence, scored, judgement, marks_of(evidence))
 
     @staticmethod
     def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:
@@ -211,6 +221,11 @@ class Engine:
             spans = self._marker.spans(fragment, answer.marks, table.languages[note]) if marked else ()
             hits.append(Hit(fragment, score, _signals(answer.scored, place), spans, confidence))
         return tuple(hits)
+
+
+def count_matching(answers: Sequence[Answer]) -> int:
+    """How many rows match by any of the answers."""
+    return int(np.count_nonzero(reduce(np.logical_or, [answer.evidence.matching for answer in answers])))
 
 
 def _signals(scored: Scored, place: int) -> tuple[Signal, ...]:

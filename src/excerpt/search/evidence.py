@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import filters, semantic
+from excerpt.search.highest import highest
 from excerpt.search.lexical import Match, Rows, Tier, Word, WordIndex, total
 from excerpt.search.query import Query
 from excerpt.settings import Settings
@@ -23,6 +24,10 @@ from excerpt.text.words import QueryWord, fold, query_terms, terms_of
 
 Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
+
+POOL = 200
+"""Fragments that each of the two lists, words and meaning, puts forward; all are scored by all signals. As many, those
+of the whole vault that are nearest in meaning, match without having a word of the query."""
 
 MAX_LANGUAGES = 4
 """Languages whose stems a query is asked in: those that most of the vault's notes are in."""
@@ -42,7 +47,10 @@ class Evidence:
     `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
     beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
     `named` are the rows of notes that the query names; `word_count` is what a reader would count.
-    `allowed` are the rows that the query may be answered from, None for all.
+    `allowed` are the rows that the query may be answered from, None for all. `matching` are those of them that match:
+    that have a word of the query, are of a note that it names, or are among the POOL nearest in meaning of all the
+    vault; all that are allowed, where they hold a phrase or nothing was asked but filters. Whether a row matches does
+    not depend on filters, so that they divide what matches; what is listed under one may go on with the nearest there.
     """
 
     words: tuple[Word, ...]
@@ -55,6 +63,7 @@ class Evidence:
     named: Rows
     word_count: int
     allowed: Flags | None
+    matching: Flags
 
 
 def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Settings, today: date) -> Evidence:
@@ -65,12 +74,17 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
     matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
     scores = total(matches, snapshot.lexical.doc_count)
     similarities, mean = _similarities(query.words if asked else "", snapshot)
+    trust = 1.0 if settings.embedding.multilingual else semantic.trust(query.words, snapshot.languages)
     named = _named_rows(query.words, snapshot) if asked else _NONE
+    matching = scores > 0
+    matching[named] = True
+    matching[highest(similarities, POOL, mean) if trust else _NONE] = True
     allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
     if allowed is not None:
         scores[~allowed] = 0.0
         similarities[~allowed] = mean
         named = named[allowed[named]]
+        matching = matching & allowed if words and not query.phrases else allowed
     return Evidence(
         words=words,
         unasked=_unasked(query.words, words, snapshot),
@@ -78,10 +92,11 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
         scores=scores,
         similarities=similarities,
         mean=mean,
-        trust=1.0 if settings.embedding.multilingual else semantic.trust(query.words, snapshot.languages),
+        trust=trust,
         named=named,
         word_count=count_words(asked),
         allowed=allowed,
+        matching=matching,
     )
 
 

@@ -14,9 +14,8 @@ import numpy as np
 from excerpt.index.terms import Postings
 from excerpt.model import Hit, Result
 from excerpt.search import fusion
-from excerpt.search.candidates import POOL
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import Evidence
+from excerpt.search.evidence import POOL, Evidence
 from excerpt.search.lexical import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
 
 

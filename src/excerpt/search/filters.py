@@ -116,7 +116,7 @@ def _notes_of(wanted: Filter, facets: Facets, today: date) -> Ints | Flags:
     value, goes_on = wanted.value, wanted.open and not wanted.negated
     meant: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
         FilterKind.TAG: lambda: _called(facets.tags, fold(value.lstrip("#")).strip("/"), goes_on=goes_on),
-        FilterKind.PATH: lambda: _having(facets.paths, value),
+        FilterKind.PATH: lambda: _at_path(facets.paths, value, goes_on=goes_on),
         FilterKind.FILE: lambda: _having((path[path.rfind("/") + 1 :] for path in facets.paths), value),
         FilterKind.MODIFIED: lambda: _in_time(facets.modified, period_of(value, today)),
         FilterKind.CREATED: lambda: _in_days(facets.created, period_of(value, today)),
@@ -148,12 +148,25 @@ def _all(found: Iterable[Ints]) -> Ints:
     return np.concatenate([_NONE, *found])
 
 
+def _at_path(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
+    """As `_having`, but a slash at the beginning of `wanted` is the vault's root; behind `=` stands a whole path, or
+    that of a folder with a slash at its end, in which an asterisk is one."""
+    if not wanted.startswith("="):
+        return _having(paths, wanted)
+    place = fold(wanted[1:])
+    if place.endswith("/") or goes_on:
+        return np.array([path.startswith(place) for path in paths], np.bool_)
+    return np.array([path == place for path in paths], np.bool_)
+
+
 def _having(names: Iterable[str], wanted: str) -> Flags:
-    """Which of the folded names hold the parts of `wanted`, set apart by asterisks, in their order. What a file ends
-    in (.md) is only looked at if `wanted` has a dot."""
+    """Which of the folded names hold the parts of `wanted`, set apart by asterisks, in their order, the first at the
+    very beginning if it begins with a slash. What a file ends in (.md) is only looked at if `wanted` has a dot."""
     parts = [part for part in fold(wanted).split("*") if part]
     if "." not in wanted:
         names = [posixpath.splitext(name)[0] for name in names]
+    if parts and parts[0].startswith("/"):
+        names = [name if name.startswith(parts[0]) else "" for name in names]
     if len(parts) == 1:
         return np.array([parts[0] in name for name in names], np.bool_)
     return np.array([_in_order(name, parts) for name in names], np.bool_)
@@ -182,20 +195,23 @@ def _named(facets: Facets, value: str, *, goes_on: bool) -> Ints:
 # --- times ------------------------------------------------------------------------------------------------------------
 
 # What every system's clock can be asked about; no file is older or younger.
-_FIRST, _LAST = date(1970, 1, 3), date(2200, 1, 1)
+FIRST, LAST = date(1970, 1, 3), date(2200, 1, 1)
+"""Between these days a time's day counts; what lies before the first or from the last on is in any period that reaches
+beyond it."""
 
 
 def _in_time(times: npt.NDArray[np.int64], period: Period | None) -> Flags:
     """Which times are in a period of the reader's own days."""
     inside = np.full(len(times), period is not None)
-    if period and period[0] >= _FIRST:
-        inside &= times >= _midnight(min(period[0], _LAST))
-    if period and period[1] < _LAST:
-        inside &= times < _midnight(max(period[1], _FIRST) + timedelta(1))
+    if period and period[0] >= FIRST:
+        inside &= times >= midnight(min(period[0], LAST))
+    if period and period[1] < LAST:
+        inside &= times < midnight(max(period[1], FIRST) + timedelta(1))
     return inside
 
 
-def _midnight(day: date) -> int:
+def midnight(day: date) -> int:
+    """When a day begins where the reader is, in nanoseconds since 1970."""
     return int(datetime.combine(day, time.min).timestamp()) * 1_000_000_000
 
 
@@ -221,9 +237,11 @@ def _with_value(values: Mapping[str, Ints], wanted: str, today: date, *, goes_on
     """The notes of the values that have `wanted` in them as whole words, or that are dates in the period it means.
 
     Behind `>`, `>=`, `<` and `<=`, or on either side of `..`, it is a number or date to compare with; behind `=` it is
-    the whole value.
+    the whole value. `*` is any.
     """
     looked_for = " ".join(fold(wanted).split())
+    if looked_for == "*":
+        return _all(values.values())
     if compared := _COMPARED.fullmatch(looked_for):
         sign, bound = compared[1], compared[2].strip()
         return _where(values, _equals(bound) if sign == "=" else _compares(sign, bound, today))

@@ -104,6 +104,29 @@ def alternatives(
     return tuple(queries) or (Query(text.replace('"', " "), (), strategy),)
 
 
+def narrowed(
+    text: str, condition: str, properties: Container[str] = frozenset(), tags: Collection[str] | None = None
+) -> str:
+    """`text` with one condition more, a filter as it is typed, for each of its alternatives. All else keeps what it
+    means: a forced strategy stays first, a last word open.
+
+    `properties` and `tags` are as in `alternatives`.
+    """
+    strategy, rest = _forced(text)
+    forced = text[: len(text) - len(rest)]
+    pieces = list(_pieces(rest, _Names(properties, tags)))
+    # A quotation mark without a partner would find one in the condition; it is the last in no piece.
+    at = rest.rfind('"')
+    if at >= 0 and not any(piece.start <= at < piece.end for piece in pieces):
+        end = len(rest) - len(rest[at + 1 :].lstrip("|"))
+        rest = f"{rest[:at]}{' ' * (end - at)}{rest[end:]}"
+    for group in reversed(_groups(pieces)):
+        query = _query(rest, group, strategy)
+        if query.words.strip() or query.is_filter_only:
+            rest = f"{rest[: group[0].start]}{condition} {rest[group[0].start :]}"
+    return f"{forced}{rest}"
+
+
 def _forced(text: str) -> tuple[Strategy | None, str]:
     first, _, rest = text.lstrip().partition(" ")
     strategy = _FORCED.get(first.lower())
@@ -152,11 +175,15 @@ _NARROW = rf"[^\W{WIDE_CHARACTERS}]"
 # spaces it does.
 _WORD = re.compile(rf'(?:[^\s"]+|(?<={_NARROW})")+')
 _PREFIXED = re.compile(r'(-?)([^\s":]{1,100}):(?![\s:]|//|\\)')
+# In quotation marks, one that is part of the text is written twice.
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_QUOTED_NAME = re.compile(r'(-?)"((?:[^"]|""){0,100})":(?!\s)')
 _HASH = re.compile(r"(-?)#([^\s\"#]+)")
 _DASHED = re.compile(rf"-(?!(?:{'|'.join(_KINDS)}):|\S+:$)(?=\w)", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,:]+%?")
 _VALUE = re.compile(r"\S+")
 _SIGNS_OF_VALUE = "<>="
+_WHOLE_SIGNS = re.compile("=[<>=]+")
 
 
 def _pieces(text: str, known: _Names) -> Iterator[_Piece]:
@@ -201,16 +228,16 @@ def _filter(text: str, at: int, known: _Names) -> _Piece | None:
             return None
         found = Filter(FilterKind.TAG, tag, negated=bool(match[1]), open=is_open)
         return _Piece(_Kind.FILTER, at, match.end(), filter=found)
-    match = _PREFIXED.match(text, at)
+    match = _QUOTED_NAME.match(text, at) or _PREFIXED.match(text, at)
     if match is None:
         return None
-    kind = _KINDS.get(fold(match[2]))
-    name = property_name(match[2]) if kind is None else ""
-    if kind is None and name not in known.properties:
+    is_operator = match.re is _PREFIXED and fold(match[2]) in _KINDS
+    kind = _KINDS[fold(match[2])] if is_operator else FilterKind.PROPERTY
+    name = "" if is_operator else property_name(match[2].replace('""', '"'))
+    if not is_operator and name not in known.properties:
         return None
-    kind = kind or FilterKind.PROPERTY
     value, end, is_open = _value(text, match.end())
-    if not _is_complete(kind, value):
+    if not _is_complete(kind, value, is_quoted=not is_open and text.startswith('"', match.end())):
         return None
     found = Filter(kind, value, name, negated=bool(match[1]), open=is_open)
     return _Piece(_Kind.FILTER, at, end, filter=found)
@@ -219,22 +246,26 @@ def _filter(text: str, at: int, known: _Names) -> _Piece | None:
 def _value(text: str, at: int) -> tuple[str, int, bool]:
     """A filter's value, where it ends, and whether it may go on. In quotation marks it may hold spaces."""
     if text.startswith('"', at):
-        end = text.find('"', at + 1)
-        if end < 0:
+        quoted = _QUOTED.match(text, at)
+        if quoted is None:
             return text[at + 1 :].strip(), len(text), True
-        return text[at + 1 : end].strip(), end + 1, False
+        return quoted[1].replace('""', '"').strip(), quoted.end(), False
     match = _VALUE.match(text, at)
     end = match.end() if match else at
     return text[at:end], end, end == len(text)
 
 
-def _is_complete(kind: FilterKind, value: str) -> bool:
+def _is_complete(kind: FilterKind, value: str, *, is_quoted: bool) -> bool:
     if kind in (FilterKind.MODIFIED, FilterKind.CREATED):
         return is_period(value)
     if kind in (FilterKind.PATH, FilterKind.FILE):
         return bool(value.strip("*"))
     if kind is FilterKind.PROPERTY:
-        return bool(value.lstrip(_SIGNS_OF_VALUE).strip())
+        return bool(value.lstrip(_SIGNS_OF_VALUE).strip()) or (
+            is_quoted and value[:1] == "=" and bool(value[1:].strip())
+        )
+    if kind is FilterKind.TAG and is_quoted:
+        return bool(value.strip("#/"))
     return any(c.isalnum() for c in value)
 
 

@@ -18,9 +18,9 @@ from rapidfuzz import process
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment, Hit, Signal, Strategy
 from excerpt.search import fusion
-from excerpt.search.candidates import POOL, Candidates
+from excerpt.search.candidates import Candidates
 from excerpt.search.engine import Answer, Engine, Ranking
-from excerpt.search.evidence import Evidence, asked_words
+from excerpt.search.evidence import POOL, Evidence, asked_words
 from excerpt.search.explain import Explanation, WordReader, explained
 from excerpt.search.filters import allowed
 from excerpt.search.lexical import Rows

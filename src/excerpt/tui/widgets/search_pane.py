@@ -190,7 +190,7 @@ class SearchPane(PackDesk):
             notice.said = self._failed or self.said
             return
         led = None if result.confidence is None else result.strategy
-        self._status.answer = Answer(led, result.matched, result.elapsed_ms, result.confidence)
+        self._status.answer = Answer(led, max(result.matched, len(result.hits)), result.elapsed_ms, result.confidence)
         if not result.hits:
             notice.said = nothing_found(result, self.progress)
 

@@ -1,0 +1,120 @@
+"""One condition more: the query says what it said, and what matches is exactly what the condition holds of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.engine import Engine
+from excerpt.search.query import Query, alternatives, narrowed
+from excerpt.settings import Settings
+from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
+
+PROPERTIES = frozenset({"status"})
+TAGS = frozenset({"project", "a b"})
+CONDITIONS = ["tag:project", 'tag:"a b"', "-path:a", 'status:"=in ""progress"""', "modified:2025-03", '"status":x']
+TYPED = st.lists(
+    st.sampled_from(
+        [
+            *'"|-: ',
+            " | ",
+            '"a b"',
+            "sync",
+            "-word",
+            '-"not this"',
+            "tag:project",
+            '"status":"x"',
+            '5"',
+            "!a ",
+            "#project",
+        ]
+    ),
+    max_size=8,
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    snapshot = open_vault(tmp_path_factory.mktemp("library"), NOTES, MODIFIED)
+    yield snapshot
+    snapshot.close()
+
+
+@pytest.fixture(scope="module")
+def engine(library: Snapshot) -> Engine:
+    return Engine(library, Settings(), today=lambda: TODAY)
+
+
+@pytest.mark.parametrize(
+    ("typed", "after"),
+    [
+        ("sync", "tag:x sync"),
+        ("!s sync conflict ", "!s tag:x sync conflict "),
+        ("a b | c", "tag:x a b | tag:x c"),
+        ('sync "half open', "tag:x sync  half open"),
+        ("path:dia", "tag:x path:dia"),
+        ("| a", "| tag:x a"),
+        ("", ""),
+    ],
+)
+def test_the_condition_stands_before_each_alternative(typed: str, after: str) -> None:
+    assert narrowed(typed, "tag:x") == after
+
+
+@given(TYPED, st.sampled_from(CONDITIONS))
+@example('" a | b', 'tag:"a b"')
+@example('"" | sync', "tag:project")
+def test_each_alternative_has_one_condition_more_and_nothing_else(typed: str, condition: str) -> None:
+    before = alternatives(typed, PROPERTIES, TAGS)
+    if not any(c.isalnum() for one in before for c in one.words) and not before[0].is_filter_only:
+        return
+    (added,) = alternatives(f"{condition} ", PROPERTIES, TAGS)[0].filters
+    after = alternatives(narrowed(typed, condition, PROPERTIES, TAGS), PROPERTIES, TAGS)
+    assert [_without_words(one) for one in after] == [
+        (*_without_words(one)[:-1], frozenset({*one.filters, added})) for one in before
+    ]
+    assert [_letters(one) for one in after] == [_letters(one) for one in before]
+
+
+def _letters(query: Query) -> list[str]:
+    return query.words.replace("|", " ").split()
+
+
+def _without_words(query: Query) -> tuple[object, ...]:
+    parts = (query.strategy, query.open_word, query.phrases, query.excluded, query.excluded_phrases)
+    return (*parts, frozenset(query.filters))
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("alpha", "questions", "what does the beta need", "同步", "nobody knows quantum chromodynamics", "path:/"),
+        *('"a map"', '"." alpha', "beta | map", "!s beta", "proj", "-alpha", "done:true | nobody"),
+    ],
+)
+@pytest.mark.parametrize("condition", ["tag:project", "path:/Diary/", "status:*", "modified:2025-03", "-path:/*/"])
+def test_a_condition_divides_what_matches(engine: Engine, library: Snapshot, typed: str, condition: str) -> None:
+    held = engine.matching(f"{condition} ")
+    inside, outside = (engine.narrowed(typed, sign + condition) for sign in ("", "-"))
+    if condition.startswith("-"):
+        outside = engine.narrowed(typed, condition[1:])
+    everything = engine.matching(typed)
+    np.testing.assert_array_equal(engine.matching(inside), everything & held)
+    np.testing.assert_array_equal(engine.matching(outside), everything & ~held)
+    assert engine.search(inside).matched == np.count_nonzero(everything & held)
+
+
+def test_what_matches_does_not_depend_on_the_limit_or_the_strategy(engine: Engine) -> None:
+    counts = {engine.search(f"{sign} beta", limit=limit).matched for sign in ("!a", "!s", "!h") for limit in (1, 500)}
+    assert len(counts) == 1
+
+
+def test_what_any_alternative_matches_counts_once(engine: Engine) -> None:
+    notes = {hit.fragment.path for hit in engine.search('"quite" | "map"', limit=50).hits}
+    assert len(notes) == 2
+    assert engine.search('"quite" | "map" | "quite"').matched == 2
