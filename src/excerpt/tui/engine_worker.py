@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.use import UseLog
 
-_INSIGHT = ("overview", "passage", "markdown", "narrow")
-_ORDER = ("exchange", "search", "explain", "window", *_INSIGHT, "pack", "cost", "warm")
+_ORDER = ("exchange", "search", "explain", "window", *KINDS, "pack", "cost", "warm")
 """What a waiting user looks at first is answered first, from the newest generation there is."""
 _REST = 0.5
 """Seconds without a question after which memory that answers left is given back."""
@@ -106,10 +105,6 @@ class EngineWorker:
     def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
         self._ask("explain", lambda: self._explain(query, asked, about))
-
-    def ask(self, kind: str, question: Callable[[Engine], Message]) -> None:
-        """Have a question of another module's answered: what it says of the engine is posted. `kind` is its slot."""
-        self._ask(kind, lambda: self._tell(question))
 
     def ask_insight(self, question: Question) -> None:
         self._ask(question.kind, lambda: self._insight(question))
@@ -235,10 +230,6 @@ class EngineWorker:
     def _search(self, number: int, query: str, strategy: Strategy) -> None:
         if self._engine is not None:
             self._post(SearchDone(number, self._engine.search(query, strategy)))
-
-    def _tell(self, question: Callable[[Engine], Message]) -> None:
-        if self._engine is not None:
-            self._post(question(self._engine))
 
     def _explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         from excerpt.search.standing import explain_fragment, explain_note

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.insight.overview_parts import Overview
 from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Status
 from excerpt.pack.marks_file import Kept
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.packing import Cost, Packed
 
 if TYPE_CHECKING:
-    from excerpt.search.marks import Marks
     from excerpt.search.standing import NoteExplanation
 
 
@@ -56,39 +54,6 @@ class Explained(Message):
 
     about: str
     told: NoteExplanation
-
-
-@dataclass
-class OverviewReady(Message):
-    """The overview of that number, and what is marked of its topic in a note."""
-
-    number: int
-    overview: Overview
-    marks: Marks | None
-
-
-@dataclass
-class PassageReady(Message):
-    """The lines of a place that an overview names, the answer of that number; None where its note is gone."""
-
-    number: int
-    window: NoteWindow | None
-
-
-@dataclass
-class OverviewWritten(Message):
-    """An overview as Markdown, and the tokens of that."""
-
-    overview: Overview
-    text: str
-    tokens: int
-
-
-@dataclass
-class Narrowed(Message):
-    """A query that has one filter more now."""
-
-    query: str
 
 
 @dataclass
