@@ -24,6 +24,7 @@ from excerpt.model import Hit, Span, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
+from excerpt.tui.insights import KINDS, Question
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
@@ -104,6 +105,9 @@ class EngineWorker:
     def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
         self._ask("explain", lambda: self._explain(query, asked, about))
+
+    def ask_insight(self, question: Question) -> None:
+        self._ask(question.kind, lambda: self._insight(question))
 
     def forget(self, kind: str) -> None:
         """Take back a waiting question."""
@@ -237,6 +241,10 @@ class EngineWorker:
         else:
             told = explain_fragment(self._engine, query, about.fragment, asked)
             self._post(Explained(about.fragment.id, told))
+
+    def _insight(self, question: Question) -> None:
+        if self._engine is not None:
+            self._post(question.answer(self._engine))
 
     def _window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
         snapshot = self._opened()

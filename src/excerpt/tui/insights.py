@@ -1,5 +1,234 @@
-"""What the Overview tab asks of the engine, for `EngineWorker.ask`.
+"""What the screen asks of the engine besides searches: questions as values, and the messages that answer them.
 
-The content of this file was overwritten by a concurrent edit before its first commit (commit d4417a4 holds what the
-related panel asked, which is in `panel_questions.py` now). Whoever wrote it: put your functions back here.
+A question is asked with `EngineWorker.ask_insight` and answered in the engine's thread, where what is heavy is
+imported. A newer question of its kind takes its place while it waits.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from textual.message import Message
+
+from excerpt.insight.overview_parts import Overview, Place
+from excerpt.model import Fragment
+from excerpt.tui.messages import SearchRequested
+from excerpt.tui.note_window import NoteWindow, window_around
+
+if TYPE_CHECKING:
+    from excerpt.index.snapshot import Snapshot
+    from excerpt.insight.map import VaultMap
+    from excerpt.insight.related import Related
+    from excerpt.search.engine import Engine
+    from excerpt.search.marks import Marks
+
+
+class Question(Protocol):
+    """`kind` names its slot, `answer` is called in the engine's thread with the engine in use."""
+
+    kind: ClassVar[str]
+
+    def answer(self, engine: Engine) -> Message: ...
+
+
+KINDS = ("related", "map", "narrow", "overview", "passage", "markdown", "drill")
+"""In the order in which they are answered."""
+
+
+@dataclass
+class RelatedFound(Message):
+    """The answer to `AskRelated` of that number; None for a note that the index does not have any more."""
+
+    number: int
+    related: Related | None
+
+
+@dataclass
+class Mapped(Message):
+    """The answer to `AskMap` of that number."""
+
+    number: int
+    vault_map: VaultMap
+
+
+@dataclass
+class Narrowed(Message):
+    """The answer to `AskNarrowed`: `query` with the filter in it is `narrowed`."""
+
+    query: str
+    filter: str
+    narrowed: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskRelated:
+    """What is near to the note `path`, or to its fragment that holds `line`."""
+
+    kind: ClassVar[str] = "related"
+    number: int
+    path: str
+    line: int | None
+
+    def answer(self, engine: Engine) -> Message:
+        from excerpt.insight.related import related
+
+        try:
+            return RelatedFound(self.number, related(engine, self.path, self.line))
+        except KeyError:
+            return RelatedFound(self.number, None)
+
+
+@dataclass(frozen=True, slots=True)
+class AskMap:
+    """Where the matches of `query` are."""
+
+    kind: ClassVar[str] = "map"
+    number: int
+    query: str
+
+    def answer(self, engine: Engine) -> Message:
+        from excerpt.insight.map import matches_map
+
+        return Mapped(self.number, matches_map(engine, self.query))
+
+
+@dataclass(frozen=True, slots=True)
+class AskNarrowed:
+    """`query` with a filter more."""
+
+    kind: ClassVar[str] = "narrow"
+    query: str
+    filter: str
+
+    def answer(self, engine: Engine) -> Message:
+        return Narrowed(self.query, self.filter, engine.narrowed(self.query, self.filter))
+
+
+# --- the Overview tab -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class OverviewReady(Message):
+    """The answer to `AskOverview` of that number, and what is marked of its topic in a note."""
+
+    number: int
+    overview: Overview
+    marks: Marks | None
+
+
+@dataclass
+class PassageReady(Message):
+    """The answer to `AskPassage` of that number; None where the note is gone."""
+
+    number: int
+    window: NoteWindow | None
+
+
+@dataclass
+class OverviewWritten(Message):
+    """The answer to `AskMarkdown`: the text, and its tokens."""
+
+    overview: Overview
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskOverview:
+    """What the vault holds about a topic."""
+
+    kind: ClassVar[str] = "overview"
+    number: int
+    topic: str
+
+    def answer(self, engine: Engine) -> Message:
+        from excerpt.insight.overview import overview
+
+        return OverviewReady(self.number, overview(engine, self.topic), _marks(engine, self.topic))
+
+
+@dataclass(frozen=True, slots=True)
+class AskPassage:
+    """The lines of a place, in their note, with what `marks` names marked in them."""
+
+    kind: ClassVar[str] = "passage"
+    number: int
+    place: Place
+    marks: Marks | None
+
+    def answer(self, engine: Engine) -> Message:
+        from excerpt.search.marks import Marker
+
+        snapshot, place = engine.snapshot, self.place
+        try:
+            fragment = lines_as_fragment(snapshot, place)
+            text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
+        except KeyError:
+            return PassageReady(self.number, None)
+        spans = Marker().spans(fragment, self.marks, language) if self.marks is not None else ()
+        return PassageReady(self.number, window_around(text, fragment, spans))
+
+
+@dataclass(frozen=True, slots=True)
+class AskMarkdown:
+    """An overview as it is copied."""
+
+    kind: ClassVar[str] = "markdown"
+    overview: Overview
+
+    def answer(self, _engine: Engine) -> Message:
+        from excerpt.insight.render import as_markdown
+        from excerpt.text.tokens import open_tokenizer
+
+        text = as_markdown(self.overview)
+        return OverviewWritten(self.overview, text, open_tokenizer(self.overview.tokenizer).count(text))
+
+
+@dataclass(frozen=True, slots=True)
+class AskDrill:
+    """A search for `query` with filters more, each as it is typed."""
+
+    kind: ClassVar[str] = "drill"
+    query: str
+    filters: tuple[str, ...]
+
+    def answer(self, engine: Engine) -> Message:
+        narrowed = self.query
+        for each in self.filters:
+            narrowed = engine.narrowed(narrowed, each)
+        return SearchRequested(narrowed)
+
+
+def lines_as_fragment(snapshot: Snapshot, place: Place) -> Fragment:
+    """The fragment that stands at a place, or its lines as if they were one. Raises KeyError for an unknown note."""
+    from excerpt.text.fragments import digest_of_text
+    from excerpt.text.tokens import open_tokenizer
+
+    found = snapshot.fragment(place.fragment_id) if place.fragment_id else None
+    if found is not None and (found.line_start, found.line_end) == (place.line_start, place.line_end):
+        return found
+    lines = snapshot.note_text(place.path).split("\n")[place.line_start - 1 : place.line_end]
+    text = "\n".join(lines)
+    return Fragment(
+        id=place.fragment_id,
+        path=place.path,
+        title=place.title,
+        heading_path=place.heading_path,
+        ordinal=0,
+        section=0,
+        line_start=place.line_start,
+        line_end=place.line_start + max(len(lines) - 1, 0),
+        text=text,
+        tokens=open_tokenizer(snapshot.tokenizer).count(text),
+        digest=digest_of_text(text),
+    )
+
+
+def _marks(engine: Engine, topic: str) -> Marks:
+    """What is marked of a topic, as a search for it does."""
+    from excerpt.search.marks import Marks, marks_of
+
+    found = [marks_of(engine.candidates(query)[0]) for query in engine.parse(topic)]
+    terms = frozenset[str]().union(*(marks.terms for marks in found))
+    return Marks(terms, frozenset[str]().union(*(marks.telling for marks in found)))
