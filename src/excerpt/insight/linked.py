@@ -118,13 +118,21 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
     titles: dict[int | str, Counter[str]] = {}
     where: dict[int | str, dict[int, int]] = {}
     links: dict[int, list[WrittenLink]] = {}
+    # Which note is meant depends on the folder alone, and most links are written many times.
+    known: dict[tuple[str, str], int | None] = {}
+    paths = topic.snapshot.table.paths
     for link in facets.written_links(np.array(notes, np.int32)):
         links.setdefault(link.note, []).append(link)
     spans = _spans(topic)
     for note in notes:
         for link in links.get(note, ()):
-            target = facets.target_of(link)
-            if target == note or not _is_in(link.line, spans[note]) or (target is None and _is_file(link.target)):
+            if not _is_in(link.line, spans[note]):
+                continue
+            meant = (posixpath.dirname(paths[note]), link.target)
+            if meant not in known:
+                known[meant] = facets.target_of(link)
+            target = known[meant]
+            if target == note or (target is None and _is_file(link.target)):
                 continue
             key: int | str = _bare(link.target).casefold() if target is None else target
             titles.setdefault(key, Counter())[_bare(link.target)] += 1

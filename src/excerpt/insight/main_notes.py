@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable
 
 from excerpt.insight.overview_parts import KeySection, MainNote, Place
 from excerpt.insight.topic import Topic, worths
@@ -12,13 +12,14 @@ MAIN_NOTES = 5
 SECTIONS = 6
 PER_NOTE = 2
 """Sections of one note at most: the others can be seen in its outline."""
+NEARLY_ALL = 0.8
+"""The share of a note's lines from which a section is the note itself under another name."""
 READ_FOR_SECTIONS = 100
 """Fragments whose sections are looked at, the best ones."""
 
 
 def main_notes(topic: Topic) -> tuple[MainNote, ...]:
     """The notes that are worth most for a topic, best first."""
-    table = topic.snapshot.table
     total = max(len(topic.rows), 1)
     first = list(topic.note_worths.items())[:MAIN_NOTES]
     topic.fragments([topic.best_row[note] for note, _ in first])
@@ -26,7 +27,7 @@ def main_notes(topic: Topic) -> tuple[MainNote, ...]:
         MainNote(
             place=topic.note_place(note),
             fragments=int(topic.counts[note]),
-            of=int(np.count_nonzero(table.notes == note)),
+            of=int(topic.sizes[note]),
             share=int(topic.counts[note]) / total,
             worth=worth,
         )
@@ -35,8 +36,8 @@ def main_notes(topic: Topic) -> tuple[MainNote, ...]:
 
 
 def key_sections(topic: Topic) -> tuple[KeySection, ...]:
-    """The sections that are worth most for a topic, best first; what stands before a note's first heading, or under
-    one that only repeats its title, is the note's and not a section of it."""
+    """The sections that are worth most for a topic, best first; what stands before a note's first heading, or is
+    nearly all of it, is no section of it."""
     rows = topic.best[:READ_FOR_SECTIONS].tolist()
     fragments = topic.fragments(rows)
     where = [(fragment.path, fragment.section) for fragment in fragments]
@@ -47,17 +48,26 @@ def key_sections(topic: Topic) -> tuple[KeySection, ...]:
     taken: dict[str, int] = {}
     for (path, ordinal), worth in worths(where, topic.scores[: len(rows)].tolist()).items():
         held = by_section[path, ordinal]
-        if taken.get(path, 0) < PER_NOTE and _is_own(held[0]):
-            taken[path] = taken.get(path, 0) + 1
-            section = next(one for one in topic.snapshot.sections(path) if one.ordinal == ordinal)
-            found.append(_key_section(topic, held, section, worth))
+        if taken.get(path, 0) < PER_NOTE and held[0].heading_path:
+            sections = {section.ordinal: section for section in topic.snapshot.sections(path)}
+            if _is_part(sections[ordinal], sections.values()) and not _is_nested(sections[ordinal], path, found):
+                taken[path] = taken.get(path, 0) + 1
+                found.append(_key_section(topic, held, sections[ordinal], worth))
         if len(found) == SECTIONS:
             break
     return tuple(found)
 
 
-def _is_own(fragment: Fragment) -> bool:
-    return bool(fragment.heading_path) and fragment.heading_path != (fragment.title,)
+def _is_part(section: Section, sections: Iterable[Section]) -> bool:
+    """Whether a section is less than nearly all of its note."""
+    lines = max(one.line_end for one in sections)
+    return section.line_end - section.line_start + 1 < NEARLY_ALL * lines
+
+
+def _is_nested(section: Section, path: str, chosen: Iterable[KeySection]) -> bool:
+    """Whether a section is within, or around, one of those already chosen."""
+    places = [one.place for one in chosen if one.place.path == path]
+    return any(one.line_start <= section.line_end and section.line_start <= one.line_end for one in places)
 
 
 def _key_section(topic: Topic, held: list[Fragment], section: Section, worth: float) -> KeySection:

@@ -29,7 +29,7 @@ def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
     found.fragments(found.best[:GROUPED].tolist())
     main = main_notes(found)
     related = related_notes(found, main)
-    around = [one.place for one in (*main, *related)]
+    around = [note.place for note in main] + [note.place for note in related]
     snapshot = engine.snapshot
     return Overview(
         topic=topic,

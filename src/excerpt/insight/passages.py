@@ -20,7 +20,7 @@ from excerpt.model import Fragment
 from excerpt.text.words import terms_of
 
 PASSAGES = 5
-TOKENS = 60
+TOKENS = 55
 """Tokens of a passage, about two sentences; more only where the first one alone has more, and then it is cut."""
 CONSIDERED = 40
 """Fragments that are looked into, the best ones."""
@@ -28,12 +28,16 @@ RELEVANCE = 0.65
 """What relevance counts beside difference from the passages already chosen (the lambda of MMR)."""
 SAID = 0.4
 """What counts of relevance that the sentences have the topic, beside the rank of their fragment."""
-SAME_NOTE = 0.5
+OF_NOTE = 0.3
+"""What counts of relevance what the note is worth for the topic: what a main note says of it says most."""
+SAME_NOTE = 0.75
 """How alike passages of one note are taken to be at least."""
 EARLY = 0.15
-"""What it counts that a sentence opens its fragment, where one says what a thing is."""
-SHORT, LONG = 5, 60
-"""Words of sentences below and above which they rarely say something by themselves."""
+"""What it counts that a sentence opens its fragment, where one says what a thing is; twice where it opens its note."""
+OPENINGS = 8
+"""Notes whose beginnings are looked into, however they rank: the best ones."""
+SHORT, LONG = 40, 60
+"""Characters and words of sentences below and above which they rarely say something by themselves."""
 
 Floats = npt.NDArray[np.float32]
 Count = Callable[[str], int]
@@ -41,8 +45,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """What a fragment has to say: its best sentences, `first` and `last` line in the note, how much of the topic is in
-    the best of them (0 to 1)."""
+    """What a fragment has to say: its best sentences, `first` and `last` line in the note, and how well they say it."""
 
     text: str
     first: int
@@ -54,24 +57,35 @@ class _Passage:
 
 def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
     """The key passages of a topic, best first; `count` counts tokens."""
-    rows = topic.best[:CONSIDERED]
-    fragments = topic.fragments(rows.tolist())
-    languages = topic.snapshot.table.languages
-    told = [
-        _told(fragment, topic, languages[note], count)
-        for fragment, note in zip(fragments, topic.best_notes.tolist(), strict=False)
-    ]
-    places = [place for place, one in enumerate(told) if one is not None]
-    if not places:
+    considered = _considered(topic)
+    languages, notes = topic.snapshot.table.languages, topic.best_notes
+    told: list[tuple[int, Fragment, _Passage]] = []
+    for place, fragment in zip(considered, topic.fragments(topic.best[considered].tolist()), strict=True):
+        passage = _told(fragment, topic, languages[notes[place]], count)
+        if passage is not None:
+            told.append((place, fragment, passage))
+    if not told:
         return ()
-    said = np.array([one.said for one in told if one is not None], np.float32)
-    relevance = (1 - SAID) * topic.scores[places] + SAID * said
-    chosen = _diverse(relevance, _likeness(topic, rows[places]), [fragments[place].text for place in places])
-    return tuple(_passage(topic, places[at], fragments[places[at]], told[places[at]]) for at in chosen)
+    places = [place for place, _, _ in told]
+    said = np.array([passage.said for _, _, passage in told], np.float32)
+    worth = np.array([topic.note_worths[int(notes[place])] for place in places], np.float32)
+    relevance = (1 - SAID - OF_NOTE) * topic.scores[places] + SAID * said + OF_NOTE * worth
+    chosen = _diverse(relevance, _likeness(topic, topic.best[places]), [fragment.text for _, fragment, _ in told])
+    return tuple(_passage(topic, *told[at]) for at in chosen)
 
 
-def _passage(topic: Topic, place: int, fragment: Fragment, told: _Passage | None) -> KeyPassage:
-    assert told is not None
+def _considered(topic: Topic) -> list[int]:
+    """Places of the fragments that are looked into: the best, and those that open the best notes."""
+    openings = {
+        note: place
+        for place in range(len(topic.best) - 1, -1, -1)
+        if (note := int(topic.best_notes[place])) in topic.note_order[:OPENINGS]
+        and topic.snapshot.table.keys[topic.best[place]] == topic.snapshot.table.first_keys[note]
+    }
+    return sorted({*range(min(CONSIDERED, len(topic.best))), *openings.values()})
+
+
+def _passage(topic: Topic, place: int, fragment: Fragment, told: _Passage) -> KeyPassage:
     whole = place_of(fragment)
     return KeyPassage(
         place=Place(whole.path, whole.title, told.first, told.last, whole.heading_path, whole.fragment_id),
@@ -119,29 +133,32 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
     if not sentences:
         return None
     said = [topic.said(terms_of(sentence.text, language)[0]) for sentence in sentences]
-    worth = [value + (EARLY if place == 0 else 0) + _form(sentences[place]) for place, value in enumerate(said)]
+    early = EARLY * (1 + (fragment.ordinal == 0))
+    worth = [value + early * (place == 0) + _form(sentences[place]) for place, value in enumerate(said)]
     first = max(range(len(sentences)), key=lambda place: (round(worth[place], 6), -place))
     last, text = first, _shortened(sentences[first].text, count)
     for place in range(first + 1, len(sentences)):
         longer = f"{text} {sentences[place].text}"
-        if text.endswith("…") or count(longer) > TOKENS:
+        goes_on = sentences[last].whole and sentences[place].whole and not text.endswith("…")
+        if not goes_on or count(longer) > TOKENS:
             break
         last, text = place, longer
     return _Passage(
-        text=text.removesuffix("…"),
+        text=text,
         first=fragment.line_start + sentences[first].line,
         last=fragment.line_start + sentences[last].line,
         cut_before=first > 0,
-        cut_after=last < len(sentences) - 1 or text.endswith("…"),
-        said=said[first],
+        cut_after=last < len(sentences) - 1,
+        said=max(worth[first], 0.0),
     )
 
 
 def _form(sentence: Sentence) -> float:
-    """What a sentence loses by its form: too short or long to be quoted, or the opening of a list."""
+    """What a sentence loses by its form: too short or long to be quoted, no whole sentence, or not the first of its
+    line."""
     words = len(sentence.text.split())
-    odd = words < SHORT and len(sentence.text) < 4 * SHORT
-    return -0.3 * (odd or words > LONG) - 0.3 * sentence.text.endswith((":", "：")) - 0.1 * (not sentence.begins_line)
+    odd = len(sentence.text) < SHORT or words > LONG
+    return -0.3 * odd - 0.3 * (not sentence.whole) - 0.1 * (not sentence.begins_line)
 
 
 def _shortened(text: str, count: Count) -> str:

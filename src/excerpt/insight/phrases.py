@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import log
+from statistics import fmean
 
+from excerpt.index.lexical_reader import LexicalReader
 from excerpt.insight.plain import prose_of
 from excerpt.insight.topic import Topic
 from excerpt.model import Fragment
@@ -33,6 +36,8 @@ class Phrases:
     counts: Counter[Key]
     _spellings: dict[Key, Counter[str]] = field(repr=False)
     _telling: dict[str, float] = field(repr=False)
+    _reader: LexicalReader = field(repr=False)
+    _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
     def spelled(self, key: Key) -> str:
         """As it is written most often; of equals the first by alphabet."""
@@ -41,8 +46,17 @@ class Phrases:
 
     def weight(self, key: Key) -> float:
         """How well it names something, beside a plain word."""
-        telling = max(self._telling[term] for term in key)
+        telling = fmean(self._telling[term] * (1 + self._rarity(term)) / 2 for term in key)
         return telling * (PAIR if len(key) > 1 else 1.0)
+
+    def _rarity(self, term: str) -> float:
+        """How rare a word is in the vault: 0 for one that all fragments have, 1 for one that one has; about, as deleted
+        fragments count until the index is tidied up."""
+        if term not in self._rarities:
+            fragments = self._reader.doc_count
+            having = min(self._reader.count(term), fragments)
+            self._rarities[term] = log((fragments + 1) / (having + 1)) / log(fragments + 1)
+        return self._rarities[term]
 
 
 def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]) -> Phrases:
@@ -52,7 +66,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
     languages = topic.snapshot.table.languages
     vocabulary = _Vocabulary(topic)
     of: list[set[Key]] = []
-    spellings: dict[Key, Counter[str]] = {}
+    spellings: defaultdict[Key, Counter[str]] = defaultdict(Counter)
     for fragment, note in zip(fragments, notes, strict=True):
         found: set[Key] = set()
         for line in prose_of(fragment.text).split("\n"):
@@ -60,23 +74,25 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
             _take(words, asked, found, spellings)
         of.append(found)
     counts = Counter(key for found in of for key in found)
-    return Phrases(of, counts, spellings, vocabulary.telling)
+    return Phrases(of, counts, spellings, vocabulary.telling, topic.snapshot.lexical)
 
 
 _Word = tuple[str, str] | None
 """Spelling and term; None where a word stands that names nothing."""
 
 
-def _take(words: Sequence[_Word], asked: frozenset[str], found: set[Key], spellings: dict[Key, Counter[str]]) -> None:
+def _take(
+    words: Sequence[_Word], asked: frozenset[str], found: set[Key], spellings: defaultdict[Key, Counter[str]]
+) -> None:
     for one in words:
         if one is not None and one[1] not in asked:
             found.add((one[1],))
-            spellings.setdefault((one[1],), Counter())[one[0]] += 1
+            spellings[one[1],][one[0]] += 1
     for one, other in pairwise(words):
         if one is None or other is None or one[1] == other[1] or {one[1], other[1]} <= asked:
             continue
         found.add((one[1], other[1]))
-        spellings.setdefault((one[1], other[1]), Counter())[f"{one[0]} {other[0]}"] += 1
+        spellings[one[1], other[1]][f"{one[0]} {other[0]}"] += 1
 
 
 class _Vocabulary:

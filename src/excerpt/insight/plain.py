@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MATHS = re.compile(r"\$\$.*?\$\$", re.DOTALL)
@@ -15,7 +16,12 @@ _LINK = re.compile(r"\[([^\[\]\n]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]\n
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<https?://[^<>\s]*>")
 _URL = re.compile(r"\b(?:https?|mailto):\S+|\bwww\.\S+")
 _BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
-_EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)|~~|==|`")
+_EMPHASIS = re.compile(
+    r"(\*{1,3}|~~|==)(?=\S)([^\n]{1,500}?)(?<=\S)\1|(?<!\w)(_{1,3})(?=\S)([^\n]{1,500}?)(?<=\S)\3(?!\w)"
+)
+_CODE = re.compile(r"(?<!`)(`+)(?!`)([^\n]*?[^`\n])\1(?!`)")
+# Stands for the code spans while the marks around them are taken off; no text that a reader sees has them.
+_HELD = re.compile("\ue000(\\d{1,6})\ue001")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~$&-])")
 
 _DRESS = re.compile(
@@ -26,24 +32,39 @@ _TABLE = re.compile(r"^[ \t]*(?:>[ \t]?)*\|")
 _RULE = re.compile(r"^[ \t>]*[-*_=:|+ \t]{3,}$")
 # A full stop, not one of an abbreviation, a number or an initial; in Chinese and Japanese no space follows.
 _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?…])[\"'”’)\]]*\s+(?=[^a-z\s])")
+_ENDS = re.compile(r"[.!?。！？…][\"'”’)\]]*\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence or an item of a list, on one line, as it reads; `line` counts from 0 in the text."""
+    """A sentence or an item of a list, on one line, as it reads; `line` counts from 0 in the text. It is `whole` if it
+    ends as sentences do."""
 
     text: str
     line: int
     begins_line: bool
+    whole: bool
 
 
 def prose_of(text: str) -> str:
     """`text` line by line without code blocks, maths, comments, pictures, addresses and marks."""
     for pattern in (_FENCE, _MATHS, _COMMENT):
         text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+    held: list[str] = []
+
+    def hold(found: re.Match[str]) -> str:
+        held.append(found[2].strip())
+        return f"\ue000{len(held) - 1}\ue001"
+
+    text = _CODE.sub(hold, text.replace("\ue000", "").replace("\ue001", ""))
     text = _WIKILINK.sub(_shown, _IMAGE.sub("", text))
     text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
-    return _ESCAPE.sub(r"\1", _EMPHASIS.sub("", _BLOCK_ID.sub("", text)))
+    text = _EMPHASIS.sub(_without_marks, _EMPHASIS.sub(_without_marks, _BLOCK_ID.sub("", text)))
+    return _HELD.sub(lambda found: held[int(found[1])], unescape(_ESCAPE.sub(r"\1", text)))
+
+
+def _without_marks(found: re.Match[str]) -> str:
+    return found[2] or found[4] or ""
 
 
 def _shown(found: re.Match[str]) -> str:
@@ -58,4 +79,5 @@ def sentences_of(text: str) -> Iterator[Sentence]:
             continue
         bare = " ".join(_DRESS.sub("", line, count=1).split())
         for place, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
-            yield Sentence(sentence.strip(), number, place == 0)
+            whole = _ENDS.search(sentence) is not None
+            yield Sentence(sentence.strip(), number, place == 0, whole)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from excerpt.insight.overview_parts import (
     KeyPassage,
@@ -28,6 +29,8 @@ from excerpt.text.tokens import open_tokenizer
 from excerpt.text.visible import visible_line
 
 _MOST_MONTHS = 6
+_MOST_SPANS = 12
+_HEADINGS = 2  # the last of a section's path
 _JOINED = " › "
 
 
@@ -65,7 +68,7 @@ def _text(overview: Overview, parts: Sequence[_Part], taken: Sequence[int]) -> s
     blocks = [_title(overview)]
     for part, lines in zip(parts, taken, strict=True):
         if lines:
-            blocks.append("\n".join((f"## {part.heading}", "", *part.lines[:lines])))
+            blocks.append("\n".join((f"## {part.heading}", "", *part.lines[:lines])).rstrip("\n"))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -80,14 +83,14 @@ def _title(overview: Overview) -> str:
 def _parts(overview: Overview) -> list[_Part]:
     dates = overview.timeline
     return [
-        _Part("Main notes", tuple(map(_main_note, overview.main_notes)), 3),
-        _Part("Key passages", tuple(map(_passage, overview.passages)), 3),
-        _Part("Sections that matter", tuple(map(_section, overview.sections)), 3),
+        _Part("Main notes", tuple(map(_main_note, overview.main_notes)), 4),
+        _Part("Key passages", tuple(map(_passage, overview.passages)), 2),
+        _Part("Sections that matter", tuple(map(_section, overview.sections)), 2),
         _Part("Themes", tuple(map(_theme, overview.themes)), 3),
         _Part("Stands out here", tuple(map(_standout, overview.standouts)), 2),
         _Part("Related notes", tuple(map(_related, overview.related)), 2),
-        _Part(f"When ({visible_line(dates.date)})", _timeline(dates.months), 2),
-        _Part("Also named", tuple(map(_name, overview.names)), 2),
+        _Part(f"When ({visible_line(dates.date)})", _timeline(dates.months), 1),
+        _Part("Also named", tuple(map(_name, overview.names)), 1),
     ]
 
 
@@ -95,13 +98,12 @@ def _parts(overview: Overview) -> list[_Part]:
 
 
 def _main_note(note: MainNote) -> str:
-    share = f"{note.share * 100:.0f} % ({note.fragments} of its {note.of} passages)"
-    return f"- {_named(note.place)}: {share} `{_path(note.place)}`"
+    share = f"{note.share * 100:.0f} %, {note.fragments} of its {note.of} passages"
+    return f"- {_named(note.place)}: {share}"
 
 
 def _passage(passage: KeyPassage) -> str:
-    before, after = "… " if passage.cut_before else "", " …" if passage.cut_after else ""
-    return f"> {before}{visible_line(passage.text)}{after}\n> — `{_lines(passage.place)}`\n"
+    return f"> {visible_line(passage.text)} — `{_lines(passage.place)}`\n"
 
 
 def _section(section: KeySection) -> str:
@@ -123,7 +125,7 @@ def _standout(one: Standout) -> str:
 def _related(note: RelatedNote) -> str:
     to, by = len(note.links_to), len(note.linked_from)
     said = [f"links to {to}"] * bool(to) + [f"linked from {by}"] * bool(by)
-    return f"- {_named(note.place)}: {', '.join(said)} of them `{_path(note.place)}`"
+    return f"- {_named(note.place)}: {', '.join(said)} of the main notes"
 
 
 def _name(name: LinkedName) -> str:
@@ -131,23 +133,18 @@ def _name(name: LinkedName) -> str:
 
 
 def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
-    """A line a month, or a year where there are many, the newest first."""
-    if len(months) <= _MOST_MONTHS:
-        return tuple(_dated(month.month, month.notes, month.place) for month in reversed(months))
-    years: Counter[str] = Counter()
-    best: dict[str, Month] = {}
+    """All months, or years where there are many, and the latest month."""
+    if not months:
+        return ()
+    spans: Counter[str] = Counter()
     for month in months:
-        year = month.month[:4]
-        years[year] += month.notes
-        if year not in best or month.notes >= best[year].notes:
-            best[year] = month
-    return tuple(
-        _dated(f"{year} (most in {best[year].month})", years[year], best[year].place) for year in reversed(list(best))
+        spans[month.month if len(months) <= _MOST_MONTHS else month.month[:4]] += month.notes
+    counts = " · ".join(f"{span}: {notes:,}" for span, notes in list(spans.items())[-_MOST_SPANS:])
+    most, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
+    return (
+        f"- notes in {counts}; most in {most.month}, as `{_path(most.place)}`",
+        f"- latest in {latest.month}: {_counted(latest.notes, 'note')}, as `{_path(latest.place)}`",
     )
-
-
-def _dated(when: str, notes: int, place: Place) -> str:
-    return f"- {when}: {_counted(notes, 'note')}, as `{_path(place)}`"
 
 
 def _counted(count: int, what: str) -> str:
@@ -155,12 +152,13 @@ def _counted(count: int, what: str) -> str:
 
 
 def _named(place: Place) -> str:
-    return f"**{visible_line(place.title)}**"
+    """A note by its path, and by its title where that is another than the file's."""
+    stem = PurePosixPath(place.path).stem
+    return f"`{_path(place)}`" if place.title == stem else f"{visible_line(place.title)} `{_path(place)}`"
 
 
 def _below(place: Place) -> str:
-    path = place.heading_path
-    return visible_line(_JOINED.join(path[1:] if path[:1] == (place.title,) else path))
+    return visible_line(_JOINED.join(place.heading_path[-_HEADINGS:]))
 
 
 def _path(place: Place) -> str:

@@ -27,6 +27,10 @@ PER_PROPERTY = 2
 SIGNIFICANT = 10.83
 """G² from which a label stands out: by chance one of a thousand would (chi-squared, one degree of freedom)."""
 LEAST_HERE = 2
+LEAST_SHARE = 0.05
+"""What fewer of the notes about the topic have says nothing of it, however rare it is elsewhere."""
+SAME = 0.8
+"""The share that two labels' notes have in common (Jaccard) from which they say the same."""
 LONGEST = 60
 """Characters of a value; longer ones are sentences about one note."""
 LOOKED_INTO = 500
@@ -63,7 +67,7 @@ def standouts(topic: Topic) -> tuple[Standout, ...]:
     """What stands out, the most telling first."""
     notes = topic.note_order[:LOOKED_INTO]
     vault = len(topic.snapshot.table.paths)
-    least = LEAST_HERE if len(notes) > 1 else 1
+    least = max(min(LEAST_HERE, len(notes)), LEAST_SHARE * len(notes))
     counted = [one for one in (*_labels(topic, notes), *_folders(topic, notes)) if len(one.notes) >= least]
     scored = [(log_likelihood(len(one.notes), len(notes), one.overall, vault), one) for one in counted]
     scored = [(g2, one) for g2, one in scored if g2 >= SIGNIFICANT]
@@ -86,22 +90,23 @@ def standouts(topic: Topic) -> tuple[Standout, ...]:
 
 
 def _different(scored: Sequence[tuple[float, _Counted]]) -> list[tuple[float, _Counted]]:
-    """The first few that say something new: no folder or tag within or around another, no label of the same notes."""
+    """The first few that say something new: no folder or tag within or around another, no label of nearly the
+    same notes; of these, a tag or folder goes before a property."""
     chosen: list[tuple[float, _Counted]] = []
-    per_name: dict[tuple[LabelKind, str], int] = {}
     for g2, one in scored:
-        said = any(_says_the_same(one, other) for _, other in chosen)
-        most = PER_PROPERTY if one.kind is LabelKind.PROPERTY else STANDOUTS
-        if not said and per_name.get((one.kind, one.name), 0) < most:
-            per_name[one.kind, one.name] = per_name.get((one.kind, one.name), 0) + 1
-            chosen.append((g2, one))
-        if len(chosen) == STANDOUTS:
-            break
-    return chosen
+        same = next((at for at, (_, other) in enumerate(chosen) if _says_the_same(one, other)), None)
+        if same is None:
+            of_name = sum((other.kind, other.name) == (one.kind, one.name) for _, other in chosen)
+            if of_name < (PER_PROPERTY if one.kind is LabelKind.PROPERTY else STANDOUTS):
+                chosen.append((g2, one))
+        elif chosen[same][1].kind is LabelKind.PROPERTY and one.kind is not LabelKind.PROPERTY:
+            chosen[same] = g2, one
+    return chosen[:STANDOUTS]
 
 
 def _says_the_same(one: _Counted, other: _Counted) -> bool:
-    if set(one.notes) == set(other.notes) and one.overall == other.overall:
+    ours, theirs = set(one.notes), set(other.notes)
+    if len(ours & theirs) >= SAME * len(ours | theirs):
         return True
     if one.kind is not other.kind or one.kind is LabelKind.PROPERTY:
         return False

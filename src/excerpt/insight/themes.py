@@ -30,10 +30,15 @@ LEAST = 3
 """Fragments of a theme at least."""
 PER_THEME = 14
 """Fragments for each theme that is looked for, on average, until there are enough themes."""
+WEIGHED = 60
+"""Words and pairs of which it is looked up how rare they are in the vault."""
 PRIOR = 20.0
 """Fragments that the prior counts for."""
 TELLING = 1.0
 """The z-score from which a word sets a theme apart."""
+SPREAD, FEW = 0.15, 8
+"""The least share of a theme's fragments that have a word that names it; they are three, in a theme of fewer than FEW
+two."""
 SAME_NOTE = 0.25
 """What the note adds to the likeness of its fragments: they share a subject that their words may not say."""
 
@@ -96,7 +101,8 @@ def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ..
     scored = [
         (z * phrases.weight(key), key)
         for key, count in inside.items()
-        if count >= 2 and (z := _z(count, len(places), phrases.counts[key], total)) >= TELLING
+        if count >= max(2, SPREAD * len(places))
+        and (z := _z(count, len(places), phrases.counts[key], total)) >= TELLING
     ]
     scored.sort(key=lambda pair: (-round(pair[0], 6), pair[1]))
     chosen: list[tuple[str, ...]] = []

@@ -36,6 +36,10 @@ HALVED = 0.5
 """What each further fragment of a note or section counts, beside the one before: one good passage is what makes a note
 worth opening, and many middling ones do not make a better one."""
 
+FOCUS, POINTED_AT = 0.25, 0.5
+"""What the share of a note that is about the topic counts beside what its fragments are worth, which is 1 for the best
+note; and what it counts more where notes about the topic link to the note."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
@@ -79,8 +83,31 @@ class Topic:
 
     @cached_property
     def note_worths(self) -> dict[int, float]:
-        """The notes that were ranked, best first, each with what its fragments are worth together, the first 1."""
-        return worths(self.best_notes.tolist(), self.scores.tolist())
+        """The notes that were ranked, best first (ties by path), each with what it is worth for the topic, the first 1.
+
+        That is what its fragments are worth together, whether notes about the topic point to it, and how much of it is
+        about the topic: an introduction that all link to says little by itself, and a reference mentions everything.
+        """
+        said = worths(self.best_notes.tolist(), self.scores.tolist())
+        pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
+        worth = {note: one + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, one in said.items()}
+        highest = max(worth.values(), default=1.0)
+        ordered = sorted(worth, key=lambda note: (-round(worth[note], 6), note))
+        return {note: float(worth[note] / highest) for note in ordered}
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.intp]:
+        """For each note of the vault, how many fragments it has."""
+        return np.bincount(self.snapshot.table.notes, minlength=len(self.snapshot.table.paths))
+
+    def _pointed_at(self) -> npt.NDArray[np.float64]:
+        """For each note of the vault, how many notes about the topic link to it, by the logarithm, as a share of the
+        highest."""
+        sources, targets = self.snapshot.facets.links
+        from_here = targets[self.counts[sources] > 0]
+        found = np.log1p(np.bincount(from_here, minlength=len(self.counts)))
+        found[self.counts == 0] = 0
+        return np.asarray(found / max(float(found.max(initial=0.0)), 1e-9))
 
     @cached_property
     def note_order(self) -> tuple[int, ...]:
@@ -182,7 +209,8 @@ def _about(engine: Engine, answer: Answer) -> Rows:
         return _no_rows()
     rows = np.flatnonzero(evidence.scores > 0).astype(np.int32)
     present = engine.index.presence(evidence.words, rows, None)
-    return rows[(weights / weights.sum()) @ present >= MOST]
+    most: Rows = rows[(weights / weights.sum()) @ present >= MOST]
+    return most
 
 
 def _likely(ranking: Ranking) -> Rows:
