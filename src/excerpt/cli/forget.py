@@ -1,12 +1,12 @@
-"""`excerpt forget`: put a memory into the trash folder."""
+"""`excerpt forget`: put a memory into the trash folder, or take it back."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from excerpt.cli.memories import memory_as_json
 from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.settings import places
@@ -15,14 +15,16 @@ from excerpt.settings import places
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @vault_option
-@click.option("--json", "as_json", is_flag=True, help="Print the forgotten memory as JSON.")
-def command(*, memory_id: str, vault: Path | None, as_json: bool) -> None:
-    """Forget the memory ID. Its file goes to the trash folder, from which it can be taken back."""
+@click.option("--undo", is_flag=True, help="Take the forgotten memory ID back.")
+@click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
+def command(*, memory_id: str, vault: Path | None, undo: bool, as_json: bool) -> None:
+    """Forget the memory ID. Its file goes to the trash folder, from which --undo takes it back."""
     from excerpt.memory.store import TRASH, MemoryStore
 
     store = MemoryStore(places().memory_folder(chosen_vault(vault)))
-    memory = store.forget(memory_id)
+    memory = store.restore(memory_id) if undo else store.forget(memory_id)
+    told = f"Took back {memory.id}." if undo else f"Forgot {memory.id}; its file is in {store.folder / TRASH}."
     if as_json:
-        print_json(asdict(memory))
+        print_json(memory_as_json(memory))
     else:
-        put(line_for_stdout(f"Forgot {memory.id}; its file is in {store.folder / TRASH}."))
+        put(line_for_stdout(told))

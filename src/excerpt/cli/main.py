@@ -32,6 +32,7 @@ COMMANDS = {
     "check": "check",
     "remember": "remember",
     "recall": "recall",
+    "edit": "edit",
     "forget": "forget",
     "learned": "learned",
     "index": "index",

@@ -2,48 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.printing import for_stdout, line_for_stdout, narrate, print_json, put
-from excerpt.cli.vaults import chosen_vault, vault_option
-from excerpt.model import Memory
-from excerpt.settings import places
+from excerpt.cli.hits import confidence_as_json
+from excerpt.cli.memories import memory_as_json, recaller_of, shown, standing_as_json
+from excerpt.cli.opening import snapshot_of
+from excerpt.cli.printing import narrate, print_json, put
+from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
+from excerpt.settings import places, settings_of
+
+if TYPE_CHECKING:
+    from excerpt.memory.recalling import Recalled
+    from excerpt.memory.stale import Standing
+
+Found = tuple["Recalled", "Standing | None"]
 
 
 @click.command()
 @click.argument("words", nargs=-1)
 @vault_option
 @click.option("--tag", "tags", multiple=True, help="Only memories with this tag; several must all be there.")
+@click.option("--source", default="", metavar="PATH", help="Only those from this note or folder.")
+@click.option("--since", default="", metavar="DATE", help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="The most memories.  [default: search.limit; without WORDS, all]"
+)
+@click.option("--sources", is_flag=True, help="Look in the vault whether what they are from still stands there.")
+@click.option("--stale", is_flag=True, help="Only those whose source has changed or gone.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(*, words: tuple[str, ...], vault: Path | None, tags: tuple[str, ...], as_json: bool) -> int:
-    """Find memories by words and tags.
+@refresh_option
+def command(
+    *,
+    words: tuple[str, ...],
+    vault: Path | None,
+    tags: tuple[str, ...],
+    source: str,
+    since: str,
+    limit: int | None,
+    sources: bool,
+    stale: bool,
+    as_json: bool,
+    no_refresh: bool,
+) -> int:
+    """Find memories by words, meaning, tags, source and date.
 
-    Those that hold all WORDS (the last may be the beginning of one); without WORDS, all of them. Newest first.
+    WORDS are a query as for `excerpt search`: the memories that answer it, best first. Without WORDS, all of them,
+    newest first.
     """
-    from excerpt.memory.store import MemoryStore
+    where, chosen = places(), chosen_vault(vault)
+    settings = settings_of(chosen, where)
+    with recaller_of(chosen, settings, where) as recaller:
+        most = None if stale else limit
+        recalled = recaller.recall(" ".join(words), tags, source, since, most)
+    found: Sequence[Found] = [(each, None) for each in recalled]
+    if (sources or stale) and recalled:
+        from excerpt.memory.stale import standing
 
-    store = MemoryStore(places().memory_folder(chosen_vault(vault)))
-    for broken in store.all().broken:
-        narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
-    memories = store.recall(" ".join(words), tags)
+        with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
+            found = [(each, standing(each.memory, snapshot)) for each in recalled]
+    if stale:
+        found = [(each, stands) for each, stands in found if stands is not None and stands.is_stale][:limit]
     if as_json:
-        print_json({"memories": [asdict(memory) for memory in memories]})
-    elif memories:
-        put("\n\n".join(_shown(memory) for memory in memories))
+        print_json({"memories": [_as_json(*each) for each in found]})
+    elif found:
+        put("\n\n".join(shown(each.memory, stands) for each, stands in found))
     else:
-        narrate("no memory matches." if words or tags else "nothing has been remembered in this vault yet.")
-    return 0 if memories else 1
+        narrate(_nothing(asked=bool(words or tags or source or since), stale=stale))
+    return 0 if found else 1
 
 
-def _shown(memory: Memory) -> str:
-    head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
-    lines = [line_for_stdout(" · ".join(head))]
-    if memory.source:
-        source = memory.source
-        lines.append(line_for_stdout(f"from {source.path}:{source.line_start}-{source.line_end}"))
-    if memory.why:
-        lines.append(line_for_stdout(f"why: {memory.why}"))
-    return "\n".join((*lines, for_stdout(memory.text)))
+def _as_json(recalled: Recalled, standing: Standing | None) -> dict[str, Any]:
+    told = {} if standing is None else {"standing": standing_as_json(standing)}
+    return {
+        **memory_as_json(recalled.memory),
+        "score": round(recalled.score, 6),
+        "confidence": confidence_as_json(recalled.confidence),
+        **told,
+    }
+
+
+def _nothing(*, asked: bool, stale: bool) -> str:
+    if stale:
+        return "no memory's source has changed or gone."
+    return "no memory matches." if asked else "nothing has been remembered in this vault yet."

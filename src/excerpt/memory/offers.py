@@ -10,7 +10,7 @@ from excerpt.memory.files import normalise_tags
 from excerpt.memory.recalling import Recaller
 from excerpt.model import Memory, Source
 
-ALIKE = 0.8
+ALIKE = 0.85
 """The cosine from which two texts are taken to say the same (docs/design/memory.md)."""
 MOST = 3
 

@@ -30,8 +30,9 @@ from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
 from excerpt.text.folding import fold
 
-NEAR_IN_MEANING = 0.5
-"""The cosine from which a memory without the words that were asked for is recalled all the same."""
+NEAR_IN_MEANING = 0.45
+"""The cosine from which a memory without the words that were asked for is recalled all the same
+(docs/design/memory.md)."""
 
 _PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
 _MOST_COMPARED = 20

@@ -87,7 +87,9 @@ def standing(memory: Memory, snapshot: Snapshot, *, elsewhere: bool = True) -> S
 
 def follow(store: MemoryStore, found: Standing) -> Memory:
     """Let the memory's link follow its source to where it is now. Raises MemoryUnusableError as all of these do: the
-    memory is not there any more, or has got another source since `found` was."""
+    memory is not there any more, or has been changed since `found` was."""
+    if found.kind is not Kind.MOVED:
+        return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, source=found.source))
 
 
@@ -101,6 +103,8 @@ def update(store: MemoryStore, found: Standing) -> Memory:
 def keep(store: MemoryStore, found: Standing) -> Memory:
     """Leave the memory's text as it is, and remember that its source was seen like this: it is stale again only when
     the source changes again. Of a source that is gone, the digest is let go."""
+    if found.kind not in (Kind.CHANGED, Kind.GONE):
+        return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, source=found.source or _unknown(memory.source)))
 
 
