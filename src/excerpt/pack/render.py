@@ -16,6 +16,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from excerpt.model import Format, Pack, PackResult
+from excerpt.pack.memories import memory_id_of
 from excerpt.text.visible import visible_line
 
 CUT = "[…]"
@@ -52,11 +53,15 @@ class Links:
     folder: Path
 
     def obsidian(self, pack: Pack) -> str:
-        """The address that opens the note in Obsidian, which knows a vault by the name of its folder."""
+        """The address that opens the note in Obsidian, which knows a vault by the name of its folder; "" for a memory."""
+        if memory_id_of(pack.path) is not None:
+            return ""
         return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}"
 
     def file(self, pack: Pack) -> str:
-        """`file:line`, as editors and terminals know it."""
+        """`file:line`, as editors and terminals know it; a memory by its name in packs."""
+        if memory_id_of(pack.path) is not None:
+            return pack.path
         return f"{self.folder / pack.path}:{pack.line_start}"
 
 
@@ -263,8 +268,8 @@ def as_json(result: PackResult, links: Links | None = None) -> str:
 
 def _pack_data(number: int, pack: Pack, links: Links | None) -> dict[str, object]:
     data = asdict(pack)
-    link = {} if links is None else {"link": links.obsidian(pack)}
-    return {**{key: data[key] for key in _PACK_KEYS}, "number": number, **link}
+    link = links.obsidian(pack) if links is not None else ""
+    return {**{key: data[key] for key in _PACK_KEYS}, "number": number, **({"link": link} if link else {})}
 
 
 def as_output(result: PackResult, links: Links) -> str:

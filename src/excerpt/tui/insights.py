@@ -32,7 +32,7 @@ class Question(Protocol):
     def answer(self, engine: Engine) -> Message: ...
 
 
-KINDS = ("related", "map", "narrow", "overview", "passage", "markdown", "drill")
+KINDS = ("related", "map", "narrow", "overview", "passage", "markdown", "drill", "badges", "standings")
 """In the order in which they are answered."""
 
 
@@ -95,14 +95,15 @@ class AskMap:
 
 @dataclass(frozen=True, slots=True)
 class AskNarrowed:
-    """`query` with a filter more."""
+    """`query` with a filter more; an empty one is all of the vault, and the filter alone is what is left of it."""
 
     kind: ClassVar[str] = "narrow"
     query: str
     filter: str
 
     def answer(self, engine: Engine) -> Message:
-        return Narrowed(self.query, self.filter, engine.narrowed(self.query, self.filter))
+        narrowed = engine.narrowed(self.query, self.filter) if self.query.strip() else f"{self.filter} "
+        return Narrowed(self.query, self.filter, narrowed)
 
 
 # --- the Overview tab -------------------------------------------------------------------------------------------------

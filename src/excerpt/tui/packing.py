@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import ref
 
-from excerpt.model import Format, Fragment, Hit, LeftOut, PackResult, Strategy
+from excerpt.model import Format, Fragment, Hit, LeftOut, Memory, PackResult, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 
 if TYPE_CHECKING:
+    from excerpt.pack.memories import WithMemories
     from excerpt.pack.moved_marks import MarkMoves, Moving
     from excerpt.pack.source import NoteSource
     from excerpt.text.tokens import Tokenizer
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackRequest:
-    """What a pack is built from: the marks, or the top of `hits` where there are none."""
+    """What a pack is built from: the marks, or the top of `hits` where there are none. `memories` are those marked."""
 
     query: str
     strategy: Strategy
@@ -29,6 +31,7 @@ class PackRequest:
     settings: PackSettings
     wishes: Wishes = AS_RANKED
     ranked: bool = True
+    memories: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,14 @@ class Packer:
         self._links = Links(vault)
         self._config = config
         self._tokenizers: dict[str, Tokenizer] = {}
+        self._beside: tuple[ref[Moving], WithMemories] | None = None
 
     def pack(self, source: Moving, request: PackRequest) -> Packed:
         """Raises SettingsError for a template or tokenizer that cannot be used."""
         from excerpt.pack.gather import DROPPED, GONE
         from excerpt.pack.render import as_output
 
+        source = self._with_memories(source, request)
         request, moves = _moved(request, source)
         marked = _fragments(source, request.marks)
         result = self._result(source, request, marked)
@@ -118,6 +123,7 @@ class Packer:
         """What marking that fragment too would cost. A copy of what is in costs nothing, and is no reason."""
         from excerpt.pack.pack import OUT_OF_BUDGET, TOO_LARGE
 
+        source = self._with_memories(source, request)
         request, _ = _moved(request, source)
         more = replace(request, marks=(*request.marks, mark), wishes=request.wishes if request.marks else AS_RANKED)
         after = self._result(source, more, _fragments(source, more.marks))
@@ -151,10 +157,23 @@ class Packer:
             ranked=request.ranked,
         )
 
+    def _with_memories(self, source: Moving, request: PackRequest) -> Moving:
+        """The source with the memories of the request; the same one as long as it can be, since packs are kept by it."""
+        from excerpt.pack.memories import WithMemories
+
+        if not request.memories:
+            return source
+        if self._beside is None or self._beside[0]() is not source or not self._beside[1].add(request.memories):
+            self._beside = ref(source), WithMemories(source, self._tokenizer_called(source.tokenizer).count)
+            self._beside[1].add(request.memories)
+        return self._beside[1]
+
     def _tokenizer(self, request: PackRequest) -> Tokenizer:
+        return self._tokenizer_called(request.settings.tokenizer)
+
+    def _tokenizer_called(self, name: str) -> Tokenizer:
         from excerpt.text.tokens import open_tokenizer
 
-        name = request.settings.tokenizer
         if name not in self._tokenizers:
             self._tokenizers[name] = open_tokenizer(name)
         return self._tokenizers[name]
