@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,9 +68,11 @@ class KnownLinks:
     links: tuple[Ints, Ints]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenLink:
-    """A link out of a note, by its number: the line it stands in, its target without anchor, the text shown for it."""
+class WrittenLink(NamedTuple):
+    """A link out of a note, by its number: the line it stands in, its target without anchor, the text shown for it.
+
+    A tuple, as is `Label`, because thousands are made at once.
+    """
 
     note: int
     line: int
@@ -78,8 +80,7 @@ class WrittenLink:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """A tag of a note, by its number, or else a value of its property `name`."""
 
     note: int
@@ -232,6 +233,16 @@ class Facets:
         """The tags and properties of these notes, as they are written."""
         found = self._of_notes("SELECT note, kind, name, value FROM labels WHERE kind <> 'alias'", notes)
         return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in found]
+
+    def tags_as_written(self) -> list[tuple[str, int]]:
+        """Every tag of every note, by its number."""
+        found = self._rows("SELECT value, note FROM labels WHERE kind = 'tag'")
+        return [(value, self._numbers[note]) for value, note in found]
+
+    def properties_as_written(self) -> list[tuple[str, str, int]]:
+        """Every property of every note: name, value, and the note's number."""
+        found = self._rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
+        return [(name, value, self._numbers[note]) for name, value, note in found]
 
     def _of_notes(self, sql: str, notes: Ints) -> list[tuple[Any, ...]]:
         """The rows of a query that has a condition and a column `note`, of these notes only."""

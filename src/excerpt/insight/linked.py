@@ -72,10 +72,10 @@ def _place_of_note(topic: Topic, note: int) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A name, the note it is of (None: none), the notes that name it in passages about the topic, best first, with the
-    first line in each."""
+    """A name as it is written, the note it is of (None: none), and the notes that name it in passages about the topic,
+    best first, with the first line in each."""
 
-    name: str
+    written: Counter[str]
     note: int | None
     where: dict[int, int]
 
@@ -99,10 +99,10 @@ def linked_names(topic: Topic, without: Sequence[Place]) -> tuple[LinkedName, ..
         # As often here as anywhere is worth most; of equals, what is named more often.
         return len(one.where) * len(one.where) / max(everywhere, len(one.where))
 
-    chosen.sort(key=lambda pair: (-worth(*pair), pair[0].name))
+    chosen.sort(key=lambda pair: (-worth(*pair), min(pair[0].written)))
     return tuple(
         LinkedName(
-            name=one.name,
+            name=_name(topic, one),
             path=None if one.note is None else topic.snapshot.table.paths[one.note],
             notes=len(one.where),
             overall=max(everywhere, len(one.where)),
@@ -123,7 +123,7 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
     paths = topic.snapshot.table.paths
     for link in facets.written_links(np.array(notes, np.int32)):
         links.setdefault(link.note, []).append(link)
-    spans = _spans(topic)
+    spans = _spans(topic, notes)
     for note in notes:
         for link in links.get(note, ()):
             if not _is_in(link.line, spans[note]):
@@ -132,20 +132,19 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
             if meant not in known:
                 known[meant] = facets.target_of(link)
             target = known[meant]
-            if target == note or (target is None and _is_file(link.target)):
+            if target == note or (target is None and not _is_name(link.target)):
                 continue
             key: int | str = _bare(link.target).casefold() if target is None else target
             titles.setdefault(key, Counter())[_bare(link.target)] += 1
             where.setdefault(key, {}).setdefault(note, link.line)
-    return {
-        key: _Named(_name(topic, key, titles[key]), key if isinstance(key, int) else None, where[key]) for key in where
-    }
+    return {key: _Named(titles[key], key if isinstance(key, int) else None, where[key]) for key in where}
 
 
-def _name(topic: Topic, key: int | str, written: Counter[str]) -> str:
-    if isinstance(key, int):
-        return topic.snapshot.note_info(topic.snapshot.table.paths[key]).title
-    return min(written, key=lambda name: (-written[name], name))
+def _name(topic: Topic, one: _Named) -> str:
+    """The title of the note that is named, or else the name as it is written most often."""
+    if one.note is not None:
+        return topic.snapshot.note_info(topic.snapshot.table.paths[one.note]).title
+    return min(one.written, key=lambda name: (-one.written[name], name))
 
 
 def _overall(topic: Topic, named: dict[int | str, _Named]) -> dict[int | str, int]:
@@ -155,13 +154,12 @@ def _overall(topic: Topic, named: dict[int | str, _Named]) -> dict[int | str, in
     return {key: len(one.where) if one.note is None else int(counts[one.note]) for key, one in named.items()}
 
 
-def _spans(topic: Topic) -> dict[int, list[tuple[int, int]]]:
-    """For each note, the first line of each fragment about the topic and the first line after it that is not."""
-    table = topic.snapshot.table
+def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """For each of the notes, the first line of each fragment about the topic, and the first line behind it."""
+    lines, of_note = topic.snapshot.table.lines, topic.snapshot.table.notes
     spans: dict[int, list[tuple[int, int]]] = {}
-    lines, notes = table.lines, table.notes
-    for row, note in zip(topic.rows.tolist(), topic.notes.tolist(), strict=True):
-        spans.setdefault(note, []).append((int(lines[row]), _next_line(row, lines, notes)))
+    for row in topic.rows[np.isin(topic.notes, notes)].tolist():
+        spans.setdefault(int(of_note[row]), []).append((int(lines[row]), _next_line(row, lines, of_note)))
     return spans
 
 
@@ -185,6 +183,6 @@ def _bare(target: str) -> str:
     return posixpath.basename(target.rstrip("/")).removesuffix(".md")
 
 
-def _is_file(target: str) -> bool:
-    """Whether a target that is no note is a picture or another file: no name of anything."""
-    return bool(_FILE.search(target)) or not _bare(target)
+def _is_name(target: str) -> bool:
+    """Whether a target that is no note may be the name of something: not a picture, and no path to a missing file."""
+    return "/" not in target and not _FILE.search(target)

@@ -138,8 +138,8 @@ class Timeline:
 @dataclass(frozen=True, slots=True)
 class KeyPassage:
     """What the vault says on the topic, in its own words: consecutive sentences of a fragment as they read, without
-    marks, on one line; one too long is cut, and ends in "…". `cut_before` and `cut_after` say that the fragment has more
-    sentences there."""
+    marks, on one line; one too long is cut, and ends in "…". `cut_before` and `cut_after` say that the fragment has
+    more sentences there."""
 
     place: Place
     text: str

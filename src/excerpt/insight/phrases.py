@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,10 +23,18 @@ Key = tuple[str, ...]
 
 PAIR = 1.35
 """What a pair of words counts beside one word: "version history" names a thing where "history" does not."""
+RARE = 0.7
+"""How much of what a word counts hangs on how rare it is in the vault."""
+COMMON = 0.2
+"""A word that more than this share of all fragments has sets nothing apart, nor does a pair with it."""
 SHORTEST = 3
 """Letters of a word that names something, unless it is in capitals."""
 LEAST_TELLING = 0.55
 """How much a word must say in general language, where the model knows that (`Embedder.telling`)."""
+
+# What is contracted or a genitive is said of something, and names it in passing at most.
+_NAMELESS = re.compile("['’]")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -46,17 +55,23 @@ class Phrases:
 
     def weight(self, key: Key) -> float:
         """How well it names something, beside a plain word."""
-        telling = fmean(self._telling[term] * (1 + self._rarity(term)) / 2 for term in key)
+        rarities = [self._rarity(term) for term in key]
+        if min(rarities) < self._rarity_of(COMMON):
+            return 0.0
+        telling = fmean(self._telling[term] * (1 - RARE + RARE * one) for term, one in zip(key, rarities, strict=True))
         return telling * (PAIR if len(key) > 1 else 1.0)
 
     def _rarity(self, term: str) -> float:
         """How rare a word is in the vault: 0 for one that all fragments have, 1 for one that one has; about, as deleted
         fragments count until the index is tidied up."""
         if term not in self._rarities:
-            fragments = self._reader.doc_count
-            having = min(self._reader.count(term), fragments)
-            self._rarities[term] = log((fragments + 1) / (having + 1)) / log(fragments + 1)
+            self._rarities[term] = self._rarity_of(self._reader.count(term) / max(self._reader.doc_count, 1))
         return self._rarities[term]
+
+    def _rarity_of(self, share: float) -> float:
+        """That of a word that a share of all fragments has."""
+        count = max(self._reader.doc_count, 2)
+        return min(max(-log(max(share, 1 / count)) / log(count), 0.0), 1.0)
 
 
 def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]) -> Phrases:
@@ -122,9 +137,9 @@ class _Vocabulary:
         return self._known[key]
 
     def _look(self, chunk: str, language: str) -> _Word:
-        if not any(sign.isalpha() for sign in chunk) or (
-            len(chunk) < SHORTEST and chunk.isascii() and not chunk.isupper()
-        ):
+        if _NAMELESS.search(chunk) or not _LETTER.search(chunk):
+            return None
+        if len(chunk) < SHORTEST and chunk.isascii() and not chunk.isupper():
             return None
         folded = fold(chunk)
         if is_function_word(folded, (language, "en") if language else ("en",)):

@@ -98,8 +98,8 @@ def _parts(overview: Overview) -> list[_Part]:
 
 
 def _main_note(note: MainNote) -> str:
-    share = f"{note.share * 100:.0f} %, {note.fragments} of its {note.of} passages"
-    return f"- {_named(note.place)}: {share}"
+    share = f"{note.share * 100:.0f} %" if note.share >= 0.005 else "under 1 %"
+    return f"- {_named(note.place)}: {share}, {note.fragments} of its {note.of} passages"
 
 
 def _passage(passage: KeyPassage) -> str:

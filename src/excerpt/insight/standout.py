@@ -13,11 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 
-import numpy as np
-
-from excerpt.index.facets import Label, property_name
+from excerpt.index.facets import property_name
 from excerpt.insight.overview_parts import LabelKind, Standout
-from excerpt.insight.topic import Topic
+from excerpt.insight.topic import COUNTED, Topic
 from excerpt.text.dates import day_of
 from excerpt.text.folding import fold
 
@@ -33,9 +31,6 @@ SAME = 0.8
 """The share that two labels' notes have in common (Jaccard) from which they say the same."""
 LONGEST = 60
 """Characters of a value; longer ones are sentences about one note."""
-LOOKED_INTO = 500
-"""Notes about the topic that are counted, the best ones."""
-
 _Key = tuple[LabelKind, str, str]
 
 
@@ -65,10 +60,9 @@ def log_likelihood(here: int, here_of: int, overall: int, overall_of: int) -> fl
 
 def standouts(topic: Topic) -> tuple[Standout, ...]:
     """What stands out, the most telling first."""
-    notes = topic.note_order[:LOOKED_INTO]
+    notes = topic.note_order[:COUNTED]
     vault = len(topic.snapshot.table.paths)
-    least = max(min(LEAST_HERE, len(notes)), LEAST_SHARE * len(notes))
-    counted = [one for one in (*_labels(topic, notes), *_folders(topic, notes)) if len(one.notes) >= least]
+    counted = [*_labels(topic, notes), *_folders(topic, notes)]
     scored = [(log_likelihood(len(one.notes), len(notes), one.overall, vault), one) for one in counted]
     scored = [(g2, one) for g2, one in scored if g2 >= SIGNIFICANT]
     scored.sort(key=lambda pair: (-pair[0], pair[1].kind, pair[1].name, pair[1].value))
@@ -120,33 +114,48 @@ def _says_the_same(one: _Counted, other: _Counted) -> bool:
 def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
     """Tags, with those they are under, and values of properties."""
     facets = topic.snapshot.facets
+    same: dict[tuple[bool, str, str], list[int]] = {}
+    for label in topic.labels:
+        same.setdefault((label.is_tag, label.name, label.value), []).append(label.note)
     having: dict[_Key, dict[int, None]] = {}
     written: dict[_Key, str] = {}
-    by_note: dict[int, list[Label]] = {}
-    for label in facets.labels_of(np.array(notes, np.int32)):
-        by_note.setdefault(label.note, []).append(label)
-    for note in notes:
-        for label in by_note.get(note, ()):
-            for key, value in _keys(label):
-                having.setdefault(key, {})[note] = None
-                written.setdefault(key, value)
+    for (is_tag, name, value), of in same.items():
+        # What one note alone spells so is hardly ever a variant of what many have: not worth folding thousands.
+        if len(of) < min(LEAST_HERE, len(notes)):
+            continue
+        for key, spelled in _keys(is_tag=is_tag, name=name, value=value):
+            having.setdefault(key, {}).update(dict.fromkeys(of))
+            written.setdefault(key, spelled)
+    order = {note: place for place, note in enumerate(notes)}
     for (kind, name, folded), those in having.items():
-        if len(those) < min(LEAST_HERE, len(notes)):
+        if len(those) < _least(notes):
             continue
         known = facets.tags if kind is LabelKind.TAG else facets.properties[name]
         overall = len(known.get(folded, ()))
-        yield _Counted(kind, name, written[kind, name, folded], tuple(those), max(overall, len(those)))
+        yield _Counted(
+            kind,
+            name,
+            written[kind, name, folded],
+            tuple(sorted(those, key=order.__getitem__)),
+            max(overall, len(those)),
+        )
 
 
-def _keys(label: Label) -> Iterator[tuple[_Key, str]]:
-    if label.is_tag:
-        tag = label.value.strip("/")
+def _least(notes: Sequence[int]) -> float:
+    """How many of the notes must have a label."""
+    return max(min(LEAST_HERE, len(notes)), LEAST_SHARE * len(notes))
+
+
+def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:
+    """What a label counts for, with its spelling: a tag also for those it is under; a date or a sentence for none."""
+    if is_tag:
+        tag = value.strip("/")
         ends = [end for end, sign in enumerate(tag) if sign == "/"]
         for end in (*ends, len(tag)):
             yield (LabelKind.TAG, "", fold(tag[:end])), tag[:end]
-    elif 0 < len(label.value) <= LONGEST and day_of(label.value) is None:
-        value = " ".join(label.value.split())
-        yield (LabelKind.PROPERTY, property_name(label.name), " ".join(fold(value).split())), value
+    elif 0 < len(value) <= LONGEST and day_of(value) is None:
+        spelled = " ".join(value.split())
+        yield (LabelKind.PROPERTY, property_name(name), " ".join(fold(value).split())), spelled
 
 
 def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
@@ -158,6 +167,8 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
             having.setdefault(folder, []).append(note)
             folder = posixpath.dirname(folder)
     for folder, those in having.items():
+        if len(those) < _least(notes):
+            continue
         # Paths are sorted, and "0" is the letter after "/".
         overall = bisect_left(paths, f"{folder}0") - bisect_left(paths, f"{folder}/")
         yield _Counted(LabelKind.FOLDER, "", folder, tuple(those), overall)

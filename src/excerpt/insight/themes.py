@@ -20,7 +20,7 @@ from excerpt.insight.overview_parts import Theme
 from excerpt.insight.phrases import Phrases, phrases_of
 from excerpt.insight.topic import Topic
 
-GROUPED = 160
+GROUPED = 140
 """Fragments that are grouped, the best ones."""
 THEMES = 5
 WORDS = 4

@@ -8,17 +8,15 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.facets import UNKNOWN_DAY, property_name
+from excerpt.index.facets import UNKNOWN_DAY, Label
 from excerpt.insight.overview_parts import Month, Timeline
-from excerpt.insight.topic import Topic
+from excerpt.insight.topic import COUNTED, Topic
 from excerpt.text.dates import day_of
 
 MOST_HAVE = 0.5
 """The share of the notes that must have a date for the timeline to be made of it."""
 ALIKE = 0.9
 """Where more than this share of a vault's notes was modified within one day, a copy or a checkout wrote the times."""
-LOOKED_INTO = 500
-"""Notes about the topic whose properties are read for dates, the best ones."""
 
 _EPOCH = date(1970, 1, 1)
 _DAY_NS = 86_400 * 10**9
@@ -28,8 +26,8 @@ def timeline(topic: Topic) -> Timeline:
     """The months by the best date that most of the notes have: when they were created, by property or file name; a
     property of another name that holds a date; when the files were modified, where those times say anything."""
     notes = topic.note_order
-    for name, days in (("created", _created(topic, notes)), *_by_property(topic, notes)):
-        if len(days) >= MOST_HAVE * max(len(notes), 1) and days:
+    for name, days in (("created", _created(topic, notes)), *_by_property(topic)):
+        if len(days) >= MOST_HAVE * min(len(notes), COUNTED) and days:
             return _timeline(topic, name, days)
     times = topic.snapshot.facets.modified
     if len(notes) and not _alike(times):
@@ -43,21 +41,20 @@ def _created(topic: Topic, notes: Sequence[int]) -> dict[int, date]:
     return {note: _EPOCH + timedelta(int(days[note])) for note in notes if days[note] != UNKNOWN_DAY}
 
 
-def _by_property(topic: Topic, notes: Sequence[int]) -> list[tuple[str, dict[int, date]]]:
-    """Properties that hold dates, the one that most of the notes have first."""
-    looked_into = notes[:LOOKED_INTO]
+def _by_property(topic: Topic) -> list[tuple[str, dict[int, date]]]:
+    """Properties that hold a date, one a note; the one that most of the notes have first."""
+    held: dict[str, list[Label]] = {}
+    for label in topic.labels:
+        if not label.is_tag:
+            held.setdefault(label.name, []).append(label)
     found: dict[str, dict[int, date]] = {}
-    held: dict[str, set[int]] = {}
-    for label in topic.snapshot.facets.labels_of(np.array(looked_into, np.int32)):
-        if label.is_tag:
-            continue
-        name = property_name(label.name)
-        held.setdefault(name, set()).add(label.note)
-        if any(sign.isdigit() for sign in label.value) and (day := day_of(label.value)):
-            found.setdefault(name, {}).setdefault(label.note, day)
-    # A property that is a date only now and then is not one.
-    dated = [(name, days) for name, days in found.items() if len(days) > MOST_HAVE * len(held[name])]
-    return sorted(dated, key=lambda pair: (-len(pair[1]), pair[0]))
+    for name, labels in held.items():
+        if len({label.note for label in labels}) == len(labels):
+            days = {label.note: day for label in labels if (day := day_of(label.value))}
+            # What is a date only now and then is none.
+            if len(days) > MOST_HAVE * len(labels):
+                found[name] = days
+    return sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 def _alike(times: npt.NDArray[np.int64]) -> bool:

@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.index.facets import Label
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview_parts import Place
 from excerpt.model import Confidence, Fragment, Strategy
@@ -39,6 +40,9 @@ worth opening, and many middling ones do not make a better one."""
 FOCUS, POINTED_AT = 0.25, 0.5
 """What the share of a note that is about the topic counts beside what its fragments are worth, which is 1 for the best
 note; and what it counts more where notes about the topic link to the note."""
+
+COUNTED = 300
+"""Notes about the topic whose tags, properties and folders are counted, the best ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +123,16 @@ class Topic:
     @cached_property
     def best_row(self) -> dict[int, int]:
         """For each note about the topic, its best fragment: the one ranked highest, or else the first."""
-        found: dict[int, int] = {}
-        for row, note in zip(self.best.tolist(), self.best_notes.tolist(), strict=True):
-            found.setdefault(note, row)
-        for row, note in zip(self.rows.tolist(), self.notes.tolist(), strict=True):
-            found.setdefault(note, row)
-        return found
+        notes, first = np.unique(self.notes, return_index=True)
+        found = dict(zip(notes.tolist(), self.rows[first].tolist(), strict=True))
+        return found | dict(zip(self.best_notes[::-1].tolist(), self.best[::-1].tolist(), strict=True))
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """Tags and properties of the best notes about the topic, as many as COUNTED, by the order of notes."""
+        order = {note: place for place, note in enumerate(self.note_order[:COUNTED])}
+        found = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
+        return tuple(sorted(found, key=lambda label: order[label.note]))
 
     def said(self, terms: Collection[str]) -> float:
         """The share of the topic, by rarity, that a text with these terms has, 0 to 1."""
