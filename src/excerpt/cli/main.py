@@ -30,6 +30,7 @@ COMMANDS = {
     "search": "search",
     "pack": "pack",
     "check": "check",
+    "overview": "overview",
     "remember": "remember",
     "recall": "recall",
     "edit": "edit",
