@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.insight.branches import ROOT, Counts, Tree, branches_of
+from excerpt.search.engine import Engine
+
+VALUES = 50
+"""Values of a property that are listed unless more are asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Branch:
@@ -45,3 +54,61 @@ class VaultMap:
     modified: tuple[Branch, ...]
     created: tuple[Branch, ...]
     generation: int
+
+
+def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:
+    """Where the matches of `query` are. Of each property at most so many `values` are listed, None for all."""
+    snapshot = engine.snapshot
+    table = snapshot.table
+    matching = table.notes[engine.matching(query)]
+    fragments = np.bincount(matching, minlength=len(table.paths))
+    branches = branches_of(snapshot)
+    return VaultMap(
+        query=query,
+        fragments=len(matching),
+        notes=int(np.count_nonzero(fragments)),
+        folders=_Counted(branches.folders, fragments).below(),
+        tags=_Counted(branches.tags, fragments).below(),
+        properties=_Counted(branches.properties, fragments, most=values).below(),
+        modified=_Counted(branches.modified, fragments, by_count=False).below(),
+        created=_Counted(branches.created, fragments, by_count=False).below(),
+        generation=snapshot.generation,
+    )
+
+
+class _Counted:
+    """A tree with its counts. `most` is how many branches are listed below one that is not the top."""
+
+    def __init__(self, tree: Tree, fragments: Counts, *, most: int | None = None, by_count: bool = True) -> None:
+        self._tree = tree
+        self._fragments, self._notes = tree.count(fragments)
+        self._most = most
+        self._by_count = by_count
+
+    def below(self, place: int = ROOT) -> tuple[Branch, ...]:
+        first, last = self._tree.below[place].tolist()
+        places = first + np.flatnonzero(self._fragments[first:last])
+        if self._by_count:
+            places = self._best_first(places, None if place == ROOT else self._most)
+        return tuple(map(self._branch, places.tolist()))
+
+    def _branch(self, place: int) -> Branch:
+        below = self.below(place)
+        first, last = self._tree.below[place].tolist()
+        return Branch(
+            label=self._tree.labels[place],
+            filter=self._tree.asked(place),
+            fragments=int(self._fragments[place]),
+            notes=int(self._notes[place]),
+            branches=below,
+            unlisted=int(np.count_nonzero(self._fragments[first:last])) - len(below),
+        )
+
+    def _best_first(self, places: npt.NDArray[np.intp], most: int | None) -> npt.NDArray[np.intp]:
+        """By fragments, then notes, then as they are; the first `most`."""
+        if most is not None and len(places) > most:
+            # Of thousands of values few are shown: those that cannot be among them need no order.
+            counts = self._fragments[places]
+            least = np.partition(counts, len(counts) - most)[len(counts) - most] if most else np.inf
+            places = places[counts >= least]
+        return places[np.lexsort((-self._notes[places], -self._fragments[places]))][:most]

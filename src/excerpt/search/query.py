@@ -48,6 +48,9 @@ _KINDS: Mapping[str, FilterKind] = {str(kind): kind for kind in FilterKind if ki
     "aliases": FilterKind.TITLE,
 }
 
+OPERATORS = frozenset(_KINDS)
+"""What stands before a colon and is no property, unless it is in quotation marks; folded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:

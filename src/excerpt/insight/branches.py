@@ -1,0 +1,283 @@
+"""The branches of a vault's folders, tags, properties and months: what each is called and which notes are in it.
+
+Laid out once for a snapshot, as flat arrays, so that to count what matches in all of them is two sums. What a branch
+is, filters decide: names that they hold for one are one branch, called as most of its notes write it.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.facets import UNKNOWN_DAY, Facets, property_name
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.filters import FIRST, LAST, midnight
+from excerpt.search.query import OPERATORS
+from excerpt.text.folding import fold
+
+Ints = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+ROOT = -1
+"""The place of what is above all branches of a tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Branches; those below one stand side by side, in the order of their labels.
+
+    `labels` are what they are called. `asked` gives the filter of the branch at a place: a function, for there may be
+    hundreds of thousands and few are shown. Its notes are those of `notes` from `starts` on, each once. `below` are
+    the first and the last place (exclusive) of the branches below each, and at ROOT of the topmost.
+    """
+
+    labels: Sequence[str]
+    asked: Callable[[int], str]
+    starts: Counts
+    notes: Ints
+    below: Ints
+
+    def count(self, fragments: Counts) -> tuple[Counts, Counts]:
+        """For each branch, the sum of its notes' `fragments`, and how many of them have any."""
+        if not len(self.starts):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        found = fragments[self.notes]
+        return np.add.reduceat(found, self.starts), np.add.reduceat((found > 0).astype(np.int64), self.starts)
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """All trees of one snapshot."""
+
+    folders: Tree
+    tags: Tree
+    properties: Tree
+    modified: Tree
+    created: Tree
+
+
+_KNOWN: WeakKeyDictionary[Snapshot, Branches] = WeakKeyDictionary()
+
+
+def branches_of(snapshot: Snapshot) -> Branches:
+    """The branches of a snapshot, laid out at the first question and kept as long as the snapshot is."""
+    known = _KNOWN.get(snapshot)
+    if known is None:
+        facets = snapshot.facets
+        known = _KNOWN[snapshot] = Branches(
+            folders=_folders(snapshot.table.paths, facets.paths),
+            tags=_tags(facets.tags_as_written()),
+            properties=_properties(facets.properties_as_written()),
+            modified=_by_month("modified", _months_modified(facets)),
+            created=_by_month("created", _months_created(facets)),
+        )
+    return known
+
+
+# --- a tree -----------------------------------------------------------------------------------------------------------
+
+
+class _Gathered:
+    """Branches while their notes are gathered, by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._above: list[int] = []
+        self._spellings: list[str] = []
+        self._others: dict[int, Counter[str]] = {}
+        self._pairs = (array("i"), array("i"))
+
+    def add(self, above: int, name: str, spelling: str, note: int) -> int:
+        """Put a note into the branch of this name below another (its number, or ROOT), where it is written so."""
+        number = self._numbers.setdefault((above, name), len(self._above))
+        if number == len(self._above):
+            self._above.append(above)
+            self._spellings.append(spelling)
+        elif spelling != self._spellings[number]:
+            self._others.setdefault(number, Counter())[spelling] += 1
+        self._pairs[0].append(number)
+        self._pairs[1].append(note)
+        return number
+
+    def tree(self, label: Callable[[str], str], asked: Callable[[Sequence[str]], str]) -> Tree:
+        """The tree; `asked` makes a filter of the spellings of a branch and of those above it, the topmost first."""
+        numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
+        spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
+        labels = list(map(label, spellings))
+        order, below = self._laid_out(labels)
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        paired = np.unique(places[numbers] << 32 | notes)
+        above = np.array(self._above, np.int64)[order]
+        parents = np.where(above == ROOT, ROOT, places[above]) if len(order) else above
+
+        def ask(place: int) -> str:
+            line: list[str] = []
+            while place != ROOT:
+                line.append(spelled[place])
+                place = int(parents[place])
+            return asked(line[::-1])
+
+        spelled = [spellings[number] for number in order]
+        return Tree(
+            labels=[labels[number] for number in order],
+            asked=ask,
+            starts=np.searchsorted(paired >> 32, np.arange(len(order))),
+            notes=(paired & 0xFFFFFFFF).astype(np.int32),
+            below=below,
+        )
+
+    def _commonest(self, counts: npt.NDArray[np.intp]) -> list[str]:
+        """The commonest spelling of each, of equals the first by their letters."""
+        found = list(self._spellings)
+        for number, others in self._others.items():
+            others[found[number]] = int(counts[number]) - others.total()
+            found[number] = min(others, key=lambda spelling: (-others[spelling], spelling))
+        return found
+
+    def _laid_out(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
+        """The numbers in the order of their places, and the places of what is below each."""
+        names = [name for _, name in self._numbers]
+        children: dict[int, list[int]] = {}
+        for number, above in enumerate(self._above):
+            children.setdefault(above, []).append(number)
+        order: list[int] = []
+        below = np.zeros((len(names) + 1, 2), np.int32)
+        place = ROOT
+        while place < len(order):
+            found = children.get(ROOT if place == ROOT else order[place], [])
+            found.sort(key=lambda number: (labels[number], names[number]))
+            below[place] = len(order), len(order) + len(found)
+            order += found
+            place += 1
+        return order, below
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+_PLAIN = re.compile(r"[=/]?[^\W_][\w./-]*")
+_PLAIN_NAME = re.compile(r"\w[\w.-]*")
+_LONGEST_NAME = 100  # that a query may have
+
+
+def _condition(name: str, value: str) -> str:
+    """A filter as it is typed."""
+    return f"{name}:{value if _PLAIN.fullmatch(value) else _quoted(value)}"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+# --- names within names -----------------------------------------------------------------------------------------------
+
+
+def _folders(paths: Sequence[str], folded: Sequence[str]) -> Tree:
+    gathered = _Gathered()
+    for note, (path, known) in enumerate(zip(paths, folded, strict=True)):
+        _add(gathered, path.split("/"), known[1:].split("/"), -1, note)
+
+    def asked(spellings: Sequence[str]) -> str:
+        place = f"/{spellings[-1]}/"
+        return _condition("path", f"={place}" if "*" in fold(place) else place)
+
+    return gathered.tree(_last_part, asked)
+
+
+def _tags(written: Iterable[tuple[str, int]]) -> Tree:
+    gathered = _Gathered()
+    for tag, note in written:
+        if known := fold(tag).strip("/"):
+            _add(gathered, tag.strip("/").split("/"), known.split("/"), None, note)
+
+    def asked(spellings: Sequence[str]) -> str:
+        tag = spellings[-1]
+        # Signs at the end that a filter leaves out, before a slash in the tag.
+        is_askable = fold(tag.strip().lstrip("#")).strip("/") == fold(tag).strip("/")
+        return _condition("tag", tag) if is_askable else ""
+
+    return gathered.tree(_last_part, asked)
+
+
+def _add(gathered: _Gathered, written: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
+    """Put a note into the branch of each beginning of its folded name, up to its part `last` (exclusive)."""
+    written = written if len(written) == len(folded) else folded
+    above = ROOT
+    for count, part in enumerate(folded[:last], 1):
+        if part:  # else of invisible signs, or nothing between two slashes
+            above = gathered.add(above, "/".join(folded[:count]), "/".join(written[:count]), note)
+
+
+def _last_part(name: str) -> str:
+    return name[name.rfind("/") + 1 :]
+
+
+# --- properties -------------------------------------------------------------------------------------------------------
+
+
+def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
+    gathered = _Gathered()
+    names: dict[str, str] = {}
+    for name, value, note in written:
+        if name not in names:
+            names[name] = property_name(name)
+        above = gathered.add(ROOT, names[name], name, note)
+        gathered.add(above, " ".join(fold(value).split()), " ".join(value.split()), note)
+
+    def asked(spellings: Sequence[str]) -> str:
+        name = _property(spellings[0])
+        if len(spellings) == 1:
+            return _condition(name, "*") if name else ""
+        return _condition(name, f"={spellings[1]}") if name and fold(spellings[1]).strip() else ""
+
+    return gathered.tree(str, asked)
+
+
+def _property(name: str) -> str:
+    """A property's name as a filter has it; empty for one that is too long for any."""
+    bare = "-".join(name.split())
+    if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:
+        return bare
+    return _quoted(name) if len(name) <= _LONGEST_NAME else ""
+
+
+# --- months -----------------------------------------------------------------------------------------------------------
+
+
+def _by_month(name: str, months: Iterable[tuple[int, date]]) -> Tree:
+    """The tree of years and their months, from notes and the first days of the months they are of."""
+    gathered = _Gathered()
+    for note, month in months:
+        year = f"{month.year:04}"
+        label = f"{year}-{month.month:02}"
+        gathered.add(gathered.add(ROOT, year, year, note), label, label, note)
+    return gathered.tree(str, lambda spellings: _condition(name, spellings[-1]))
+
+
+def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
+    """Months are the reader's own, as they are to the filter; it knows none before 1970 and none after January 2200."""
+    times = facets.modified
+    if not len(times):
+        return
+    within = np.clip(times, midnight(FIRST), midnight(LAST))
+    first, last = (datetime.fromtimestamp(int(time) // 1_000_000_000).date() for time in (within.min(), within.max()))
+    months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
+    begins = [date(number // 12, number % 12 + 1, 1) for number in months]
+    places = np.searchsorted([midnight(day) for day in begins], times, side="right") - 1
+    for note, place in enumerate(np.maximum(places, 0).tolist()):
+        yield note, begins[place]
+
+
+def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
+    epoch = date(1970, 1, 1).toordinal()
+    for note, day in enumerate(facets.created.tolist()):
+        if day != UNKNOWN_DAY:
+            yield note, date.fromordinal(day + epoch).replace(day=1)
