@@ -168,9 +168,28 @@ _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _LONGEST_NAME = 100  # that a query may have
 
 
-def _condition(name: str, value: str) -> str:
+def filter_for(name: str, value: str) -> str:
     """A filter as it is typed."""
     return f"{name}:{value if _PLAIN.fullmatch(value) else _quoted(value)}"
+
+
+def folder_filter(folder: str) -> str:
+    """The filter for the notes in a folder and those in it."""
+    place = f"/{folder}/"
+    return filter_for("path", f"={place}" if "*" in fold(place) else place)
+
+
+def tag_filter(tag: str) -> str:
+    """The filter for a tag, with those under it; empty for one that no filter can name."""
+    # Signs at the end that a filter leaves out, before a slash in the tag.
+    is_askable = fold(tag.strip().lstrip("#")).strip("/") == fold(tag).strip("/")
+    return filter_for("tag", tag) if is_askable else ""
+
+
+def value_filter(name: str, value: str) -> str:
+    """The filter for a property's value; empty for one that no filter can name."""
+    asked = _property(name)
+    return filter_for(asked, f"={value}") if asked and fold(value).strip() else ""
 
 
 def _quoted(text: str) -> str:
@@ -185,11 +204,7 @@ def _folders(paths: Sequence[str], folded: Sequence[str]) -> Tree:
     for note, (path, known) in enumerate(zip(paths, folded, strict=True)):
         _add(gathered, path.split("/"), known[1:].split("/"), -1, note)
 
-    def asked(spellings: Sequence[str]) -> str:
-        place = f"/{spellings[-1]}/"
-        return _condition("path", f"={place}" if "*" in fold(place) else place)
-
-    return gathered.tree(_last_part, asked)
+    return gathered.tree(_last_part, lambda spellings: folder_filter(spellings[-1]))
 
 
 def _tags(written: Iterable[tuple[str, int]]) -> Tree:
@@ -198,13 +213,7 @@ def _tags(written: Iterable[tuple[str, int]]) -> Tree:
         if known := fold(tag).strip("/"):
             _add(gathered, tag.strip("/").split("/"), known.split("/"), None, note)
 
-    def asked(spellings: Sequence[str]) -> str:
-        tag = spellings[-1]
-        # Signs at the end that a filter leaves out, before a slash in the tag.
-        is_askable = fold(tag.strip().lstrip("#")).strip("/") == fold(tag).strip("/")
-        return _condition("tag", tag) if is_askable else ""
-
-    return gathered.tree(_last_part, asked)
+    return gathered.tree(_last_part, lambda spellings: tag_filter(spellings[-1]))
 
 
 def _add(gathered: _Gathered, written: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
@@ -235,8 +244,8 @@ def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
     def asked(spellings: Sequence[str]) -> str:
         name = _property(spellings[0])
         if len(spellings) == 1:
-            return _condition(name, "*") if name else ""
-        return _condition(name, f"={spellings[1]}") if name and fold(spellings[1]).strip() else ""
+            return filter_for(name, "*") if name else ""
+        return value_filter(*spellings)
 
     return gathered.tree(str, asked)
 
@@ -259,7 +268,7 @@ def _by_month(name: str, months: Iterable[tuple[int, date]]) -> Tree:
         year = f"{month.year:04}"
         label = f"{year}-{month.month:02}"
         gathered.add(gathered.add(ROOT, year, year, note), label, label, note)
-    return gathered.tree(str, lambda spellings: _condition(name, spellings[-1]))
+    return gathered.tree(str, lambda spellings: filter_for(name, spellings[-1]))
 
 
 def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import log
 
 from excerpt.index.facets import property_name
+from excerpt.insight.branches import folder_filter, tag_filter, value_filter
 from excerpt.insight.overview_parts import LabelKind, Standout
 from excerpt.insight.topic import COUNTED, Topic
 from excerpt.text.dates import day_of
@@ -176,7 +177,6 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
 
 def _filter(one: _Counted) -> str:
     """What a query chooses the notes of a label by."""
-    name = {LabelKind.TAG: "tag", LabelKind.FOLDER: "path", LabelKind.PROPERTY: one.name}[one.kind]
-    value = {LabelKind.FOLDER: f"/{one.value}/", LabelKind.PROPERTY: f"={one.value}"}.get(one.kind, one.value)
-    bare = value.replace('"', " ")
-    return f'{name}:"{bare}"' if any(sign.isspace() for sign in bare) else f"{name}:{bare}"
+    if one.kind is LabelKind.PROPERTY:
+        return value_filter(one.name, one.value)
+    return folder_filter(one.value) if one.kind is LabelKind.FOLDER else tag_filter(one.value)
