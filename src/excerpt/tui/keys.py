@@ -73,11 +73,13 @@ SEARCH: Sequence[Key] = [
     Key("save-pack", "alt+w", "save_pack", "to a file", "Write the pack to a file", first=True),
     Key("copy-fragment", "ctrl+f,alt+y", "copy_fragment", "copy fragment", "Copy the fragment alone", first=True),
     Key("why", "ctrl+t", "why", "why", "Why the fragment stands where it stands", first=True),
+    Key("related", "alt+r", "related", "related", "Show what is related to the fragment; once more: close", first=True),
+    Key("map", "alt+m", "map", "map", "Show where the matches are; once more: close", first=True),
     Key("clear-marks", "ctrl+l", "clear_marks", "unmark all", "Take all marks away", first=True),
     Key("preview-down", "pagedown", "scroll_preview(1)", "scroll", "Scroll the context down", first=True),
     Key("preview-up", "pageup", "scroll_preview(-1)", "scroll", "Scroll the context up", first=True),
     Key("pane", "shift+tab,f6", "pane", "pane", "Next pane: query, list, context, pack", first=True),
-    Key("back", "escape", "back", "back", "Back: leave a pane, close the pack, then clear the query", first=True),
+    Key("back", "escape", "back", "back", "Back: leave a pane, close a panel, then clear the query", first=True),
 ]
 
 LIST: Sequence[Key] = [
@@ -89,6 +91,8 @@ LIST: Sequence[Key] = [
     Key("list-copy", "y", "pane('copy_fragment')", "copy", "Copy the fragment alone"),
     Key("list-remember", "m", "pane('remember')", "remember", "Keep the fragment in memory"),
     Key("list-why", "e", "pane('why')", "why", "Why the fragment stands where it stands"),
+    Key("list-related", "r", "pane('related')", "related", "Show what is related to the fragment"),
+    Key("list-map", "M", "pane('map')", "map", "Show where the matches are"),
     Key("list-budget-up", "plus", "pane('budget(1)')", "budget +", "A larger token budget"),
     Key("list-budget-down", "minus", "pane('budget(-1)')", "budget -", "A smaller token budget"),
     Key("list-query", "slash", "pane('focus_query')", "query", "Back to the query"),
@@ -113,10 +117,72 @@ PACK: Sequence[Key] = [
     Key("pack-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
 ]
 
+RELATED: Sequence[Key] = [
+    Key("related-follow", "f", "pane('follow')", "follow", "Go on from the selected passage", shown=True),
+    Key("related-return", "backspace", "pane('follow_back')", "return", "Back to what was followed from", shown=True),
+    Key("related-next", "right,l", "pane('reason(1)')", "next reason", "Next reason: name, link, passage", shown=True),
+    Key("related-previous", "left,h", "pane('reason(-1)')", "reason before", "The reason before"),
+    Key("related-show", "space", "pane('show_passage')", "context", "Show the passage in the context", shown=True),
+    Key(
+        "related-note",
+        "n",
+        "pane('whole_note')",
+        "whole note",
+        "Related to all of the note, or the fragment",
+        shown=True,
+    ),
+    Key("related-close", "r", "pane('related')", "close", "Close the panel"),
+    Key("related-map", "M", "pane('map')", "map", "Show where the matches are"),
+    Key("related-down", "j", "down", "next", "Next note"),
+    Key("related-up", "k", "up", "previous", "Previous note"),
+    Key("related-first", "g,home", "first", "first", "First note"),
+    Key("related-last", "G,end", "last", "last", "Last note"),
+    Key("related-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
+]
+
+MAP: Sequence[Key] = [
+    Key("map-filter", "f,space", "pane('put_filter')", "filter", "Put its filter into the query, or off", shown=True),
+    Key("map-unfilter", "backspace", "pane('take_filter')", "filter off", "Take the last filter off", shown=True),
+    Key("map-open", "right,l", "pane('branch('open')')", "open", "Open the branch, then go into it", shown=True),
+    Key("map-shut", "left,h", "pane('branch('close')')", "shut", "Shut the branch, then leave it", shown=True),
+    Key("map-close", "M", "pane('map')", "close", "Close the panel"),
+    Key("map-related", "r", "pane('related')", "related", "Show what is related to the fragment"),
+    Key("map-down", "j", "down", "next", "Next line"),
+    Key("map-up", "k", "up", "previous", "Previous line"),
+    Key("map-first", "g,home", "first", "first", "First line"),
+    Key("map-last", "G,end", "last", "last", "Last line"),
+    Key("map-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
+]
+
 OVERVIEW: Sequence[Key] = [
     Key("overview-down", "down,ctrl+n", "move(1)", "next", "Next line", first=True),
     Key("overview-up", "up,ctrl+p", "move(-1)", "previous", "Previous line", first=True),
-    Key("overview-back", "escape", "back", "back", "Clear the topic, then go to the search", first=True),
+    Key("overview-part", "tab", "part(1)", "next part", "To the next part", shown=True, first=True),
+    Key("overview-edit", "enter", "edit", "open", "Open the note in your editor at this place", shown=True, first=True),
+    Key("overview-search", "ctrl+s", "search", "search", "Search for what is selected", shown=True, first=True),
+    Key("overview-passage", "ctrl+o,f9", "passage", "passage", "Show the passage, or hide it", shown=True, first=True),
+    Key("overview-all", "ctrl+e", "every_line", "all lines", "All lines, or as many as fit", shown=True, first=True),
+    Key("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", shown=True, first=True),
+    Key("overview-remember", "ctrl+r", "remember", "remember", "Keep the passage in memory", shown=True, first=True),
+    Key("overview-page-down", "pagedown", "scroll_passage(1)", "scroll", "Scroll the passage down", first=True),
+    Key("overview-page-up", "pageup", "scroll_passage(-1)", "scroll", "Scroll the passage up", first=True),
+    Key("overview-pane", "shift+tab,f6", "pane", "pane", "Next pane: topic, lines, passage", first=True),
+    Key("overview-back", "escape", "back", "back", "Back: to the topic, clear it, then go to the search", first=True),
+]
+
+OVERVIEW_LINES: Sequence[Key] = [
+    Key("overview-line-down", "j", "down", "next", "Next line"),
+    Key("overview-line-up", "k", "up", "previous", "Previous line"),
+    Key("overview-line-first", "g,home", "first", "first", "First line"),
+    Key("overview-line-last", "G,end", "last", "last", "Last line"),
+    Key("overview-line-part", "right_square_bracket,right", "pane('part(1)')", "next part", "To the next part"),
+    Key("overview-line-part-up", "left_square_bracket,left", "pane('part(-1)')", "part before", "To the part before"),
+    Key("overview-line-passage", "space", "pane('passage')", "passage", "Show the passage, or hide it"),
+    Key("overview-line-search", "s", "pane('search')", "search", "Search for what is selected"),
+    Key("overview-line-all", "a", "pane('every_line')", "all lines", "All lines, or as many as fit"),
+    Key("overview-line-copy", "y", "pane('copy')", "copy", "Copy the overview as Markdown"),
+    Key("overview-line-remember", "m", "pane('remember')", "remember", "Keep the passage in memory"),
+    Key("overview-line-topic", "slash", "pane('focus_topic')", "topic", "Back to the topic"),
 ]
 
 MEMORY: Sequence[Key] = [
@@ -147,7 +213,10 @@ PLACES: dict[str, Sequence[Key]] = {
     "Search": SEARCH,
     "Search, with the list focused": LIST,
     "Search, with the pack focused": PACK,
+    "Search, with related notes focused": RELATED,
+    "Search, with the map focused": MAP,
     "Overview": OVERVIEW,
+    "Overview, with the lines focused": OVERVIEW_LINES,
     "Memory": MEMORY,
     "Index": INDEX,
 }
@@ -156,11 +225,17 @@ _TOGETHER = (
     ("Everywhere", "Search"),
     ("Everywhere", "Search, with the list focused"),
     ("Everywhere", "Search, with the pack focused"),
+    ("Everywhere", "Search, with related notes focused"),
+    ("Everywhere", "Search, with the map focused"),
     ("Everywhere", "Overview"),
+    ("Everywhere", "Overview, with the lines focused"),
+    ("Overview", "Overview, with the lines focused"),
     ("Everywhere", "Memory"),
     ("Everywhere", "Index"),
     ("Search", "Search, with the list focused"),
     ("Search", "Search, with the pack focused"),
+    ("Search", "Search, with related notes focused"),
+    ("Search", "Search, with the map focused"),
 )
 """Places whose keys work at the same time, so that a key may not stand in both."""
 
@@ -238,6 +313,9 @@ _CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", 
 _NAMES = {
     "escape": "esc",
     "enter": "⏎",
+    "backspace": "⌫",
+    "left": "←",
+    "right": "→",
     "tab": "⇥",
     "shift+tab": "⇧⇥",
     "up": "↑",
@@ -249,6 +327,8 @@ _NAMES = {
     "slash": "/",
     "plus": "+",
     "minus": "-",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
     "delete": "del",
 }
 

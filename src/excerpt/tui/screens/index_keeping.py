@@ -33,6 +33,7 @@ from excerpt.tui.messages import (
 from excerpt.tui.vault_state import bar_state, progress_words, search_notice
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.notice import Said
+from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
@@ -150,6 +151,8 @@ class IndexKeeping(Screen[None]):
         self._hear(message)
         if changed:
             self.query_one(SearchPane).index_changed()
+            for pane in self.query(OverviewPane):
+                pane.index_changed()
         else:
             self.query_one(SearchPane).look_for_gone()
         if first:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
-from textual.widgets import ContentSwitcher
+from textual.widgets import ContentSwitcher, Input
 
 from excerpt.errors import ExcerptError
 from excerpt.model import Hit, Source
@@ -21,12 +21,16 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.copying import Copier
 from excerpt.tui.editor import editor_command
+from excerpt.tui.insights import OverviewReady, OverviewWritten, PassageReady
+from excerpt.tui.keys import PLACES
 from excerpt.tui.marks_keeper import MarksKeeper
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     MarksChanged,
     RememberRequested,
+    SearchRequested,
+    Trouble,
 )
 from excerpt.tui.screens.index_keeping import IndexKeeping
 from excerpt.tui.use_recorder import UseRecorder
@@ -54,17 +58,30 @@ class MainScreen(IndexKeeping):
     MainScreen {
         layout: vertical;
         ContentSwitcher { height: 1fr; }
-        &.-wide #body, &.-wide #memory-body { layout: horizontal; }
+        &.-wide #body, &.-wide #memory-body, &.-wide #overview-body { layout: horizontal; }
+        &.-wide #overview-found { width: 56%; height: 1fr; }
+        &.-wide #overview-aside { width: 44%; height: 1fr; display: block; }
+        &.-wide #overview-passage { border-left: vkey $border-blurred; }
+        &.-wide #overview-body.-passage > #overview-aside, &.-wide #overview-body.-bare > #overview-aside {
+            display: none;
+        }
+        &.-wide #overview-body.-passage > #overview-found, &.-wide #overview-body.-bare > #overview-found {
+            width: 100%;
+        }
+        &.-short.-narrow #overview-body.-passage > #overview-found { display: none; }
         &.-wide #found, &.-wide #memory-found { width: 46%; height: 1fr; }
         &.-wide #aside, &.-wide #memory-view { width: 54%; height: 1fr; }
-        &.-wide #preview, &.-wide #packed, &.-wide #memory-view { border-left: vkey $border-blurred; }
-        &.-wide #body.-packed #preview { display: block; }
-        &.-wide #body.-bare.-packed #preview { display: none; }
+        &.-wide #preview, &.-wide .panel, &.-wide #memory-view { border-left: vkey $border-blurred; }
+        &.-wide #body.-panel #preview { display: block; }
+        &.-wide #body.-bare.-panel #preview { display: none; }
+        &.-wide #body.-related #related { height: 2fr; }
+        &.-narrow.-tall #body.-related > #found { height: 5; }
+        &.-narrow.-tall #body.-map > #found { height: 7; }
         &.-wide #body.-bare > #found, &.-wide #memory-body.-bare > #memory-found { width: 100%; }
-        &.-wide #body.-bare.-packed > #found { width: 46%; }
+        &.-wide #body.-bare.-panel > #found { width: 46%; }
         &.-short #aside, &.-short #preview, &.-short #memory-view { display: none; }
-        &.-short #body.-packed > #aside { display: block; }
-        &.-short.-narrow #body.-packed > #found { display: none; }
+        &.-short #body.-panel > #aside { display: block; }
+        &.-short.-narrow #body.-panel > #found { display: none; }
     }
     """
 
@@ -90,7 +107,7 @@ class MainScreen(IndexKeeping):
 
     async def _begin(self) -> None:
         """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
-        overview = OverviewPane(id="overview")
+        overview = OverviewPane(self._engine, id="overview")
         memory = MemoryPane(self._places.memory_folder(self.vault), id="memory")
         index = IndexPane(self.vault, self._places.index_folder(self.vault), id="index")
         overview.display = memory.display = index.display = False
@@ -135,6 +152,8 @@ class MainScreen(IndexKeeping):
         self.show_index()
         if tab == "memory":
             self.query_one(MemoryPane).reload()
+        elif tab == "overview":
+            self.query_one(OverviewPane).come_up(self.query_one(SearchPane).query_text)
 
     @on(TabBar.Picked)
     def _tab_picked(self, event: TabBar.Picked) -> None:
@@ -151,11 +170,19 @@ class MainScreen(IndexKeeping):
 
         first = [_PLACE_OF_TAB[self.query_one(TabBar).active]]
         if first == ["Search"]:
-            first += ["Search, with the list focused", "Search, with the pack focused"]
+            first += [place for place in PLACES if place.startswith("Search, ")]
         self.app.push_screen(Help(self.settings.screen.keys, first))
 
     def action_update_index(self) -> None:
         self.update_index()
+
+    @on(OverviewReady)
+    @on(PassageReady)
+    @on(OverviewWritten)
+    @on(Trouble)
+    def _overview_told(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
+        for pane in self.query(OverviewPane):
+            pane.hear(message)
 
     # --- what panes ask for -------------------------------------------------------------------------------------------
 
@@ -167,6 +194,11 @@ class MainScreen(IndexKeeping):
         done = await self._copier.copy(message)
         self.notify(done.told, severity="information" if done.taken else "warning", markup=False)
         await self._use.record("pack", message.notes)
+
+    @on(SearchRequested)
+    def _search_requested(self, message: SearchRequested) -> None:
+        self.query_one("#query", Input).value = message.query
+        self.action_show_tab("search")
 
     @on(MarksChanged)
     def _marks_changed(self, message: MarksChanged) -> None:

@@ -2,51 +2,350 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.message import Message
-from textual.widgets import Input
+from textual.reactive import reactive, var
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
 
+from excerpt.insight.overview_parts import Overview, Place
+from excerpt.model import Hit
 from excerpt.tui.bindings import bindings
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.insights import (
+    AskDrill,
+    AskMarkdown,
+    AskOverview,
+    AskPassage,
+    OverviewReady,
+    OverviewWritten,
+    PassageReady,
+)
+from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, SearchRequested, Trouble
 from excerpt.tui.widgets.notice import Notice, Said
+from excerpt.tui.widgets.overview_list import OverviewList
+from excerpt.tui.widgets.overview_rows import headline, search_for
+from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.query_bar import QueryInput
+from excerpt.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from excerpt.search.marks import Marks
+
+_PATIENCE = 0.5
+"""Seconds before waiting is said."""
 
 _NO_TOPIC = Said(
     "What does the vault hold about …",
-    "A topic gives its main notes, sections, related notes, tags, themes and key passages.",
+    "A topic gives its main notes, sections, key passages, themes, tags, related notes, names and dates.",
     "Type a topic; what stands in the Search tab is taken over.",
 )
+_LOOKING = Said("Looking through the vault", "A moment.")
+
+
+class TopicStatus(Widget):
+    """How much of the vault is about the topic, of a fixed width: it changes with every key."""
+
+    DEFAULT_CSS = """
+    TopicStatus { width: 44; max-width: 60%; height: 1; color: $text-soft; padding: 0 1; text-align: right; }
+    """
+
+    told: reactive[str] = reactive("")
+
+    def render(self) -> Text:
+        return Text(self.told, no_wrap=True, overflow="ellipsis", justify="right")
 
 
 class OverviewPane(Vertical):
-    """State: the topic."""
+    """State: the topic, and the overview shown of it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Overview")
 
     DEFAULT_CSS = """
     OverviewPane {
-        #topic { background: $surface; padding: 0 2; }
+        #topic-bar {
+            height: 1;
+            background: $surface;
+            #topic-prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
+            Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
+            &:focus-within #topic-prompt { color: $accent; }
+        }
+        #overview-body { height: 1fr; layout: vertical; }
+        #overview-found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
+        #overview-found:focus-within { border-top: solid $accent; border-title-color: $accent; }
+        #overview-aside { display: none; height: 1fr; }
+        #overview-passage { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
+        #overview-passage:focus { border-top: solid $accent; border-title-color: $accent; }
+        #overview-lines { height: 1fr; }
+        #overview-body.-passage > #overview-aside { display: block; }
+        #overview-body.-bare > #overview-aside { display: none; }
     }
     """
+
+    overview: var[Overview | None] = var(None, init=False)
 
     class Left(Message):
         """The user wants to go back to the search."""
 
+    def __init__(self, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._engine = engine
+        self._asked = 0
+        self._shown = 0
+        self._passage_asked = 0
+        self._passage_shown = 0
+        self._marks: Marks | None = None
+        self._by_hand = False
+        self._taken_over = ""
+        self._outdated = False
+        self._failed: Said | None = None
+        self._copy_waits = False
+        self._remember_waits = False
+        self._patience: Timer | None = None
+
     def compose(self) -> ComposeResult:
-        yield Input(placeholder="A topic", compact=True, select_on_focus=False, id="topic")
-        yield Notice(id="overview-notice")
+        with Horizontal(id="topic-bar"):
+            yield Static("◎", id="topic-prompt")
+            yield QueryInput(placeholder="A topic", compact=True, select_on_focus=False, id="topic")
+            yield TopicStatus()
+        with Container(id="overview-body"):
+            with Vertical(id="overview-found"):
+                yield OverviewList(id="overview-lines")
+                yield Notice(id="overview-notice")
+            with Vertical(id="overview-aside"):
+                yield Preview(id="overview-passage")
 
     def on_mount(self) -> None:
-        self.query_one("#overview-notice", Notice).said = _NO_TOPIC
+        self._show()
+
+    @property
+    def topic(self) -> str:
+        return self.query_one("#topic", Input).value.strip()
+
+    @property
+    def answered(self) -> bool:
+        """Whether overview and passage are of what was asked last."""
+        return self._asked == self._shown and self._passage_asked == self._passage_shown
+
+    @property
+    def _lines(self) -> OverviewList:
+        return self.query_one(OverviewList)
+
+    # --- the topic ----------------------------------------------------------------------------------------------------
+
+    def come_up(self, query: str) -> None:
+        """The tab is shown: the search's query becomes the topic, unless one was typed here."""
+        field, query = self.query_one("#topic", Input), query.strip()
+        if query and query != self.topic and not self._by_hand:
+            self._taken_over = query
+            field.value = query
+        elif self._outdated:
+            self.ask()
+
+    def index_changed(self) -> None:
+        """There is a newer index: ask again, at once if the tab is shown."""
+        self._outdated = True
+        if self.display:
+            self.ask()
+
+    @on(Input.Changed, "#topic")
+    def _topic_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._by_hand = bool(self.topic) and self.topic != self._taken_over
+        self.ask()
+
+    def ask(self) -> None:
+        """Ask for what the topic says now."""
+        self._asked += 1
+        self._outdated = False
+        if not self.topic:
+            self._engine.forget("overview")
+            self._settle(self._asked)
+            self.overview = None
+            self._show()
+            return
+        self._engine.ask_insight(AskOverview(self._asked, self.topic))
+        if self._patience is None:
+            self._patience = self.set_timer(_PATIENCE, self._say_busy)
+        self._show()
+
+    def _say_busy(self) -> None:
+        self.query_one(TopicStatus).told = "looking…"
+
+    def _settle(self, number: int) -> None:
+        self._shown = number
+        self._failed = None
+        if number == self._asked and self._patience is not None:
+            self._patience.stop()
+            self._patience = None
+
+    # --- what the engine says -----------------------------------------------------------------------------------------
+
+    def hear(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
+        """Take an answer to one of this pane's questions, unless a newer one is shown already."""
+        match message:
+            case OverviewReady() if message.number > self._shown:
+                self._settle(message.number)
+                self._marks = message.marks
+                self.overview = message.overview
+                self._show()
+                if self._copy_waits and self._shown == self._asked:
+                    self.action_copy()
+            case PassageReady() if message.number == self._passage_asked:
+                self._passage_shown = message.number
+                self.query_one(Preview).window = message.window
+                if self._remember_waits:
+                    self.action_remember()
+            case OverviewWritten():
+                self._take(message)
+            case Trouble(asked="overview"):
+                self._settle(self._asked)
+                self._copy_waits = False
+                self.overview = None
+                self._failed = Said(message.title, message.message, message.hint, serious=True)
+                self._show()
+            case Trouble(asked="passage"):
+                self._passage_shown = self._passage_asked
+                self._remember_waits = False
+
+    def watch_overview(self) -> None:
+        self._lines.overview = self.overview
+        self._ask_passage()
+
+    def _show(self) -> None:
+        overview, body = self.overview, self.query_one("#overview-body")
+        found = overview is not None and overview.found
+        notice = self.query_one("#overview-notice", Notice)
+        self._lines.display, notice.display = found, not found
+        body.set_class(not found, "-bare")
+        self.query_one(TopicStatus).told = headline(overview) if overview is not None and found else ""
+        if overview is not None and not found:
+            notice.said = _nothing_about(overview)
+        elif overview is None:
+            notice.said = self._failed or (_LOOKING if self.topic else _NO_TOPIC)
+
+    # --- the passage --------------------------------------------------------------------------------------------------
+
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
+        event.stop()
+        self._ask_passage()
+
+    def _ask_passage(self) -> None:
+        self._passage_asked += 1
+        self._remember_waits = False
+        place = self._place
+        if place is None:
+            self._engine.forget("passage")
+            self._passage_shown = self._passage_asked
+            self.query_one(Preview).window = None
+        else:
+            self._engine.ask_insight(AskPassage(self._passage_asked, place, self._marks))
+
+    @property
+    def _place(self) -> Place | None:
+        """Where the selected line leads."""
+        row = self._lines.selected
+        return row.place if row is not None else None
+
+    def action_passage(self) -> None:
+        """Show the passage below the lines, or in a wide window hide it beside them."""
+        self.query_one("#overview-body").toggle_class("-passage")
+        if not self.query_one(Preview).focusable and self.query_one(Preview).has_focus:
+            self._lines.focus()
+
+    def action_scroll_passage(self, pages: int) -> None:
+        self.query_one(Preview).scroll_pages(pages)
+
+    # --- the keys -----------------------------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
-        pass
+        preview = self.query_one(Preview)
+        if preview.has_focus:
+            preview.scroll_relative(y=rows, animate=False)
+        else:
+            self._lines.move(rows)
+
+    def action_part(self, step: int) -> None:
+        self._lines.next_part(step)
+
+    def action_every_line(self) -> None:
+        self._lines.every_line = not self._lines.every_line
+
+    def action_edit(self) -> None:
+        place = self._place
+        if place is not None:
+            self.post_message(EditRequested(place.path, place.line_start, place.fragment_id))
+
+    def action_search(self) -> None:
+        """Look for what is selected in the Search tab."""
+        row, overview = self._lines.selected, self.overview
+        if row is None or overview is None:
+            return
+        query, filters = search_for(row, overview)
+        if filters:
+            self._engine.ask_insight(AskDrill(query, filters))
+        else:
+            self.post_message(SearchRequested(query))
+
+    def action_copy(self) -> None:
+        """Copy the overview of what was asked last: where that is still on its way, as soon as it is there."""
+        self._copy_waits = self._shown != self._asked
+        if self._copy_waits:
+            return
+        if self.overview is None or not self.overview.found:
+            self.notify("There is nothing to copy yet: no overview is shown.", severity="warning")
+        else:
+            self._engine.ask_insight(AskMarkdown(self.overview))
+
+    def _take(self, message: OverviewWritten) -> None:
+        if not message.text:
+            self.notify("The overview does not fit into its budget.", severity="warning")
+            return
+        notes = tuple((one.place.path, one.place.fragment_id) for one in message.overview.passages)
+        self.post_message(CopyRequested(message.text, "Overview", message.tokens, notes))
+
+    def action_remember(self) -> None:
+        """Keep the passage of the selected line; where it is still on its way, as soon as it is there."""
+        self._remember_waits = self._passage_shown != self._passage_asked
+        window = self.query_one(Preview).window
+        if self._remember_waits:
+            return
+        if window is None:
+            self.notify("There is no passage to keep.", severity="warning")
+        else:
+            self.post_message(RememberRequested(Hit(window.fragment, 0.0), self.topic))
+
+    def action_focus_topic(self) -> None:
+        self.query_one("#topic", Input).focus()
+
+    def action_pane(self) -> None:
+        every = (self.query_one("#topic", Input), self._lines, self.query_one(Preview))
+        panes = [pane for pane in every if pane.focusable]
+        at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
+        panes[(at + 1) % len(panes)].focus()
 
     def action_back(self) -> None:
+        """One layer at a time: leave another pane, clear the topic, go to the search."""
         field = self.query_one("#topic", Input)
-        if field.value:
+        if not field.has_focus:
+            field.focus()
+        elif field.value:
             field.value = ""
         else:
             self.post_message(self.Left())
+
+
+def _nothing_about(overview: Overview) -> Said:
+    return Said(
+        f"Nothing here is about {overview.topic}",
+        f"None of {overview.vault_fragments:,} fragments has most of it, and none is likely to answer it.",
+        "Fewer or other words may find more; the Search tab (F2) shows what comes nearest.",
+    )

@@ -1,0 +1,250 @@
+"""The lines of an overview: at the left which part, at the right how much, as bars where that says more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual.binding import BindingType
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from excerpt.insight.overview_parts import (
+    KeyPassage,
+    KeySection,
+    LinkedName,
+    MainNote,
+    Month,
+    Overview,
+    RelatedNote,
+    Standout,
+    Theme,
+    Timeline,
+)
+from excerpt.text.visible import visible_line
+from excerpt.tui.bars import share_bar, sparkline
+from excerpt.tui.bindings import bindings
+from excerpt.tui.strips import Part, fit, line
+from excerpt.tui.widgets.overview_rows import (
+    Row,
+    below_title,
+    counts_by_time,
+    first_rows,
+    label,
+    rows_of,
+    span_of,
+)
+from excerpt.tui.widgets.row_list import RowList
+
+_LABEL = 10
+"""Cells of a part's name at the left."""
+_GUTTER = _LABEL + 2
+_WIDE = 56
+"""Cells beside the gutter from which on counts are said in words."""
+_BAR = 8
+_MOST_BARS = 40
+"""Bars of a timeline; with more months than that, some share one."""
+
+Cells = tuple[list[Part], list[Part]]
+"""What stands at the left of a line and at its right."""
+
+
+class OverviewList(RowList):
+    """One line an item, a part's name before its first. As many as fit, or all."""
+
+    ROW_HEIGHT = 1
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Overview, with the lines focused")
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "overview--part",
+        "overview--title",
+        "overview--soft",
+        "overview--bar",
+        "overview--label",
+    }
+
+    DEFAULT_CSS = """
+    OverviewList {
+        & > .overview--part { color: $text-soft; text-style: bold; }
+        & > .overview--title { text-style: bold; }
+        & > .overview--soft { color: $text-soft; }
+        & > .overview--bar { color: $primary; }
+        & > .overview--label { color: $secondary; }
+    }
+    """
+
+    overview: reactive[Overview | None] = reactive(None, init=False)
+    every_line: reactive[bool] = reactive(False, init=False)
+    """Whether lines are shown that do not fit, to be scrolled to."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._rows: tuple[Row, ...] = ()
+
+    @property
+    def row_count(self) -> int:
+        return len(self._rows)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        return self._rows
+
+    @property
+    def selected(self) -> Row | None:
+        return self._rows[self.cursor] if self._rows else None
+
+    def watch_overview(self, old: Overview | None, new: Overview | None) -> None:
+        """Of the same topic, the cursor stays on what it was on."""
+        self._lay_out(keep=old is not None and new is not None and old.topic == new.topic)
+
+    def watch_every_line(self) -> None:
+        self._lay_out(keep=True)
+
+    def on_resize(self) -> None:
+        self._lay_out(keep=True)
+
+    def _lay_out(self, *, keep: bool) -> None:
+        selected, cursor = self.selected, self.cursor
+        room = None if self.every_line else self.size.height
+        self._rows = rows_of(self.overview, room) if self.overview is not None else ()
+        self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
+
+    async def action_pane(self, action: str) -> None:
+        """Do what the pane around does by that name."""
+        await self.app.run_action(action, self.query_ancestor("OverviewPane"))
+
+    def next_part(self, step: int) -> None:
+        """To the first line of the next part, or back to that of this one or the one before."""
+        firsts = first_rows(self._rows)
+        further = [at for at in firsts if at > self.cursor] if step > 0 else [at for at in firsts if at < self.cursor]
+        if firsts:
+            self.cursor = (further[0] if step > 0 else further[-1]) if further else (firsts[0] if step > 0 else 0)
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        shown = self._rows[row]
+        edge: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        left, right = self._cells(shown, width - _GUTTER)
+        return (line([edge, *self._gutter(shown), *left], [*right, (" ", base)], width, base),)
+
+    def _gutter(self, row: Row) -> list[Part]:
+        if row.opens:
+            name = f"{row.part} +{row.hidden}" if row.hidden else row.part
+            return [(f"{fit(name, _LABEL):<{_LABEL}} ", self.style_of("overview--part"))]
+        more = f"+{row.hidden} more" if row.hidden else ""
+        return [(f"{more:>{_LABEL}} ", self.style_of("row--faint"))]
+
+    def _cells(self, row: Row, room: int) -> Cells:
+        item, wide = row.item, room >= _WIDE
+        match item:
+            case MainNote():
+                cells = self._main_note(row, item, wide)
+            case KeySection():
+                cells = self._section(item)
+            case KeyPassage():
+                cells = self._passage(item, room)
+            case Theme():
+                cells = self._theme(row, item, wide)
+            case Standout():
+                cells = self._standout(item, wide)
+            case RelatedNote():
+                cells = self._related(item, wide)
+            case LinkedName():
+                cells = self._linked_name(item, wide)
+            case Timeline():
+                cells = self._timeline(item, room)
+            case Month():
+                cells = self._month(row, item)
+        return cells
+
+    def _main_note(self, row: Row, note: MainNote, wide: bool) -> Cells:
+        counted = f"{note.fragments} of its {note.of}" if wide else f"{note.fragments}/{note.of}"
+        return [self._title(row.place.title)], self._share(row.of_highest, note.share, counted, 14 if wide else 8)
+
+    def _section(self, section: KeySection) -> Cells:
+        below = below_title(section.place)
+        left = [self._title(below or section.place.title)]
+        if below:
+            left.append(self._soft(f" · {visible_line(section.place.title)}"))
+        return left, [self._faint(f"{section.tokens:,}t")]
+
+    def _passage(self, passage: KeyPassage, room: int) -> Cells:
+        before, after = "…" if passage.cut_before else "", "…" if passage.cut_after else ""
+        text = f"{before}{visible_line(passage.text)}{after}"
+        title = fit(visible_line(passage.place.title), room // 3 if room >= _WIDE else 0)
+        return [(text, Style.null())], [self._faint(title)] if title else []
+
+    def _theme(self, row: Row, theme: Theme, wide: bool) -> Cells:
+        words: list[Part] = []
+        for number, word in enumerate(theme.words):
+            words += [self._faint(" · ")] if number else []
+            words.append((visible_line(word), self.style_of("overview--label")))
+        counted = f"{theme.fragments} in {_notes(theme.notes)}" if wide else f"{theme.fragments}"
+        return words, self._share(row.of_highest, theme.share, counted, 14 if wide else 8)
+
+    def _standout(self, one: Standout, wide: bool) -> Cells:
+        if wide:
+            counted = f"{one.here:,} of {one.here_of:,} here · {one.overall:,} of {one.overall_of:,} in all"
+        else:
+            counted = f"{_percent(one.here, one.here_of)} here · {_percent(one.overall, one.overall_of)} in all"
+        return [(visible_line(label(one)), self.style_of("overview--label"))], [self._faint(counted)]
+
+    def _related(self, note: RelatedNote, wide: bool) -> Cells:
+        by, to = len(note.linked_from), len(note.links_to)
+        if wide:
+            said = [f"linked from {by}"] * bool(by) + [f"links to {to}"] * bool(to)
+            counted = " · ".join(said) + " main notes"
+        else:
+            counted = " ".join([f"←{by}"] * bool(by) + [f"→{to}"] * bool(to))
+        return [(visible_line(note.place.title), Style.null())], [self._faint(counted)]
+
+    def _linked_name(self, name: LinkedName, wide: bool) -> Cells:
+        left: list[Part] = [(visible_line(name.name), Style.null())]
+        if name.path is None:
+            left.append(self._faint(" no note yet"))
+        counted = f"in {_notes(name.notes)}"
+        return left, [self._faint(f"{counted} here · {name.overall:,} in all" if wide else counted)]
+
+    def _timeline(self, dates: Timeline, room: int) -> Cells:
+        bars = sparkline(counts_by_time(dates, min(_MOST_BARS, max(room - 34, 6))))
+        left = [(bars, self.style_of("overview--bar")), self._soft(f"  {span_of(dates)}")]
+        undated = f" · {dates.undated:,} without" if dates.undated else ""
+        return left, [self._faint(f"{visible_line(dates.date)}{undated}")]
+
+    def _month(self, row: Row, month: Month) -> Cells:
+        return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [self._faint(_notes(month.notes))]
+
+    def _share(self, of_highest: float, share: float, counted: str, room: int) -> list[Part]:
+        percent = "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+        return [self._bar(of_highest), self._soft(f"{percent:>6}"), self._faint(f"{counted:>{room}}")]
+
+    def _bar(self, of_highest: float) -> Part:
+        return share_bar(of_highest, _BAR), self.style_of("overview--bar")
+
+    def _title(self, title: str) -> Part:
+        return visible_line(title), self.style_of("overview--title")
+
+    def _soft(self, text: str) -> Part:
+        return text, self.style_of("overview--soft")
+
+    def _faint(self, text: str) -> Part:
+        return text, self.style_of("row--faint")
+
+
+def _row_of(selected: Row | None, cursor: int, rows: Sequence[Row]) -> int:
+    """Where the line stands that was selected: the same item, else the same place of its part, else the same line."""
+    if selected is None:
+        return 0
+    same = [at for at, row in enumerate(rows) if row.item == selected.item]
+    near = [at for at, row in enumerate(rows) if (row.part, row.place.path) == (selected.part, selected.place.path)]
+    return next(iter((*same, *near)), cursor)
+
+
+def _percent(count: int, of: int) -> str:
+    return f"{count / of * 100:.0f} %" if of else "0 %"
+
+
+def _notes(count: int) -> str:
+    return f"{count:,} note{'' if count == 1 else 's'}"
