@@ -29,11 +29,11 @@ Ints = npt.NDArray[np.int32]
 WEIGHTS: Mapping[str, float] = {
     "words": 0.32,
     "meaning": 0.22,
-    "title": 0.13,
+    "title": 0.10,
     "names": 0.13,
-    "common links": 0.10,
+    "common links": 0.12,
     "links": 0.03,
-    "place": 0.06,
+    "place": 0.07,
     "tags": 0.01,
 }
 SIGNALS = tuple(WEIGHTS)
@@ -143,6 +143,10 @@ def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[Term, ...]:
     counts: Counter[str] = Counter()
     for text in (fragment.text for fragment in origin.fragments):
         counts.update(terms_of(text, info.language)[0])
+    if len(origin.fragments) == 1:
+        # Of a whole note, the text has them.
+        for heading in origin.fragments[0].heading_path:
+            counts.update(terms_of(heading, info.language)[0])
     for name in (info.title, *info.aliases):
         counts.update(terms_of(name, info.language)[0] * IN_A_NAME)
     every = lexical.doc_count
@@ -217,7 +221,7 @@ def _proposed_by_meaning(snapshot: Snapshot, origin: Origin) -> Floats:
     notes, count, vectors = snapshot.table.notes, len(snapshot.table.paths), snapshot.vectors
     if not len(origin.rows):
         return np.zeros(count, np.float32)
-    centre = (vectors.of(_spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
+    centre = (vectors.of(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
     similar = vectors.similarities(centre) - np.float32(vectors.mean @ centre)
     return (np.bincount(notes, similar, count) / np.maximum(np.bincount(notes, minlength=count), 1)).astype(np.float32)
 
@@ -229,7 +233,7 @@ def by_meaning(snapshot: Snapshot, origin: Origin, notes: Ints) -> Floats:
     value = np.zeros(len(notes), np.float32)
     if not len(rows) or not len(origin.rows):
         return value
-    similar = centred(snapshot, rows) @ centred(snapshot, _spread(origin.rows)).T
+    similar = centred(snapshot, rows) @ centred(snapshot, spread(origin.rows)).T
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     here = np.maximum.reduceat(similar, starts, axis=0).mean(axis=1)
     there = np.add.reduceat(similar.max(axis=1), starts) / np.diff(starts, append=len(places))
@@ -252,12 +256,12 @@ def rows_of(snapshot: Snapshot, notes: Ints) -> tuple[Rows, Ints]:
     rows = np.flatnonzero(place[table] >= 0).astype(np.int32)
     rows = rows[np.argsort(place[table[rows]], kind="stable")]
     starts = np.flatnonzero(np.diff(place[table[rows]], prepend=-1))
-    parts = [_spread(part) for part in np.split(rows, starts[1:])]
+    parts = [spread(part) for part in np.split(rows, starts[1:])]
     rows = np.concatenate(parts)
     return rows, place[table[rows]]
 
 
-def _spread(rows: Rows) -> Rows:
+def spread(rows: Rows) -> Rows:
     """At most MOST_PASSAGES of `rows`, evenly."""
     if len(rows) <= MOST_PASSAGES:
         return rows

@@ -3,14 +3,29 @@ links in common, who names whom, and what of that the score is made of."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.nearness import WEIGHTS, Near, Origin, nearest, origin_of
+from excerpt.insight.shared import Comparison
+from excerpt.insight.ties import in_common, shared_place
 from excerpt.model import Fragment, Signal, Span
 from excerpt.search.engine import Engine
+from excerpt.text.folding import fold
 
 LIMIT = 10
 """Notes that are told of unless more are asked for: what one looks through."""
+LEAST = 0.05
+"""The score below which a note is not told of: two notes of one vault that have nothing to do with each other have
+about as much in common."""
+MOST_COMMON = 6
+"""Notes that connect two, told of one."""
+MOST_MENTIONS = 5
+"""Places where one of two notes names the other, told of one."""
 
 
 class Linked(StrEnum):
@@ -76,7 +91,11 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class RelatedNote:
-    """A related note and why it is. The parts of `signals` add up to `score`."""
+    """A related note and why it is. The parts of `signals` add up to `score`, 0 to 1.
+
+    `tags` are those that both have, `place` the smallest folder (or the beginning of a name, up to a dot) that both are
+    in, "" where that is the whole vault.
+    """
 
     path: str
     title: str
@@ -88,6 +107,7 @@ class RelatedNote:
     common: tuple[CommonLink, ...] = ()
     tags: tuple[str, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    place: str = ""
 
     @property
     def missing_link(self) -> bool:
@@ -114,8 +134,80 @@ class Related:
 
 
 def related(engine: Engine, path: str, line: int | None = None, limit: int = LIMIT) -> Related:
-    """The notes nearest to the note `path`, or to the fragment of it that holds `line` (1-based).
+    """The notes nearest to the note `path`, or to the fragment of it that holds `line` (1-based; else the one before).
 
     Raises KeyError for a note that the index does not have.
     """
-    raise NotImplementedError
+    begun = time.perf_counter()
+    snapshot = engine.snapshot
+    origin = origin_of(snapshot, path, line)
+    near = nearest(snapshot, origin)
+    order = np.lexsort((near.notes, -near.scores))
+    order = order[near.scores[order] >= LEAST][:limit]
+    compared = Comparison(snapshot, origin, near.terms, np.sort(near.notes[order]))
+    notes = tuple(_why(snapshot, origin, near, compared, at) for at in order.tolist())
+    return Related(
+        path=path,
+        title=origin.info.title,
+        line=line,
+        fragment=origin.fragments[0] if line is not None and origin.fragments else None,
+        notes=notes,
+        elapsed_ms=(time.perf_counter() - begun) * 1e3,
+        generation=snapshot.generation,
+    )
+
+
+def _why(snapshot: Snapshot, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
+    """All that is told of the note at a place of `near`."""
+    note = int(near.notes[at])
+    info = snapshot.note_info(snapshot.table.paths[note])
+    values = near.signals[at].tolist()
+    signals = tuple(
+        Signal(name, value, weight, value * weight)
+        for (name, weight), value in zip(WEIGHTS.items(), values, strict=True)
+    )
+    tags = {fold(tag) for tag in info.tags}
+    return RelatedNote(
+        path=info.path,
+        title=info.title,
+        score=sum(signal.part for signal in signals),
+        signals=signals,
+        matches=tuple(
+            PassageMatch(
+                Passage(pair.here, pair.spans_here), Passage(pair.there, pair.spans_there), pair.similarity, pair.words
+            )
+            for pair in compared.pairs(note)
+        ),
+        words=tuple(SharedWord(word.word, word.notes, word.line) for word in compared.words(note)),
+        linked=_linked(note in near.links.to, note in near.links.back),
+        common=_common(snapshot, near, note),
+        tags=tuple(tag for tag in origin.info.tags if fold(tag) in tags),
+        mentions=_mentions(snapshot, near, note),
+        place=shared_place(snapshot.table.paths, origin.info.path, info.path),
+    )
+
+
+def _linked(to: bool, back: bool) -> Linked:
+    if to:
+        return Linked.BOTH if back else Linked.TO
+    return Linked.FROM if back else Linked.NO
+
+
+def _common(snapshot: Snapshot, near: Near, note: int) -> tuple[CommonLink, ...]:
+    """The third notes that connect two, those with the fewest links first."""
+    both_link_to, link_to_both = in_common(snapshot, near.links, note)
+    found = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
+    shown = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in found[:MOST_COMMON]]
+    return tuple(CommonLink(info.path, info.title, back) for info, back in shown)
+
+
+def _mentions(snapshot: Snapshot, near: Near, note: int) -> tuple[Mention, ...]:
+    """Where one of two notes names the other, each line once."""
+    paths = snapshot.table.paths
+    found = [
+        Mention(paths[one.within], one.line, one.text, paths[one.of])
+        for one in near.named
+        if note in (one.of, one.within)
+    ]
+    lines = {(mention.path, mention.line): mention for mention in reversed(found)}
+    return tuple(mention for _, mention in sorted(lines.items())[:MOST_MENTIONS])

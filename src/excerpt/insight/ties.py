@@ -52,7 +52,8 @@ def links_of(snapshot: Snapshot, note: int) -> Links:
     to, back = targets[sources == note], sources[targets == note]
     linked_from, links_to = np.bincount(targets, minlength=count), np.bincount(sources, minlength=count)
     alike, beside = np.isin(targets, to), np.isin(sources, back)
-    common = np.bincount(sources[alike], 1 / np.log(2 + linked_from[targets[alike]]), count)
+    common = np.zeros(count)
+    common += np.bincount(sources[alike], 1 / np.log(2 + linked_from[targets[alike]]), count)
     common += np.bincount(targets[beside], 1 / np.log(2 + links_to[sources[beside]]), count)
     common[note] = 0
     return Links(np.sort(to), np.sort(back), (common / (common + HALF)).astype(np.float32))

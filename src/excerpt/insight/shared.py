@@ -1,0 +1,170 @@
+"""What two notes have in common in their texts, for a reader to see: passages that say alike, and rare words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.fields import FIELDS
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.nearness import Origin, Term, centred, rows_of, spread
+from excerpt.model import Fragment, Span
+from excerpt.search.lexical import Rows
+from excerpt.search.spans import SpanFinder
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+MOST_PAIRS = 2
+"""Pairs of passages that are shown for one note."""
+BESIDE_BEST = 0.6
+"""How good a second pair has to be, as a share of the first."""
+LEAST = 0.2
+"""Of two passages, the mean of how near they are in meaning and in words, each 0 to 1, below which they do not say
+alike."""
+MOST_WORDS = 6
+"""Words that are told of one note."""
+RARE = 0.15
+"""The share of the vault's notes that has a word at most, for it to be called rare; a word of three notes always is."""
+SHORTEST = 3
+"""Letters of the shortest word that is told."""
+
+_TEXT = FIELDS.index("text")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A fragment here and one there, how near they are in meaning (0 to 1), the words that both have, as they are
+    spelled here, the rarest first, and where they stand on both sides."""
+
+    here: Fragment
+    there: Fragment
+    similarity: float
+    words: tuple[str, ...]
+    spans_here: tuple[Span, ...]
+    spans_there: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that both notes have, as this one spells it; how many notes have it; and the line of the other where it
+    first stands."""
+
+    word: str
+    notes: int
+    line: int
+
+
+class Comparison:
+    """The passages and words that one note, or a fragment of it, shares with some others."""
+
+    def __init__(self, snapshot: Snapshot, origin: Origin, terms: Sequence[Term], notes: Ints) -> None:
+        """`notes` ascending; `terms` are the words that say most about the origin."""
+        self._snapshot = snapshot
+        self._origin = origin
+        self._terms = terms
+        self._finder = SpanFinder()
+        self._here = spread(origin.rows)
+        self._there, places = rows_of(snapshot, notes)
+        self._of = notes[places] if len(places) else places
+        rows = np.union1d(self._here, self._there).astype(np.int32)
+        self._rows = rows
+        self._has = np.array([_standing_in(snapshot, term.term, rows) for term in terms], np.bool_)
+        self._fragments: Mapping[int, Fragment] = {}
+        self._vectors = centred(snapshot, self._here) if len(self._here) else np.zeros((0, 0), np.float32)
+
+    def pairs(self, note: int) -> tuple[Pair, ...]:
+        """The passages of this note and of `note` that say alike, the nearest first, none twice."""
+        there = self._there[self._of == note]
+        if not len(there) or not len(self._here):
+            return ()
+        similar = np.clip(self._vectors @ centred(self._snapshot, there).T, 0, 1)
+        worth = (similar + self._by_words(there)) / 2
+        chosen: list[tuple[int, int]] = []
+        left, best = worth.copy(), float(worth.max())
+        while len(chosen) < MOST_PAIRS and float(left.max(initial=0.0)) >= max(LEAST, BESIDE_BEST * best):
+            at, to = divmod(int(left.argmax()), left.shape[1])
+            chosen.append((at, to))
+            left[at], left[:, to] = 0, 0
+        keys = self._snapshot.table.keys
+        wanted = [int(keys[row]) for at, to in chosen for row in (self._here[at], there[to])]
+        found = self._snapshot.fragments(wanted)
+        return tuple(
+            self._pair(found[2 * number], found[2 * number + 1], self._here[at], there[to], float(similar[at, to]))
+            for number, (at, to) in enumerate(chosen)
+        )
+
+    def words(self, note: int) -> tuple[Word, ...]:
+        """The rare words that both notes have, those that say most about this one first."""
+        most = max(3.0, RARE * len(self._snapshot.table.paths))
+        there = self._there[self._of == note]
+        at = np.searchsorted(self._rows, there)
+        told: list[Word] = []
+        for number, term in enumerate(self._terms):
+            if len(told) == MOST_WORDS or not len(there):
+                break
+            if len(term.notes) > most or not self._has[number, at].any():
+                continue
+            word = self._spelled(number)
+            if (len(word) < SHORTEST and word.isascii()) or not any(map(str.isalpha, word)):
+                continue
+            if any(word.lower() in other.word.lower() or other.word.lower() in word.lower() for other in told):
+                continue
+            told.append(Word(word, len(term.notes), self._line(number, int(there[self._has[number, at]][0]))))
+        return tuple(told)
+
+    # --- one pair -----------------------------------------------------------------------------------------------------
+
+    def _by_words(self, there: Rows) -> Floats:
+        """How much of their telling words each passage here and each of `there` have in common: the cosine."""
+        rarity = np.array([term.rarity for term in self._terms], np.float32)
+        here = self._has[:, np.searchsorted(self._rows, self._here)] * rarity[:, None]
+        other = self._has[:, np.searchsorted(self._rows, there)] * rarity[:, None]
+        lengths = np.linalg.norm(here, axis=0)[:, None] * np.linalg.norm(other, axis=0)[None, :]
+        found: Floats = (here.T @ other) / np.maximum(lengths, 1e-9)
+        return found
+
+    def _pair(self, here: Fragment, there: Fragment, row: int, other: int, similarity: float) -> Pair:
+        at, to = np.searchsorted(self._rows, [row, other])
+        both = [number for number in range(len(self._terms)) if self._has[number, at] and self._has[number, to]]
+        both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
+        terms = frozenset(self._terms[number].term for number in both)
+        spans_here = self._finder.find(here.text, terms, self._language(here.path))
+        spans_there = self._finder.find(there.text, terms, self._language(there.path))
+        words = dict.fromkeys(self._spelled(number) for number in both)
+        return Pair(here, there, similarity, tuple(words), spans_here, spans_there)
+
+    # --- words as they are spelled ------------------------------------------------------------------------------------
+
+    def _spelled(self, number: int) -> str:
+        """A word as the origin first spells it; the term where only a name of the note has it."""
+        term = self._terms[number].term
+        for fragment in self._origin.fragments:
+            spans = self._finder.find(fragment.text, frozenset([term]), self._origin.info.language)
+            if spans:
+                return fragment.text[spans[0].start : spans[0].end]
+        return term
+
+    def _line(self, number: int, row: int) -> int:
+        """The line on which a word first stands in the fragment of `row`."""
+        fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
+        term = frozenset([self._terms[number].term])
+        spans = self._finder.find(fragment.text, term, self._language(fragment.path))
+        return fragment.line_start + (fragment.text.count("\n", 0, spans[0].start) if spans else 0)
+
+    def _language(self, path: str) -> str:
+        return self._snapshot.table.languages[self._snapshot.facets.numbers[path]]
+
+
+def _standing_in(snapshot: Snapshot, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Which of the ascending `rows` have a term in their text."""
+    entries = snapshot.lexical.entries(term)
+    having = entries.rows[entries.fields == _TEXT]
+    if not len(having):
+        return np.zeros(len(rows), np.bool_)
+    at = np.minimum(np.searchsorted(having, rows), len(having) - 1)
+    found: npt.NDArray[np.bool_] = having[at] == rows
+    return found
