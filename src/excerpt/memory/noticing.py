@@ -33,6 +33,7 @@ class Noticing:
         self._queue = -1
         self._process = 0
         self._folders: dict[Path, tuple[int, int]] = {}
+        self._silent: dict[Path, bool] = {}
 
     def begin(self) -> None:
         """Forget what was watched; from now on, all folders that matter are named again, each before it is read."""
@@ -50,8 +51,10 @@ class Noticing:
         except OSError:
             self.close()
             return
+        if folder not in self._silent:
+            self._silent[folder] = is_silent(folder.resolve())
         wanted = _WANTED | _ONLYDIR
-        if is_silent(folder.resolve()) or _libc().inotify_add_watch(self._queue, os.fsencode(folder), wanted) < 0:
+        if self._silent[folder] or _libc().inotify_add_watch(self._queue, os.fsencode(folder), wanted) < 0:
             self.close()
             return
         self._folders[folder] = (state.st_dev, state.st_ino)

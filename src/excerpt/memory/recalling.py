@@ -71,6 +71,7 @@ class Recaller:
         self._today = today
         self._updater = Updater(folder, cache, self._settings)
         self._index: _Index | None = None
+        self._all: tuple[Contents, list[Recalled]] | None = None
 
     def close(self) -> None:
         """Let go of the index."""
@@ -94,7 +95,7 @@ class Recaller:
         if tags or source or since:
             memories = tuple(filter(self._wanted(tags, source, since), memories))
         if not query.strip():
-            return [Recalled(memory) for memory in memories[:limit]]
+            return self._listed(contents)[:limit] if memories is contents.found.memories else _listed(memories[:limit])
         if not memories:
             return []
         limit = self._settings.search.limit if limit is None else limit
@@ -120,6 +121,12 @@ class Recaller:
         except ExcerptError as error:
             self.unranked = str(error)
             return []
+
+    def _listed(self, contents: Contents) -> list[Recalled]:
+        """All memories; made once, as ten thousand new objects make Python look for garbage among all there are."""
+        if self._all is None or self._all[0] is not contents:
+            self._all = contents, _listed(contents.found.memories)
+        return self._all[1]
 
     def _wanted(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
         asked, place = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
@@ -172,6 +179,10 @@ def settings_for(settings: Settings) -> Settings:
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
+
+
+def _listed(memories: Sequence[Memory]) -> list[Recalled]:
+    return [Recalled(memory) for memory in memories]
 
 
 def _ranked(index: _Index, query: str, settings: Settings, among: Collection[str] | None, limit: int) -> list[Recalled]:

@@ -1,0 +1,31 @@
+"""Two texts side by side."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.memory.difference import side_by_side
+
+TEXTS = st.lists(st.sampled_from(["a b c", "a x c", "", "long line here", "z"]), max_size=6).map("\n".join)
+
+
+def test_lines_that_belong_together_stand_beside_each_other_with_what_differs() -> None:
+    rows = side_by_side("same\nThe newer wins.\nlast", "same\nThe longer wins.\nadded\nlast")
+    assert [(row.before, row.after) for row in rows] == [
+        ("same", "same"),
+        ("The newer wins.", "The longer wins."),
+        (None, "added"),
+        ("last", "last"),
+    ]
+    changed = rows[1]
+    assert [changed.before[span.start : span.end] for span in changed.before_spans if changed.before] == ["newer"]
+    assert [changed.after[span.start : span.end] for span in changed.after_spans if changed.after] == ["longer"]
+
+
+@given(TEXTS, TEXTS)
+def test_each_side_is_the_whole_text(before: str, after: str) -> None:
+    rows = side_by_side(before, after)
+    assert "\n".join(row.before for row in rows if row.before is not None) == before
+    assert "\n".join(row.after for row in rows if row.after is not None) == after
+    assert all(row.is_same or row.before_spans or row.after_spans or not (row.before and row.after) for row in rows)

@@ -1,0 +1,186 @@
+"""Memories are found by words, meaning, tags, source and date, whatever wrote them and becomes of the index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import MemoryUnusableError
+from excerpt.memory.recalling import Recaller
+from excerpt.model import Confidence, Source
+
+Others = Callable[[], Recaller]
+
+
+def texts(recaller: Recaller, query: str = "", **asked: object) -> list[str]:
+    return [found.memory.text for found in recaller.recall(query, **asked)]  # type: ignore[arg-type]
+
+
+def write(recaller: Recaller, name: str, text: str) -> Path:
+    file = recaller.store.folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def three(recaller: Recaller) -> Recaller:
+    write(recaller, "1.md", "---\ncreated: 2024-01-01\ntags: [sync, work]\n---\nConflicts are resolved by hand\n")
+    write(
+        recaller,
+        "2.md",
+        "---\ncreated: 2024-01-03\ntags: [sync]\nwhy: the ticket of Ada\nquery: cipher\n---\nEnd-to-end encryption\n",
+    )
+    write(recaller, "3.md", "---\ncreated: 2024-01-02\nsource: {path: Recipes/Brot.md, lines: 3}\n---\nBake it hot\n")
+    return recaller
+
+
+def test_without_words_all_are_listed_newest_first(three: Recaller) -> None:
+    assert texts(three) == ["End-to-end encryption", "Bake it hot", "Conflicts are resolved by hand"]
+    assert texts(three, limit=2) == ["End-to-end encryption", "Bake it hot"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("conflict", ["Conflicts are resolved by hand"]),
+        ("HAND conflicting", ["Conflicts are resolved by hand"]),
+        ("encr", ["End-to-end encryption"]),
+        ("end-to-end", ["End-to-end encryption"]),
+        ("ada", ["End-to-end encryption"]),
+        ("cipher", ["End-to-end encryption"]),
+        ("brot", ["Bake it hot"]),
+        ("#work", ["Conflicts are resolved by hand"]),
+        ("tag:sync -hand", ["End-to-end encryption"]),
+        ("created:2024-01-02..", ["End-to-end encryption", "Bake it hot"]),
+        ('"resolved by"', ["Conflicts are resolved by hand"]),
+        ("xyzzy plugh", []),
+    ],
+)
+def test_words_forms_names_and_the_query_language_find_memories(three: Recaller, query: str, found: list[str]) -> None:
+    assert texts(three, query) == found
+
+
+def test_a_memory_near_in_meaning_is_found_without_its_words(recaller: Recaller) -> None:
+    recaller.store.remember("The cat sleeps on the sofa all day")
+    recaller.store.remember("Interest rates rose again")
+    assert texts(recaller, "kitten couch") == ["The cat sleeps on the sofa all day"]
+
+
+def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller) -> None:
+    recaller.store.remember("Backups of the database run at night, and the database is copied to a second disk")
+    recaller.store.remember("The database has a backup")
+    found = recaller.recall("when do backups of the database run")
+    assert found[0].memory.text.startswith("Backups")
+    assert found[0].score > found[-1].score
+    assert found[0].confidence is not Confidence.NOTHING
+
+
+def test_spans_mark_the_words_in_the_memorys_text(recaller: Recaller) -> None:
+    recaller.store.remember("First line\n\n## Heading\n\nthe conflict is here")
+    (found,) = recaller.recall("conflict")
+    assert [found.memory.text[span.start : span.end] for span in found.spans] == ["conflict"]
+
+
+def test_tags_source_and_date_go_with_words_or_without(three: Recaller) -> None:
+    assert texts(three, tags=["#Sync"]) == ["End-to-end encryption", "Conflicts are resolved by hand"]
+    assert texts(three, "resolved", tags=["sync"]) == ["Conflicts are resolved by hand"]
+    assert texts(three, "resolved", tags=["other"]) == []
+    for place in ("Recipes/Brot.md", "recipes", "./Recipes/", "Brot", "brot.md", "Recipes/Brot"):
+        assert texts(three, source=place) == ["Bake it hot"], place
+    assert texts(three, source="Rec") == []
+    assert texts(three, since="2024-01-03") == ["End-to-end encryption"]
+    assert texts(three, "bake", since="2024-01-02") == ["Bake it hot"]
+    assert texts(three, "bake", since="2024-01-03") == []
+
+
+def test_a_date_that_is_none_is_told(three: Recaller) -> None:
+    with pytest.raises(MemoryUnusableError, match="'soonish' is no date"):
+        three.recall(since="soonish")
+
+
+def test_what_is_remembered_changed_or_forgotten_shows_at_the_next_recall(recaller: Recaller) -> None:
+    memory = recaller.store.remember("the conflict of versions")
+    assert texts(recaller, "conflict") == ["the conflict of versions"]
+    second = recaller.store.remember("another conflict")
+    assert set(texts(recaller, "conflict")) == {"the conflict of versions", "another conflict"}
+    recaller.store.forget(memory.id)
+    assert texts(recaller, "conflict") == ["another conflict"]
+    recaller.store.forget(second.id)
+    assert texts(recaller, "conflict") == []
+    recaller.store.restore(memory.id)
+    assert texts(recaller, "conflict") == ["the conflict of versions"]
+
+
+def test_an_edit_in_place_of_the_same_size_shows_at_the_next_recall(recaller: Recaller) -> None:
+    file = write(recaller, "a.md", "the conflict\n")
+    assert texts(recaller, "conflict") == ["the conflict"]
+    before = file.stat()
+    with file.open("r+b") as opened:
+        opened.write(b"the sandwich")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert texts(recaller, "sandwich") == ["the sandwich"]
+    assert texts(recaller, "conflict") == []
+
+
+def test_two_recallers_of_one_folder_see_what_the_other_wrote(recaller_in: Others) -> None:
+    first, second = recaller_in(), recaller_in()
+    first.store.remember("the conflict of versions")
+    assert texts(second, "conflict") == texts(first, "conflict") == ["the conflict of versions"]
+    second.store.remember("a second conflict")
+    assert texts(second, "second") == texts(first, "second") == ["a second conflict"]
+
+
+def test_an_index_that_was_deleted_is_made_anew(recaller_in: Others, tmp_path: Path) -> None:
+    first = recaller_in()
+    first.store.remember("the conflict of versions")
+    assert first.recall("conflict")
+    first.close()
+    for file in sorted((tmp_path / "memory-index").rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    assert texts(recaller_in(), "conflict") == ["the conflict of versions"]
+
+
+def test_where_no_index_can_be_made_words_are_looked_for_and_it_is_told(recaller_in: Others, tmp_path: Path) -> None:
+    (tmp_path / "memory-index").write_text("a file where the folder should be")
+    recaller = recaller_in()
+    recaller.store.remember("the conflict of versions")
+    assert texts(recaller, "conflicts") == ["the conflict of versions"]
+    assert "memory-index" in recaller.unranked
+
+
+@pytest.mark.parametrize("name", ["linked.md", "ignored.md"])
+def test_what_the_index_would_leave_out_is_found_all_the_same(recaller: Recaller, tmp_path: Path, name: str) -> None:
+    write(recaller, ".gitignore", "ignored.md\n")
+    if name == "linked.md":
+        recaller.store.folder.mkdir(exist_ok=True)
+        (tmp_path / "elsewhere.md").write_text("the conflict\n")
+        (recaller.store.folder / name).symlink_to(tmp_path / "elsewhere.md")
+    else:
+        write(recaller, name, "the conflict\n")
+    assert texts(recaller, "conflict") == ["the conflict"]
+
+
+def test_a_memory_of_properties_alone_is_found_by_them(recaller: Recaller) -> None:
+    write(recaller, "a.md", "---\nwhy: the conflict\n---\n")
+    assert [found.memory.why for found in recaller.recall("conflict")] == ["the conflict"]
+
+
+def test_forgotten_memories_and_broken_files_are_not_recalled(recaller: Recaller) -> None:
+    memory = recaller.store.remember("the conflict of versions")
+    recaller.store.forget(memory.id)
+    write(recaller, "broken.md", "---\nwhy: [\n---\nthe conflict\n")
+    recaller.store.remember("something else")
+    assert texts(recaller, "conflict") == []
+
+
+def test_memories_as_near_as_asked_for_are_given_the_nearest_first(recaller: Recaller) -> None:
+    recaller.store.remember("Soup on Friday", source=Source("a.md", 1, 1, ""))
+    recaller.store.remember("We ship the release on the 12th of March")
+    recaller.store.remember("The release ships on the 12th of March, as agreed")
+    found = recaller.near("We ship the release on the 12th of March", 0.8)
+    assert [memory.text[:6] for memory, _ in found] == ["We shi", "The re"]
+    assert found[0][1] == pytest.approx(1, abs=0.001)

@@ -1,0 +1,186 @@
+"""A memory says what became of its source, and the user's decision is what changes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from excerpt.errors import MemoryUnusableError
+from excerpt.memory import stale
+from excerpt.memory.recalling import Recaller
+from excerpt.memory.sources import from_fragment, from_lines
+from excerpt.memory.stale import Kind, standing
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Memory, Source
+from tests.memory.conftest import NOTES, Vault
+
+SYNC = "Guides/Sync.md"
+
+
+@pytest.fixture
+def store(recaller: Recaller) -> MemoryStore:
+    return recaller.store
+
+
+@pytest.fixture
+def conflict(vault: Vault, store: MemoryStore) -> Memory:
+    """Lines 7 to 9 of a note, as they stand there."""
+    source, text = from_lines(vault.snapshot(), f"{SYNC}:7-9")
+    return store.remember(text, source=source)
+
+
+def rewritten(vault: Vault, old: str, new: str) -> None:
+    vault.write(SYNC, NOTES[SYNC].replace(old, new))
+
+
+def test_lines_of_a_note_are_taken_with_digest_and_headings(vault: Vault) -> None:
+    source, text = from_lines(vault.snapshot(), "sync:7-8")
+    assert text == "A conflict arises when two devices change one note.\nThe newer version wins."
+    assert (source.path, source.line_start, source.line_end) == (SYNC, 7, 8)
+    assert source.heading_path == ("Sync", "Conflicts")
+
+
+def test_a_fragment_is_taken_by_its_id(vault: Vault) -> None:
+    snapshot = vault.snapshot()
+    fragment = snapshot.note_fragments("Soup.md")[0]
+    source, text = from_fragment(snapshot, fragment.id)
+    assert (text, source.digest, source.path) == (fragment.text, fragment.digest, "Soup.md")
+
+
+@pytest.mark.parametrize("place", ["Nowhere:1", "Soup:99", "Soup:0-2", "Soup:3-2", "../Soup.md"])
+def test_lines_that_are_not_there_are_told(vault: Vault, place: str) -> None:
+    with pytest.raises(MemoryUnusableError):
+        from_lines(vault.snapshot(), place)
+
+
+def test_a_thought_has_no_source(vault: Vault, store: MemoryStore) -> None:
+    assert standing(store.remember("a thought"), vault.snapshot()).kind is Kind.NONE
+
+
+def test_what_stands_as_it_did_is_fresh(vault: Vault, conflict: Memory) -> None:
+    found = standing(conflict, vault.snapshot())
+    assert (found.kind, found.source, found.now) == (Kind.FRESH, conflict.source, conflict.text)
+
+
+def test_lines_that_moved_down_are_followed(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
+    rewritten(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
+    found = standing(conflict, vault.snapshot())
+    assert found.kind is Kind.MOVED
+    assert found.source is not None
+    assert (found.source.line_start, found.source.line_end) == (9, 11)
+    assert stale.follow(store, found).source == found.source
+    assert standing(store.get(conflict.id), vault.snapshot()).kind is Kind.FRESH
+
+
+def test_a_note_that_was_renamed_is_followed(vault: Vault, conflict: Memory) -> None:
+    (vault.folder / SYNC).rename(vault.folder / "Renamed.md")
+    found = standing(conflict, vault.snapshot())
+    assert found.kind is Kind.MOVED
+    assert found.source is not None
+    assert found.source.path == "Renamed.md"
+
+
+def test_a_text_that_went_to_another_note_is_followed(vault: Vault, conflict: Memory) -> None:
+    rewritten(vault, conflict.text, "See elsewhere.")
+    vault.write("Elsewhere.md", f"# Elsewhere\n\n{conflict.text}\n")
+    found = standing(conflict, vault.snapshot())
+    assert found.kind is Kind.MOVED
+    assert found.source is not None
+    assert (found.source.path, found.source.line_start) == ("Elsewhere.md", 3)
+    assert standing(conflict, vault.snapshot(), elsewhere=False).kind is not Kind.MOVED
+
+
+def test_a_line_that_changed_is_shown_as_it_is_now(vault: Vault, conflict: Memory) -> None:
+    rewritten(vault, "The newer version wins.", "The longer version wins.")
+    found = standing(conflict, vault.snapshot())
+    assert found.kind is Kind.CHANGED
+    assert found.is_stale
+    assert found.now == conflict.text.replace("newer", "longer")
+    assert found.memory.text == conflict.text
+
+
+def test_a_lone_line_that_was_reworded_is_changed_and_not_gone(vault: Vault, store: MemoryStore) -> None:
+    source, text = from_lines(vault.snapshot(), "Soup:3")
+    memory = store.remember(text, source=source)
+    vault.write("Soup.md", "# Lentil soup\n\nServe hot.\n\nSimmer brown lentils with salt until they are very soft.\n")
+    found = standing(memory, vault.snapshot())
+    assert (found.kind, found.now) == (Kind.CHANGED, "Simmer brown lentils with salt until they are very soft.")
+
+
+def test_what_nothing_is_left_of_is_gone_and_the_memory_has_its_text(vault: Vault, conflict: Memory) -> None:
+    vault.write(SYNC, "# Sync\n\n42\n")
+    found = standing(conflict, vault.snapshot())
+    assert (found.kind, found.source, found.now) == (Kind.GONE, None, "")
+    (vault.folder / SYNC).unlink()
+    found = standing(conflict, vault.snapshot())
+    assert found.kind is Kind.GONE
+    assert found.is_stale
+    assert found.memory.text == conflict.text
+
+
+def test_a_memory_in_the_users_own_words_is_held_to_its_lines(
+    vault: Vault, store: MemoryStore, conflict: Memory
+) -> None:
+    own = store.change(conflict.id, lambda memory: replace(memory, text="newest wins"))
+    assert standing(own, vault.snapshot()).kind is Kind.FRESH
+    rewritten(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
+    assert standing(own, vault.snapshot()).kind is Kind.MOVED
+    rewritten(vault, "The newer version wins.", "The longer version wins.")
+    found = standing(own, vault.snapshot())
+    assert (found.kind, found.now) == (Kind.CHANGED, conflict.text.replace("newer", "longer"))
+
+
+def test_a_source_written_by_hand_holds_as_long_as_its_note(vault: Vault) -> None:
+    memory = Memory("m1", "a thought", (), "", "", "", Source("Soup.md", 0, 0, ""))
+    assert standing(memory, vault.snapshot()).kind is Kind.FRESH
+    gone = standing(replace(memory, source=Source("No.md", 1, 2, "")), vault.snapshot())
+    assert gone.kind is Kind.GONE
+    assert not gone.is_stale
+
+
+# --- what the user decides --------------------------------------------------------------------------------------------
+
+
+def test_updating_takes_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
+    rewritten(vault, "The newer version wins.", "The longer version wins.")
+    updated = stale.update(store, standing(conflict, vault.snapshot()))
+    assert updated.text == conflict.text.replace("newer", "longer")
+    assert standing(updated, vault.snapshot()).kind is Kind.FRESH
+
+
+def test_keeping_leaves_the_text_until_the_source_changes_again(
+    vault: Vault, store: MemoryStore, conflict: Memory
+) -> None:
+    rewritten(vault, "The newer version wins.", "The longer version wins.")
+    kept = stale.keep(store, standing(conflict, vault.snapshot()))
+    assert kept.text == conflict.text
+    assert standing(kept, vault.snapshot()).kind is Kind.FRESH
+    rewritten(vault, "The newer version wins.", "The shorter version wins.")
+    assert standing(kept, vault.snapshot()).kind is Kind.CHANGED
+
+
+def test_what_is_gone_and_kept_is_not_stale_any_more(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
+    (vault.folder / SYNC).unlink()
+    kept = stale.keep(store, standing(conflict, vault.snapshot()))
+    found = standing(kept, vault.snapshot())
+    assert (found.kind, found.is_stale, kept.text) == (Kind.GONE, False, conflict.text)
+
+
+@pytest.mark.parametrize("decide", [stale.follow, stale.update, stale.keep])
+def test_nothing_is_decided_of_what_is_fresh(
+    vault: Vault, store: MemoryStore, conflict: Memory, decide: object
+) -> None:
+    assert callable(decide)
+    assert decide(store, standing(conflict, vault.snapshot())) == conflict
+
+
+def test_a_decision_about_what_was_edited_meanwhile_is_refused(
+    vault: Vault, store: MemoryStore, conflict: Memory
+) -> None:
+    rewritten(vault, "The newer version wins.", "The longer version wins.")
+    found = standing(conflict, vault.snapshot())
+    edited = store.change(conflict.id, lambda memory: replace(memory, text="edited by another"))
+    with pytest.raises(MemoryUnusableError, match="changed meanwhile"):
+        stale.update(store, found)
+    assert store.get(conflict.id) == edited
