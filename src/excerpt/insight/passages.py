@@ -32,7 +32,7 @@ OF_NOTE = 0.3
 """What counts of relevance what the note is worth for the topic: what a main note says of it says most."""
 SAME_NOTE = 0.75
 """How alike passages of one note are taken to be at least."""
-EARLY = 0.15
+EARLY = 0.2
 """What it counts that a sentence opens its fragment, where one says what a thing is; twice where it opens its note."""
 OPENINGS = 8
 """Notes whose beginnings are looked into, however they rank: the best ones."""

@@ -32,8 +32,8 @@ SHORTEST = 3
 LEAST_TELLING = 0.55
 """How much a word must say in general language, where the model knows that (`Embedder.telling`)."""
 
-# What is contracted or a genitive is said of something, and names it in passing at most.
-_NAMELESS = re.compile("['’]")
+# Contractions, genitives, paths and addresses name no theme.
+_NAMELESS = re.compile(r"['’/\\@]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 

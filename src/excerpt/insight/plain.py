@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
+_LONGEST = 20_000
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MATHS = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->|%%.*?%%", re.DOTALL)
 _IMAGE = re.compile(r"!\[\[[^\[\]\n]*\]\]|!\[[^\[\]\n]*\]\([^()\n]*\)")
-_WIKILINK = re.compile(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]\n]*)\]\]")
+_WIKILINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\\?\|([^\[\]\n]*))?\]\]")
 _LINK = re.compile(r"\[([^\[\]\n]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]\n]*\])")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<https?://[^<>\s]*>")
 _URL = re.compile(r"\b(?:https?|mailto):\S+|\bwww\.\S+")
@@ -19,10 +20,10 @@ _BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]+[ \t]*$", re.MULTILINE)
 _EMPHASIS = re.compile(
     r"(\*{1,3}|~~|==)(?=\S)([^\n]{1,500}?)(?<=\S)\1|(?<!\w)(_{1,3})(?=\S)([^\n]{1,500}?)(?<=\S)\3(?!\w)"
 )
-_CODE = re.compile(r"(?<!`)(`+)(?!`)([^\n]*?[^`\n])\1(?!`)")
-# Stands for the code spans while the marks around them are taken off; no text that a reader sees has them.
+_LITERAL = re.compile(r"\\([\\`*_{}\[\]()#+.!<>~$&=^-])|(?<!`)(`+)(?!`)([^\n]{0,2000}?[^`\n])\2(?!`)")
+# Stands for code spans and escaped characters while marks are taken off; no text that a reader sees has them.
 _HELD = re.compile("\ue000(\\d{1,6})\ue001")
-_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~$&-])")
+_ENTITY = re.compile(r"&#?\w{1,32};")
 
 _DRESS = re.compile(
     r"^[ \t]*(?:>[ \t]?)*(?:\[![^\]\n]*\][+-]?[ \t]*)?(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[.\][ \t]+)?"
@@ -47,20 +48,23 @@ class Sentence:
 
 
 def prose_of(text: str) -> str:
-    """`text` line by line without code blocks, maths, comments, pictures, addresses and marks."""
+    """`text` line by line without code blocks, maths, comments, pictures, addresses and marks. Of one so long that it
+    must be data, the first 20,000 characters."""
+    text = text[:_LONGEST]
     for pattern in (_FENCE, _MATHS, _COMMENT):
         text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
     held: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
-        held.append(found[2].strip())
+        held.append(found[1] or found[3].strip())
         return f"\ue000{len(held) - 1}\ue001"
 
-    text = _CODE.sub(hold, text.replace("\ue000", "").replace("\ue001", ""))
-    text = _WIKILINK.sub(_shown, _IMAGE.sub("", text))
+    text = _LITERAL.sub(hold, text.replace("\ue000", "").replace("\ue001", ""))
+    text = _WIKILINK.sub(_shown, _IMAGE.sub("", text)).replace("\\|", "|")
     text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(_without_marks, _EMPHASIS.sub(_without_marks, _BLOCK_ID.sub("", text)))
-    return _HELD.sub(lambda found: held[int(found[1])], unescape(_ESCAPE.sub(r"\1", text)))
+    text = _ENTITY.sub(lambda found: " ".join(unescape(found[0]).split("\n")), text)
+    return _HELD.sub(lambda found: held[int(found[1])], text)
 
 
 def _without_marks(found: re.Match[str]) -> str:
@@ -68,8 +72,12 @@ def _without_marks(found: re.Match[str]) -> str:
 
 
 def _shown(found: re.Match[str]) -> str:
-    """`[[note#heading]]` reads as Obsidian shows it."""
-    return found[1].replace("#", " > ").strip(" >")
+    """What a wikilink reads as: its text, or else the note's name without its folder, and the heading."""
+    if found[2]:
+        return found[2]
+    name, _, heading = found[1].rstrip("\\").partition("#")
+    name = name.rstrip("/").rpartition("/")[2]
+    return " > ".join(part for part in (name.strip(), heading.strip()) if part)
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:

@@ -1,12 +1,13 @@
 """An overview as Markdown within its budget, ready to be pasted: every line of it names a note.
 
 What does not fit falls away from the end of this order: names, timeline, related notes, what stands out, themes,
-sections, passages, main notes. First each part is given a little, in that order from its beginning, then each what is
-left. The tokens are those of the whole text.
+sections, passages, main notes. First each part is given a little, in the order from its beginning, until one does not
+fit; then those that are begun get what is left. The tokens are those of the whole text.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from excerpt.insight.overview_parts import (
     RelatedNote,
     Standout,
     Theme,
+    Timeline,
 )
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.visible import visible_line
@@ -46,21 +48,29 @@ class _Part:
 def as_markdown(overview: Overview) -> str:
     """The overview within its budget of its tokenizer's tokens; "" where not even the first line fits, or nothing was
     found."""
+    if not overview.found:
+        return ""
     count = open_tokenizer(overview.tokenizer).count
     parts = _parts(overview)
     taken = [0] * len(parts)
     text = ""
-    if not overview.found:
-        return text
-    for most in ([part.least for part in parts], [len(part.lines) for part in parts]):
-        for number, part in enumerate(parts):
-            while taken[number] < min(most[number], len(part.lines)):
-                taken[number] += 1
-                longer = _text(overview, parts, taken)
-                if count(longer) > overview.budget:
-                    taken[number] -= 1
-                    break
-                text = longer
+
+    def take(number: int) -> bool:
+        """Put one line more of a part in, if it fits."""
+        nonlocal text
+        taken[number] += 1
+        longer = _text(overview, parts, taken)
+        if count(longer) > overview.budget:
+            taken[number] -= 1
+            return False
+        text = longer
+        return True
+
+    least = (number for number, part in enumerate(parts) for _ in part.lines[: part.least])
+    all(map(take, least))
+    for number, part in enumerate(parts):
+        while 0 < taken[number] < len(part.lines) and take(number):
+            pass
     return text
 
 
@@ -89,7 +99,7 @@ def _parts(overview: Overview) -> list[_Part]:
         _Part("Themes", tuple(map(_theme, overview.themes)), 3),
         _Part("Stands out here", tuple(map(_standout, overview.standouts)), 2),
         _Part("Related notes", tuple(map(_related, overview.related)), 2),
-        _Part(f"When ({visible_line(dates.date)})", _timeline(dates.months), 1),
+        _Part(_when(dates), _timeline(dates.months), 1),
         _Part("Also named", tuple(map(_name, overview.names)), 1),
     ]
 
@@ -103,23 +113,23 @@ def _main_note(note: MainNote) -> str:
 
 
 def _passage(passage: KeyPassage) -> str:
-    return f"> {visible_line(passage.text)} — `{_lines(passage.place)}`\n"
+    return f"> {visible_line(passage.text)} — {_lines(passage.place)}\n"
 
 
 def _section(section: KeySection) -> str:
     below = _below(section.place)
-    return f"- {below} `{_lines(section.place)}`"
+    return f"- {below} {_lines(section.place)}"
 
 
 def _theme(theme: Theme) -> str:
     words = ", ".join(map(visible_line, theme.words))
-    return f"- **{words}**: {_counted(theme.fragments, 'passage')}, as `{_lines(theme.place)}`"
+    return f"- **{words}**: {_counted(theme.fragments, 'passage')}, as {_lines(theme.place)}"
 
 
 def _standout(one: Standout) -> str:
     shown = {LabelKind.TAG: f"#{one.value}", LabelKind.FOLDER: f"{one.value}/"}
     label = visible_line(shown.get(one.kind, f"{one.name}: {one.value}"))
-    return f"- {label}: {one.here} of {one.here_of} notes here, {one.overall} in all, as `{_path(one.place)}`"
+    return f"- {label}: {one.here} of {one.here_of} notes here, {one.overall} in all, as {_path(one.place)}"
 
 
 def _related(note: RelatedNote) -> str:
@@ -129,7 +139,12 @@ def _related(note: RelatedNote) -> str:
 
 
 def _name(name: LinkedName) -> str:
-    return f"- {visible_line(name.name)}: {_counted(name.notes, 'note')}, first `{_lines(name.place)}`"
+    return f"- {visible_line(name.name)}: {_counted(name.notes, 'note')}, first {_lines(name.place)}"
+
+
+def _when(dates: Timeline) -> str:
+    without = f"; {_counted(dates.undated, 'note')} without" if dates.undated else ""
+    return f"When ({visible_line(dates.date)}{without})"
 
 
 def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
@@ -142,8 +157,8 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
     counts = " · ".join(f"{span}: {notes:,}" for span, notes in list(spans.items())[-_MOST_SPANS:])
     most, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
     return (
-        f"- notes in {counts}; most in {most.month}, as `{_path(most.place)}`",
-        f"- latest in {latest.month}: {_counted(latest.notes, 'note')}, as `{_path(latest.place)}`",
+        f"- notes in {counts}; most in {most.month}, as {_path(most.place)}",
+        f"- latest in {latest.month}: {_counted(latest.notes, 'note')}, as {_path(latest.place)}",
     )
 
 
@@ -154,7 +169,7 @@ def _counted(count: int, what: str) -> str:
 def _named(place: Place) -> str:
     """A note by its path, and by its title where that is another than the file's."""
     stem = PurePosixPath(place.path).stem
-    return f"`{_path(place)}`" if place.title == stem else f"{visible_line(place.title)} `{_path(place)}`"
+    return f"{_path(place)}" if place.title == stem else f"{visible_line(place.title)} {_path(place)}"
 
 
 def _below(place: Place) -> str:
@@ -162,9 +177,16 @@ def _below(place: Place) -> str:
 
 
 def _path(place: Place) -> str:
-    return visible_line(place.path)
+    return _code(place.path)
 
 
 def _lines(place: Place) -> str:
     lines = f"{place.line_start}" if place.line_start == place.line_end else f"{place.line_start}-{place.line_end}"
-    return f"{_path(place)}:{lines}"
+    return _code(f"{place.path}:{lines}")
+
+
+def _code(text: str) -> str:
+    """`text` on one line in as many backticks as it takes."""
+    marks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{marks}{space}{visible_line(text)}{space}{marks}"

@@ -28,12 +28,10 @@ LEAST_GROUPED = 8
 """With fewer fragments there is nothing to tell apart."""
 LEAST = 3
 """Fragments of a theme at least."""
-PER_THEME = 14
-"""Fragments for each theme that is looked for, on average, until there are enough themes."""
 WEIGHED = 60
 """Words and pairs of which it is looked up how rare they are in the vault."""
-PRIOR = 20.0
-"""Fragments that the prior counts for."""
+PRIOR = 0.15
+"""Fragments that the prior counts for, as a share of those that are grouped."""
 TELLING = 1.0
 """The z-score from which a word sets a theme apart."""
 SPREAD, FEW = 0.15, 8
@@ -57,7 +55,7 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
     if len(rows) < LEAST_GROUPED:
         return ()
     vectors = _vectors(topic, rows)
-    wanted = int(np.clip(round(len(rows) / PER_THEME), 2, THEMES + 2))
+    wanted = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
     groups = [_Group(places, _centre(vectors, places)) for places in groups_of(vectors, wanted) if len(places) >= LEAST]
     groups.sort(key=lambda group: (-len(group.places), group.places))
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
@@ -117,8 +115,9 @@ def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ..
 def _z(inside: int, size: int, everywhere: int, total: int) -> float:
     """The z-score of the log-odds ratio: in how many of a group's fragments a word stands, against the others of
     `total`."""
-    prior = PRIOR * everywhere / total
+    strength = PRIOR * total
+    prior = strength * everywhere / total
     outside, others = everywhere - inside, total - size
-    of_group = (inside + prior) / max(size + PRIOR - inside - prior, 0.5)
-    of_others = (outside + prior) / max(others + PRIOR - outside - prior, 0.5)
+    of_group = (inside + prior) / max(size + strength - inside - prior, 0.5)
+    of_others = (outside + prior) / max(others + strength - outside - prior, 0.5)
     return (log(of_group) - log(of_others)) / sqrt(1 / (inside + prior) + 1 / (outside + prior))

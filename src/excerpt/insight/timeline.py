@@ -15,6 +15,7 @@ from excerpt.text.dates import day_of
 
 MOST_HAVE = 0.5
 """The share of the notes that must have a date for the timeline to be made of it."""
+FEW_HAVE = 2
 ALIKE = 0.9
 """Where more than this share of a vault's notes was modified within one day, a copy or a checkout wrote the times."""
 
@@ -24,16 +25,19 @@ _DAY_NS = 86_400 * 10**9
 
 def timeline(topic: Topic) -> Timeline:
     """The months by the best date that most of the notes have: when they were created, by property or file name; a
-    property of another name that holds a date; when the files were modified, where those times say anything."""
+    property of another name that holds a date; when the files were modified, where those times say anything. If most
+    notes have none, what few have is taken, as in a vault with a diary."""
     notes = topic.note_order
-    for name, days in (("created", _created(topic, notes)), *_by_property(topic)):
-        if len(days) >= MOST_HAVE * min(len(notes), COUNTED) and days:
+    dated = [("created", _created(topic, notes)), *_by_property(topic)]
+    for name, days in dated:
+        if days and len(days) >= MOST_HAVE * min(len(notes), COUNTED):
             return _timeline(topic, name, days)
     times = topic.snapshot.facets.modified
-    if len(notes) and not _alike(times):
+    if notes and not _alike(times):
         modified = {note: datetime.fromtimestamp(int(times[note]) // 10**9, UTC).date() for note in notes}
         return _timeline(topic, "modified", modified)
-    return Timeline("", (), len(notes))
+    name, days = max(dated, key=lambda pair: len(pair[1]))
+    return _timeline(topic, name, days) if len(days) >= FEW_HAVE else Timeline("", (), len(notes))
 
 
 def _created(topic: Topic, notes: Sequence[int]) -> dict[int, date]:

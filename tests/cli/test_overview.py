@@ -1,0 +1,89 @@
+"""overview: what the vault holds about a topic, for a reader and for a program."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excerpt.cli.vaults import DEMO
+from excerpt.text.tokens import open_tokenizer
+from tests.cli.conftest import Excerpt
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    for n in range(12):
+        tagged = f"---\ntags: [lamps]\ncreated: 2024-0{n % 3 + 1}-11\n---\n"
+        said = (
+            f"A lantern of kind {n}, as [[Ada]] made it. Also [[{(n + 1) % 12}]].\n\n## Oil\n\nOil for the lantern.\n"
+        )
+        (folder / f"{n}.md").write_text(tagged + said, encoding="utf-8")
+    for n in range(40):
+        (folder / f"Other {n}.md").write_text("A stove.\n", encoding="utf-8")
+    (folder / "Hub.md").write_text("".join(f"[[{n}]]\n" for n in range(12)), encoding="utf-8")
+    return folder
+
+
+def shape(value: Any) -> Any:
+    """What keys there are, and of what kinds the values are."""
+    if isinstance(value, dict):
+        return {key: shape(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value else []
+    return type(value).__name__
+
+
+def test_a_reader_gets_markdown_and_the_count_beside(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("overview", "lantern", "--vault", vault)
+    assert answer.code == 0
+    assert answer.out.startswith("# Overview: lantern\n\n24 of 65 passages, in 12 of 53 notes\n\n## Main notes\n")
+    tokens = open_tokenizer("o200k").count(answer.out)
+    assert f"12 notes about 'lantern' · {tokens} of 800 tokens" in answer.err
+
+
+def test_the_budget_holds(excerpt: Excerpt, vault: Path) -> None:
+    text = excerpt("overview", "lantern", "--vault", vault, "--budget", "120").out
+    assert 60 < open_tokenizer("o200k").count(text) <= 120
+
+
+def test_several_words_are_one_topic(excerpt: Excerpt, vault: Path) -> None:
+    assert excerpt("overview", "oil", "lantern", "--vault", vault, "--json").json["topic"] == "oil lantern"
+
+
+def test_a_program_gets_what_the_guide_describes(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("overview", "lantern", "--vault", vault, "--json")
+    assert answer.code == 0
+    section = (DEMO / "JSON forms.md").read_text(encoding="utf-8").partition("\n## overview\n")[2]
+    example = re.search(r"```json\n(.*?)```", section, re.S)
+    assert example is not None
+    described, printed = shape(json.loads(example[1])), shape(answer.json)
+    # The example's names and paths are of one note, those of the test of others: what may be nothing may be text.
+    for form in (described, printed):
+        for place in form["names"]:
+            place["note"] = "str"
+        for part in ("main_notes", "passages", "themes", "standouts", "related"):
+            form[part][0]["heading_path"] = ["str"]
+        form["related"][0]["links_to"] = form["related"][0]["linked_from"] = ["str"]
+        form["timeline"]["months"][0]["heading_path"] = ["str"]
+    assert printed == described
+
+
+def test_nothing_found_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("overview", "zxqvb wkkjr", "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")
+    assert "Nothing here is about 'zxqvb wkkjr'." in answer.err
+
+
+def test_nothing_found_is_json_all_the_same(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("overview", "zxqvb wkkjr", "--vault", vault, "--json")
+    assert (answer.code, answer.json["main_notes"], answer.json["timeline"]["months"]) == (1, [], [])
+
+
+def test_a_topic_must_be_named(excerpt: Excerpt, vault: Path) -> None:
+    assert excerpt("overview", "--vault", vault).code == 2

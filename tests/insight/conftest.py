@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.overview import overview
+from excerpt.insight.overview_parts import Overview
+from excerpt.search.engine import Engine
+from excerpt.settings import Settings
+from tests.insight.bees import NOTES
+from tests.search.library import open_vault
+
+
+@pytest.fixture(scope="session")
+def bees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    """The beekeeper's vault, indexed for real."""
+    snapshot = open_vault(tmp_path_factory.mktemp("bees"), NOTES)
+    yield snapshot
+    snapshot.close()
+
+
+@pytest.fixture(scope="session")
+def beekeeper(bees: Snapshot) -> Engine:
+    return Engine(bees, Settings())
+
+
+@pytest.fixture(scope="session")
+def hives(beekeeper: Engine) -> Overview:
+    return overview(beekeeper, "hive")

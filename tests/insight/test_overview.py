@@ -1,0 +1,317 @@
+"""What a vault holds about a topic: every number is counted again, every place is looked up."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.overview import overview
+from excerpt.insight.overview_parts import LabelKind, Overview, Place
+from excerpt.insight.standout import log_likelihood
+from excerpt.insight.topic import worths
+from excerpt.model import Confidence, Fragment
+from excerpt.search.engine import Engine
+from excerpt.settings import Settings
+from tests.insight.bees import NOTES
+from tests.search.library import open_vault
+
+
+def stems(paths: list[str]) -> list[str]:
+    return [posixpath.basename(path).removesuffix(".md") for path in paths]
+
+
+def fragments_of(snapshot: Snapshot) -> list[Fragment]:
+    return [fragment for path in snapshot.note_paths() for fragment in snapshot.note_fragments(path)]
+
+
+def says_hive(fragment: Fragment, snapshot: Snapshot) -> bool:
+    """Whether a fragment has the word, in its text or in the names it stands under."""
+    names = (fragment.title, *fragment.heading_path, *snapshot.note_info(fragment.path).aliases)
+    return re.search(r"\bhives?\b", " ".join((fragment.text, *names)).lower()) is not None
+
+
+def places_of(found: Overview) -> Iterator[Place]:
+    for part in (found.main_notes, found.sections, found.passages, found.themes, found.standouts):
+        yield from (one.place for one in part)
+    for others in (found.related, found.names, found.timeline.months):
+        yield from (one.place for one in others)
+
+
+def of_vault(root: Path, notes: dict[str, str], topic: str, modified: dict[str, date] | None = None) -> Overview:
+    snapshot = open_vault(root, notes, modified)
+    try:
+        return overview(Engine(snapshot, Settings()), topic)
+    finally:
+        snapshot.close()
+
+
+# --- what is about it -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_about_a_word_is_what_has_it_in_text_or_names(hives: Overview, bees: Snapshot) -> None:
+    about = [fragment for fragment in fragments_of(bees) if says_hive(fragment, bees)]
+    assert hives.fragments == len(about)
+    assert hives.notes == len({fragment.path for fragment in about})
+    assert (hives.vault_fragments, hives.vault_notes) == (len(fragments_of(bees)), len(NOTES))
+
+
+def test_one_of_two_words_is_not_the_topic(beekeeper: Engine, bees: Snapshot) -> None:
+    found = overview(beekeeper, "queen cells")
+    both = [one for one in fragments_of(bees) if "queen" in one.text.lower() and "cells" in one.text]
+    assert found.fragments == len(both)
+    assert found.matched > found.fragments
+
+
+def test_nothing_is_said_of_what_the_vault_does_not_hold(beekeeper: Engine) -> None:
+    found = overview(beekeeper, "zxqvb wkkjr")
+    assert not found.found
+    assert (found.fragments, found.notes) == (0, 0)
+    assert found.confidence is Confidence.NOTHING
+    assert not list(places_of(found))
+
+
+@pytest.mark.parametrize("topic", ["", "   ", '"', "-", "!s", "?", "|"])
+def test_no_topic_is_an_error(beekeeper: Engine, topic: str) -> None:
+    assert not overview(beekeeper, topic).found
+
+
+def test_filters_alone_give_an_overview_of_what_they_choose(beekeeper: Engine) -> None:
+    found = overview(beekeeper, "path:/Garden/")
+    assert found.notes == 7
+    assert found.confidence is None
+    assert all(place.path.startswith("Garden/") for place in (one.place for one in found.main_notes))
+
+
+def test_a_filter_narrows_a_topic(beekeeper: Engine) -> None:
+    found = overview(beekeeper, "hive path:/Diary/")
+    about = [one.place.path for part in (found.main_notes, found.passages, found.timeline.months) for one in part]
+    assert {path.split("/")[0] for path in about} == {"Diary"}
+    assert found.notes == 4
+
+
+def test_of_alternatives_each_is_the_topic(beekeeper: Engine) -> None:
+    paths = [note.place.path for note in overview(beekeeper, "lentils | varroa").main_notes]
+    assert sorted(paths) == ["Bees/Winter.md", "Cooking/Cooking 2.md"]
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def test_main_notes_are_those_that_the_topic_is_at_home_in(hives: Overview) -> None:
+    paths = [note.place.path for note in hives.main_notes]
+    assert paths[0] == "Bees/Hives.md"
+    assert set(stems(paths[:4])) == {"Hives", "Swarms", "Winter", "Harvest"}
+
+
+def test_a_main_note_says_its_share_of_the_topic_and_of_itself(hives: Overview, bees: Snapshot) -> None:
+    for note in hives.main_notes:
+        fragments = bees.note_fragments(note.place.path)
+        about = [fragment for fragment in fragments if says_hive(fragment, bees)]
+        assert (note.fragments, note.of) == (len(about), len(fragments))
+        assert note.share == pytest.approx(len(about) / hives.fragments)
+
+
+def test_sections_are_parts_of_notes_with_their_own_lines_and_tokens(hives: Overview, bees: Snapshot) -> None:
+    assert hives.sections
+    for section in hives.sections:
+        place = section.place
+        (own,) = [one for one in bees.sections(place.path) if one.heading_path == place.heading_path]
+        assert (place.line_start, place.line_end) == (own.line_start, own.line_end)
+        inside = [one for one in bees.note_fragments(place.path) if own.line_start <= one.line_start <= own.line_end]
+        assert section.tokens == sum(one.tokens for one in inside)
+        assert 0 < section.fragments <= len(inside)
+
+
+def test_related_notes_are_joined_to_main_notes_by_links_either_way(hives: Overview) -> None:
+    related = {posixpath.basename(one.place.path): one for one in hives.related}
+    plants, ada = related["Plants for bees.md"], related["Ada Lovelace.md"]
+    assert (plants.links_to, plants.linked_from, plants.fragments) == (("Bees/Winter.md",), (), 0)
+    assert ada.links_to == ()
+    main = [note.place.path for note in hives.main_notes]
+    assert ada.linked_from == tuple(path for path in main if "[[Ada Lovelace]]" in NOTES[path])
+    assert "Bees/Swarms.md" in ada.linked_from
+    assert not {one.place.path for one in hives.related} & {note.place.path for note in hives.main_notes}
+
+
+def test_people_without_a_note_are_named(hives: Overview) -> None:
+    (tom,) = [one for one in hives.names if one.name == "Uncle Tom"]
+    assert (tom.path, tom.notes, tom.overall) == (None, 3, 3)
+    line = NOTES[tom.place.path].split("\n")[tom.place.line_start - 1]
+    assert "[[Uncle Tom]]" in line
+
+
+def test_a_name_outside_of_what_is_about_the_topic_is_not_its_own(tmp_path: Path) -> None:
+    far = "## Other things\n\nNothing of that kind. See [[Somebody Else]].\n"
+    notes = {f"{n}.md": f"Of lanterns, as [[Ada]] made them.\n\n{far}" for n in range(5)}
+    assert [one.name for one in of_vault(tmp_path, notes, "lanterns").names] == ["Ada"]
+
+
+def test_pictures_and_missing_files_are_nobodys_names(tmp_path: Path) -> None:
+    notes = {f"{n}.md": f"A lantern {n}: ![[lantern.png]] [x](../gone/away.md) and [[Ada]].\n" for n in range(5)}
+    assert [one.name for one in of_vault(tmp_path, notes, "lantern").names] == ["Ada"]
+
+
+def test_themes_are_set_apart_by_their_words(hives: Overview) -> None:
+    words = [" ".join(theme.words) for theme in hives.themes]
+    assert len(words) == 3
+    for told in ("syrup", "queen cells", "honey"):
+        assert sum(told in one for one in words) == 1, words
+    assert not any(word == "hive" for theme in hives.themes for word in theme.words)
+
+
+def test_a_theme_counts_its_fragments_and_notes(hives: Overview) -> None:
+    assert sum(theme.fragments for theme in hives.themes) <= hives.fragments
+    for theme in hives.themes:
+        assert 1 <= theme.notes <= theme.fragments
+        assert theme.share == pytest.approx(theme.fragments / hives.fragments)
+
+
+def test_few_fragments_have_no_themes(beekeeper: Engine) -> None:
+    assert not overview(beekeeper, "varroa").themes
+
+
+def test_key_passages_stand_in_their_notes_and_no_two_are_the_same(hives: Overview) -> None:
+    assert 3 <= len(hives.passages) <= 5
+    assert len({passage.text for passage in hives.passages}) == len(hives.passages)
+    for passage in hives.passages:
+        lines = NOTES[passage.place.path].split("\n")[passage.place.line_start - 1 : passage.place.line_end]
+        assert passage.text in " ".join(lines).replace("[[", "").replace("]]", "")
+
+
+def test_key_passages_are_of_several_notes(hives: Overview) -> None:
+    assert len({passage.place.path for passage in hives.passages}) >= 4
+
+
+def test_what_is_not_prose_is_no_passage(tmp_path: Path) -> None:
+    code = "# Lanterns\n\n```\nlantern = lantern + lantern\n```\n\n| lantern | lantern |\n|---|---|\n| a | b |\n"
+    found = of_vault(tmp_path, {"Code.md": code, "Said.md": "A lantern gives light where there is none.\n"}, "lantern")
+    assert [passage.place.path for passage in found.passages] == ["Said.md"]
+    assert len(found.main_notes) == 2
+
+
+def test_a_passage_too_long_is_cut(tmp_path: Path) -> None:
+    found = of_vault(tmp_path, {"Long.md": "A lantern " + "and another one, " * 200 + "end.\n"}, "lantern")
+    (passage,) = found.passages
+    assert passage.text.endswith("…")
+    assert len(passage.text) < 400
+
+
+# --- what stands out --------------------------------------------------------------------------------------------------
+
+
+def test_g2_is_that_of_the_paper() -> None:
+    """Dunning (1993), table 2: "the swiss" in a text of 31,777 pairs of words."""
+    assert log_likelihood(110, 2552, 221, 31777) == pytest.approx(270.72, abs=0.01)
+
+
+def test_what_is_rarer_here_than_elsewhere_has_a_negative_g2() -> None:
+    assert log_likelihood(1, 100, 50, 200) < 0
+    assert log_likelihood(25, 100, 50, 200) == pytest.approx(0)
+
+
+def test_what_stands_out_is_counted_and_asked_for_right(tmp_path: Path) -> None:
+    tagged = "---\ntags: [bees/wild, all]\nplace: %s\n---\n"
+    notes = {f"{n}.md": f"{tagged % ('The roof' if n < 6 else 'shed')}A hive, the {n}th.\n" for n in range(8)}
+    notes |= {f"Other {n}.md": f"---\ntags: [all]\nplace: cellar\n---\nA stove, the {n}th.\n" for n in range(30)}
+    notes["Bees too.md"] = f"{tagged % 'cellar'}Something else.\n"
+    snapshot = open_vault(tmp_path, notes)
+    engine = Engine(snapshot, Settings())
+    found = overview(engine, "hive")
+    assert [(one.kind, one.name, one.value) for one in found.standouts] == [
+        (LabelKind.TAG, "", "bees"),
+        (LabelKind.PROPERTY, "place", "The roof"),
+    ]
+    for one in found.standouts:
+        rows = np.flatnonzero(engine.matching(one.filter))
+        assert len(np.unique(snapshot.table.notes[rows])) == one.overall
+        assert overview(engine, f"hive {one.filter}").notes == one.here
+        assert (one.here_of, one.overall_of) == (8, 39)
+        assert one.g2 == pytest.approx(log_likelihood(one.here, 8, one.overall, 39), abs=1e-3)
+    snapshot.close()
+
+
+def test_labels_of_the_same_notes_stand_out_once(tmp_path: Path) -> None:
+    notes = {f"Bees/{n}.md": f"---\ntags: [bees]\nkind: insect\n---\nA hive, the {n}th.\n" for n in range(8)}
+    notes |= {f"Other/{n}.md": f"A stove, the {n}th.\n" for n in range(30)}
+    assert len(of_vault(tmp_path, notes, "hive").standouts) == 1
+
+
+# --- when -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_diary_dates_the_topic_by_its_names(hives: Overview) -> None:
+    assert hives.timeline.date == "created"
+    assert [(month.month, month.notes) for month in hives.timeline.months] == [
+        ("2024-05", 2),
+        ("2024-07", 1),
+        ("2024-09", 1),
+    ]
+    assert hives.timeline.undated == 5
+
+
+def test_a_property_that_holds_a_date_dates_the_topic(tmp_path: Path) -> None:
+    notes = {f"{n}.md": f"---\nreviewed: 0{n}/15/2023\ncode: 12-34\n---\nA hive.\n" for n in range(1, 4)}
+    timeline = of_vault(tmp_path, notes, "hive").timeline
+    assert timeline.date == "reviewed"
+    assert [month.month for month in timeline.months] == ["2023-01", "2023-02", "2023-03"]
+
+
+def test_the_times_of_files_date_the_topic_where_they_differ(tmp_path: Path) -> None:
+    modified = {f"{n}.md": date(2023, n, 15) for n in range(1, 4)}
+    timeline = of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
+    assert (timeline.date, [month.month for month in timeline.months]) == (
+        "modified",
+        ["2023-01", "2023-02", "2023-03"],
+    )
+
+
+def test_times_that_a_copy_has_written_date_nothing(tmp_path: Path) -> None:
+    modified = {f"{n}.md": date(2023, 5, 15) for n in range(1, 4)}
+    timeline = of_vault(tmp_path, dict.fromkeys(modified, "A hive.\n"), "hive", modified).timeline
+    assert (timeline.date, timeline.months, timeline.undated) == ("", (), 3)
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+
+
+def test_every_place_is_in_the_vault(hives: Overview, bees: Snapshot) -> None:
+    places = list(places_of(hives))
+    assert len(places) > 20
+    for place in places:
+        assert 1 <= place.line_start <= place.line_end <= NOTES[place.path].count("\n") + 1
+        assert bees.note_info(place.path).title == place.title
+        if place.fragment_id:
+            fragment = bees.fragment(place.fragment_id)
+            assert fragment is not None
+            assert fragment.line_start <= place.line_start <= place.line_end <= fragment.line_end
+
+
+def test_the_same_vault_gives_the_same_overview(hives: Overview, tmp_path: Path) -> None:
+    again = of_vault(tmp_path, dict(sorted(NOTES.items(), reverse=True)), "hive")
+    assert replace(again, generation=hives.generation) == hives
+
+
+def test_a_note_without_a_fragment_stands_in_nobodys_way(tmp_path: Path) -> None:
+    notes = {"Empty.md": "", "A.md": "A hive. See [[Empty]].\n", "B.md": "Another hive. See [[Empty]] too.\n"}
+    found = of_vault(tmp_path, notes, "hive")
+    assert [one.place.path for one in found.related] == ["Empty.md"]
+
+
+def test_a_chinese_vault_has_passages_and_themes(tmp_path: Path) -> None:
+    said = ["暗号化された同期は安全です。", "端末間の同期は自動です。", "同期の競合を解決します。"]
+    notes = {f"{n}.md": f"笔记同步到所有设备,第{n}次。加密的密码不可丢失。{said[n % 3]}\n" for n in range(12)}
+    found = of_vault(tmp_path, notes, "同步")
+    assert found.notes == 12
+    assert found.passages
+
+
+def test_what_notes_of_a_group_are_worth_is_halved_from_one_to_the_next() -> None:
+    assert worths(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})
