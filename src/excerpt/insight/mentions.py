@@ -44,6 +44,7 @@ _NOT_TEXT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _BEGINS_SENTENCE = re.compile(r"(?:\A|\n|[.!?:;…]\s|\|)[\s>*+_\-\"'“‘«(\[\d.)=#|]*\Z")
+_PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
 _GAP = "\0"
 
 
@@ -74,15 +75,15 @@ def text_alone(text: str) -> str:
     return _NOT_TEXT.sub(lambda found: re.sub(r"[^\n]", _GAP, found[0]), text)
 
 
-def names_in(text: str, names: Mapping[str, object]) -> Iterator[Found]:
-    """The folded `names` that stand in `text`, the longest at each place, none inside another."""
-    words = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text)]
+def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[Found]:
+    """The folded `names` that stand in `text` from `start` on, the longest at each place, none inside another."""
+    words = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text, start)]
     at = 0
     while at < len(words):
         longest = 0
         key, last = "", words[at][0]
-        for count, (start, end, word) in enumerate(words[at : at + MOST_WORDS], 1):
-            between = text[last:start]
+        for count, (begin, end, word) in enumerate(words[at : at + MOST_WORDS], 1):
+            between = text[last:begin]
             if len(between) > 3 or _GAP in between or "\n\n" in between:
                 break
             key += (" " if between.isspace() else between) + word
@@ -112,72 +113,84 @@ def _begins_sentence(text: str, found: Found) -> bool:
     return text[found.start].isupper() and _BEGINS_SENTENCE.search(before) is not None
 
 
-def named_here(snapshot: Snapshot, note: int, fragments: Sequence[Fragment]) -> list[Named]:
-    """The notes that the text of a note's `fragments` names."""
-    named: list[Named] = []
-    names = snapshot.facets.names
-    for fragment in fragments:
-        text = text_alone(fragment.text)
-        for found in names_in(text, names):
-            called = names[found.key].tolist()
-            if note in called or len(called) > MOST_CALLED:
-                continue
-            meant = [of for of in called if _says(snapshot, text, found, of)]
-            rarity = _rarity(snapshot, _most_spread(snapshot, found.key)) if meant else 0.0
-            named += [_named(of, note, fragment, found, rarity) for of in meant if rarity > 0]
-    return named
+class Names:
+    """Who names whom in the vault of one snapshot. Keeps what notes are called while it is asked."""
 
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._names = snapshot.facets.names
+        self._languages = snapshot.languages[:1]
+        self._spelled: dict[int, tuple[str, ...]] = {}
+        self._rarities: dict[str, float] = {}
 
-def named_there(snapshot: Snapshot, note: int) -> list[Named]:
-    """Where the text of other notes names this one."""
-    named: list[Named] = []
-    names, table = snapshot.facets.names, snapshot.table
-    for name in dict.fromkeys(map(fold, _spelled(snapshot, note))):
-        words = asked_words(name, snapshot)
-        if not words or len(names.get(name, ())) > MOST_CALLED or _most_spread(snapshot, name) == 0:
-            continue
-        rows = rows_with(snapshot.lexical, words, ("text",))
-        rows = rows[table.notes[rows] != note]
-        if not 0 < len(rows) <= MOST_NAMED:
-            continue
-        rarity = _rarity(snapshot, len(rows))
-        for within, fragment in zip(
-            table.notes[rows].tolist(), snapshot.fragments(table.keys[rows].tolist()), strict=True
-        ):
+    def named_by(self, note: int, fragments: Sequence[Fragment]) -> list[Named]:
+        """The notes that the text of a note's `fragments` names."""
+        named: list[Named] = []
+        for fragment in fragments:
             text = text_alone(fragment.text)
-            named += [
-                _named(note, within, fragment, found, rarity)
-                for found in names_in(text, names)
-                if found.key == name and _says(snapshot, text, found, note)
-            ]
-    return named
+            for found in names_in(text, self._names):
+                called = self._names[found.key].tolist()
+                if note in called or len(called) > MOST_CALLED:
+                    continue
+                rarity = self._rarity(found.key)
+                meant = (of for of in called if rarity > 0 and self._says(text, found, of))
+                named += [_named(of, note, fragment, found, rarity) for of in meant]
+        return named
+
+    def naming(self, note: int) -> list[Named]:
+        """Where the text of other notes names this one."""
+        named: list[Named] = []
+        snapshot, table = self._snapshot, self._snapshot.table
+        for name in dict.fromkeys(map(fold, self._spelled_of(note))):
+            words = asked_words(name, snapshot)
+            if not words or len(self._names.get(name, ())) > MOST_CALLED or self._rarity(name) <= 0:
+                continue
+            rows = rows_with(snapshot.lexical, words, ("text",))
+            rows = rows[table.notes[rows] != note]
+            if 0 < len(rows) <= MOST_NAMED:
+                fragments = snapshot.fragments(table.keys[rows].tolist())
+                rare = rarity(len(rows), snapshot.lexical.doc_count)
+                for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
+                    named += [
+                        _named(note, within, fragment, found, rare) for found in self._named_as(name, fragment, note)
+                    ]
+        return named
+
+    def _named_as(self, name: str, fragment: Fragment, note: int) -> Iterator[Found]:
+        """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
+        begins = _WORD.match(name)
+        first = begins[0] if begins else name
+        text = text_alone(fragment.text)
+        for paragraph in _PARAGRAPH.finditer(text):
+            if first in fold(paragraph[0]):
+                for found in names_in(text[: paragraph.end()], self._names, paragraph.start()):
+                    if found.key == name and self._says(text, found, note):
+                        yield found
+
+    def _says(self, text: str, found: Found, of: int) -> bool:
+        """Whether a name found in `text` is meant as that of the note `of`."""
+        name = text[found.start : found.end]
+        if not may_name(name, self._languages):
+            return False
+        return not _ordinary(name) or (not _begins_sentence(text, found) and name in self._spelled_of(of))
+
+    def _spelled_of(self, note: int) -> tuple[str, ...]:
+        """What a note is called, as it is spelled."""
+        if note not in self._spelled:
+            info = self._snapshot.note_info(self._snapshot.table.paths[note])
+            self._spelled[note] = (info.title, PurePosixPath(info.path).stem, *info.aliases)
+        return self._spelled[note]
+
+    def _rarity(self, name: str) -> float:
+        """That of the rarest word of a name: at least as rare is the name."""
+        if name not in self._rarities:
+            lexical = self._snapshot.lexical
+            words = asked_words(name, self._snapshot)
+            spread = min((sum(map(lexical.count, word.terms)) for word in words), default=0)
+            self._rarities[name] = rarity(min(spread, lexical.doc_count), lexical.doc_count) if spread else 0.0
+        return self._rarities[name]
 
 
 def _named(of: int, within: int, fragment: Fragment, found: Found, rarity: float) -> Named:
     line = fragment.line_start + fragment.text.count("\n", 0, found.start)
     return Named(of, within, fragment.key, line, fragment.text[found.start : found.end], rarity)
-
-
-def _spelled(snapshot: Snapshot, note: int) -> tuple[str, ...]:
-    """What a note is called, as it is spelled."""
-    info = snapshot.note_info(snapshot.table.paths[note])
-    return (info.title, PurePosixPath(info.path).stem, *info.aliases)
-
-
-def _says(snapshot: Snapshot, text: str, found: Found, of: int) -> bool:
-    """Whether a name found in `text` is meant as that of the note `of`."""
-    name = text[found.start : found.end]
-    if not may_name(name, snapshot.languages[:1]):
-        return False
-    return not _ordinary(name) or (not _begins_sentence(text, found) and name in _spelled(snapshot, of))
-
-
-def _most_spread(snapshot: Snapshot, name: str) -> int:
-    """In how many fragments a name may stand: those of its rarest word."""
-    words = asked_words(name, snapshot)
-    return min((sum(map(snapshot.lexical.count, word.terms)) for word in words), default=0)
-
-
-def _rarity(snapshot: Snapshot, fragments: int) -> float:
-    """1 for what stands in one fragment, 0 for what stands in all."""
-    return rarity(fragments, snapshot.lexical.doc_count) if fragments <= snapshot.lexical.doc_count else 0.0

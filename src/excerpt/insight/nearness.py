@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from excerpt.index.fields import FIELDS
 from excerpt.index.snapshot import NoteInfo, Snapshot
-from excerpt.insight.mentions import Named, named_here, named_there
+from excerpt.insight.mentions import Named, Names
 from excerpt.insight.ties import Links, by_place, by_tags, links_of
 from excerpt.model import Fragment
 from excerpt.search.lexical import Rows
@@ -68,12 +68,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of what is asked about: what it says there (how often it is there, by the logarithm, times `rarity`), and
-    its rarity among the vault's notes times how telling it is in general language. `notes` have it, ascending."""
+    """A word of what is asked about: what it says there (how often it is there, by the logarithm, times `rarity`), its
+    rarity among the vault's notes times how telling it is, and that: how much it says in general language, 0 to 1.
+    `notes` have it, ascending."""
 
     term: str
     weight: float
     rarity: float
+    telling: float
     notes: Ints
 
 
@@ -169,7 +171,7 @@ def _term(snapshot: Snapshot, term: str, count: int, telling: float) -> Term:
     having[snapshot.table.notes[snapshot.lexical.entries(term).rows]] = True
     notes = np.flatnonzero(having).astype(np.int32)
     rarity = telling * float(np.log1p((every - len(notes) + 0.5) / (len(notes) + 0.5)))
-    return Term(term, float(np.log1p(count)) * rarity, rarity, notes)
+    return Term(term, float(np.log1p(count)) * rarity, rarity, telling, notes)
 
 
 def by_words(snapshot: Snapshot, terms: Sequence[Term], info: NoteInfo) -> tuple[Floats, Floats]:
@@ -205,7 +207,8 @@ def by_words(snapshot: Snapshot, terms: Sequence[Term], info: NoteInfo) -> tuple
 
 def _by_names(snapshot: Snapshot, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
-    named = (*named_here(snapshot, origin.note, origin.fragments), *named_there(snapshot, origin.note))
+    names = Names(snapshot)
+    named = (*names.named_by(origin.note, origin.fragments), *names.naming(origin.note))
     value = np.zeros(len(snapshot.table.paths), np.float32)
     for one in named:
         other = one.of if one.within == origin.note else one.within

@@ -24,7 +24,7 @@ LEAST = 0.05
 about as much in common."""
 MOST_COMMON = 6
 """Notes that connect two, told of one."""
-MOST_MENTIONS = 5
+MOST_MENTIONS = 3
 """Places where one of two notes names the other, told of one."""
 
 

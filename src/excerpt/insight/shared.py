@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from excerpt.insight.nearness import Origin, Term, centred, rows_of, spread
 from excerpt.model import Fragment, Span
 from excerpt.search.lexical import Rows
 from excerpt.search.spans import SpanFinder
+from excerpt.text.words import analyze
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -29,8 +31,11 @@ MOST_WORDS = 6
 """Words that are told of one note."""
 RARE = 0.15
 """The share of the vault's notes that has a word at most, for it to be called rare; a word of three notes always is."""
+TELLING = 0.7
+"""How much a word says in general language at least, 0 to 1, for it to be told: "bandwidth" and "motion", not "since"
+and "remains"."""
 SHORTEST = 3
-"""Letters of the shortest word that is told."""
+"""Letters of the shortest word that is told, where it has no sign or digit."""
 
 _TEXT = FIELDS.index("text")
 
@@ -73,7 +78,6 @@ class Comparison:
         rows = np.union1d(self._here, self._there).astype(np.int32)
         self._rows = rows
         self._has = np.array([_standing_in(snapshot, term.term, rows) for term in terms], np.bool_)
-        self._fragments: Mapping[int, Fragment] = {}
         self._vectors = centred(snapshot, self._here) if len(self._here) else np.zeros((0, 0), np.float32)
 
     def pairs(self, note: int) -> tuple[Pair, ...]:
@@ -106,11 +110,9 @@ class Comparison:
         for number, term in enumerate(self._terms):
             if len(told) == MOST_WORDS or not len(there):
                 break
-            if len(term.notes) > most or not self._has[number, at].any():
+            if len(term.notes) > most or number not in self._tellable or not self._has[number, at].any():
                 continue
-            word = self._spelled(number)
-            if (len(word) < SHORTEST and word.isascii()) or not any(map(str.isalpha, word)):
-                continue
+            word = self._spelled[term.term]
             if any(word.lower() in other.word.lower() or other.word.lower() in word.lower() for other in told):
                 continue
             told.append(Word(word, len(term.notes), self._line(number, int(there[self._has[number, at]][0]))))
@@ -129,24 +131,38 @@ class Comparison:
 
     def _pair(self, here: Fragment, there: Fragment, row: int, other: int, similarity: float) -> Pair:
         at, to = np.searchsorted(self._rows, [row, other])
-        both = [number for number in range(len(self._terms)) if self._has[number, at] and self._has[number, to]]
+        both = [number for number in sorted(self._tellable) if self._has[number, at] and self._has[number, to]]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
         spans_here = self._finder.find(here.text, terms, self._language(here.path))
         spans_there = self._finder.find(there.text, terms, self._language(there.path))
-        words = dict.fromkeys(self._spelled(number) for number in both)
+        words = dict.fromkeys(self._spelled[self._terms[number].term] for number in both)
         return Pair(here, there, similarity, tuple(words), spans_here, spans_there)
 
     # --- words as they are spelled ------------------------------------------------------------------------------------
 
-    def _spelled(self, number: int) -> str:
-        """A word as the origin first spells it; the term where only a name of the note has it."""
-        term = self._terms[number].term
-        for fragment in self._origin.fragments:
-            spans = self._finder.find(fragment.text, frozenset([term]), self._origin.info.language)
-            if spans:
-                return fragment.text[spans[0].start : spans[0].end]
-        return term
+    @cached_property
+    def _spelled(self) -> Mapping[str, str]:
+        """The words as the origin first spells them in its text."""
+        wanted = {term.term for term in self._terms}
+        found: dict[str, str] = {}
+        shown = set(self._here.tolist())
+        for row, fragment in zip(self._origin.rows.tolist(), self._origin.fragments, strict=True):
+            if row in shown:
+                read = analyze(fragment.text, self._origin.info.language)
+                for term, start, end in zip(read.terms, read.starts, read.ends, strict=True):
+                    if term in wanted and term not in found:
+                        found[term] = fragment.text[start:end]
+        return found
+
+    @cached_property
+    def _tellable(self) -> frozenset[int]:
+        """The numbers of the terms that a reader takes something from: of those that stand in the text."""
+        return frozenset(
+            number
+            for number, term in enumerate(self._terms)
+            if term.telling >= TELLING and _is_word(self._spelled.get(term.term, ""))
+        )
 
     def _line(self, number: int, row: int) -> int:
         """The line on which a word first stands in the fragment of `row`."""
@@ -157,6 +173,11 @@ class Comparison:
 
     def _language(self, path: str) -> str:
         return self._snapshot.table.languages[self._snapshot.facets.numbers[path]]
+
+
+def _is_word(word: str) -> bool:
+    """Whether it is no number, and not one or two letters (of a script with spaces)."""
+    return any(map(str.isalpha, word)) and not (word.isascii() and word.isalpha() and len(word) < SHORTEST)
 
 
 def _standing_in(snapshot: Snapshot, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
