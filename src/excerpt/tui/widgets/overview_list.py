@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual.binding import BindingType
+from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
@@ -94,6 +95,14 @@ class OverviewList(RowList):
     def selected(self) -> Row | None:
         return self._rows[self.cursor] if self._rows else None
 
+    @property
+    def hidden(self) -> int:
+        """How many lines there are beside those shown."""
+        return sum(row.hidden for row in self._rows)
+
+    class Laid(Message):
+        """Other lines are shown, or fewer, or more."""
+
     def watch_overview(self, old: Overview | None, new: Overview | None) -> None:
         """Of the same topic, the cursor stays on what it was on."""
         self._lay_out(keep=old is not None and new is not None and old.topic == new.topic)
@@ -109,6 +118,7 @@ class OverviewList(RowList):
         room = None if self.every_line else self.size.height
         self._rows = rows_of(self.overview, room) if self.overview is not None else ()
         self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
+        self.post_message(self.Laid())
 
     async def action_pane(self, action: str) -> None:
         """Do what the pane around does by that name."""

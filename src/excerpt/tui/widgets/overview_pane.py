@@ -101,6 +101,7 @@ class OverviewPane(Vertical):
         self._shown = 0
         self._passage_asked = 0
         self._passage_shown = 0
+        self._asked_for: Place | None = None
         self._marks: Marks | None = None
         self._by_hand = False
         self._taken_over = ""
@@ -231,6 +232,18 @@ class OverviewPane(Vertical):
         elif overview is None:
             notice.said = self._failed or (_LOOKING if self.topic else _NO_TOPIC)
 
+    @on(OverviewList.Laid)
+    def _show_title(self, event: OverviewList.Laid) -> None:
+        event.stop()
+        shown, hidden = self._lines.row_count, self._lines.hidden
+        title = f"overview · {shown} of {shown + hidden} lines" if hidden else "overview"
+        found = self.query_one("#overview-found")
+        if found.border_title != title:
+            found.border_title = title
+        row = self._lines.selected
+        if row is not None and row.place != self._asked_for:
+            self._ask_passage()
+
     # --- the passage --------------------------------------------------------------------------------------------------
 
     @on(RowList.Moved)
@@ -241,7 +254,7 @@ class OverviewPane(Vertical):
     def _ask_passage(self) -> None:
         self._passage_asked += 1
         self._remember_waits = False
-        place = self._place
+        place = self._asked_for = self._place
         if place is None:
             self._engine.forget("passage")
             self._passage_shown = self._passage_asked

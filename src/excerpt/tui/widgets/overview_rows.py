@@ -145,11 +145,13 @@ def search_for(row: Row, overview: Overview) -> tuple[str, tuple[str, ...]]:
         case Theme():
             return f"{topic} {' '.join(item.words)}", ()
         case LinkedName(path=None):
-            return f"{topic} {_quoted(item.name)}", ()
+            # A quotation mark would end the phrase.
+            words = item.name if '"' in item.name else _quoted(item.name)
+            return f"{topic} {words}", ()
         case LinkedName():
             filters = (f"link:{_quoted((item.path or item.name).removesuffix('.md'))}",)
         case Standout():
-            filters = (item.filter,)
+            filters = (item.filter,) if item.filter else ()
         case Timeline():
             filters = (_in_time(date, item.months[0].month, item.months[-1].month),)
         case Month():

@@ -1,0 +1,110 @@
+"""An overview as lines: which there are, which fit, where they lead, and what a search for each asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from excerpt.insight.overview_parts import LinkedName, MainNote, Month, Overview, Timeline
+from excerpt.tui.widgets.overview_rows import Item, Row, counts_by_time, first_rows, headline, rows_of, search_for
+from tests.tui.overviews import CONFLICTS, MERGING, MONTHS, OVERVIEW, RESOLVE
+
+PARTS = ["main notes", "sections", "passages", "themes", "stands out", "related", "names", "when"]
+
+
+def row_of(overview: Overview, item: Item) -> Row:
+    return next(row for row in rows_of(overview) if row.item == item)
+
+
+def test_each_part_has_its_lines_in_order_and_its_name_before_the_first() -> None:
+    rows = rows_of(OVERVIEW)
+    assert [row.part for row in rows if row.opens] == PARTS
+    assert [rows[at].part for at in first_rows(rows)] == PARTS
+    assert [row.item for row in rows if row.part == "main notes"] == list(OVERVIEW.main_notes)
+    assert not any(row.hidden for row in rows)
+
+
+def test_a_part_without_anything_has_no_line() -> None:
+    rows = rows_of(replace(OVERVIEW, standouts=(), timeline=Timeline("", (), 12)))
+    assert [row.part for row in rows if row.opens] == [part for part in PARTS if part not in {"stands out", "when"}]
+
+
+@pytest.mark.parametrize("room", [20, 21, 24, 29])
+def test_as_many_lines_are_shown_as_fit_some_of_each_part(room: int) -> None:
+    rows, every = rows_of(OVERVIEW, room), rows_of(OVERVIEW)
+    assert len(rows) == room
+    assert [row.part for row in rows if row.opens] == PARTS
+    assert sum(row.hidden for row in rows) == len(every) - room
+
+
+def test_where_even_a_few_of_each_do_not_fit_they_are_there_to_be_scrolled_to() -> None:
+    rows = rows_of(OVERVIEW, 5)
+    assert len(rows) == 20
+    assert [row.part for row in rows if row.opens] == PARTS
+
+
+def test_a_bar_is_as_long_as_its_share_beside_the_highest() -> None:
+    lengths = [row.of_highest for row in rows_of(OVERVIEW) if isinstance(row.item, MainNote)]
+    assert lengths[0] == 1.0
+    assert lengths[1] == pytest.approx(0.176 / 0.265)
+
+
+def test_the_newest_month_stands_for_the_timeline_and_the_months_follow_newest_first() -> None:
+    line, *months = (row for row in rows_of(OVERVIEW) if row.part == "when")
+    assert line.item == OVERVIEW.timeline
+    assert line.place == MONTHS[-1].place
+    assert [row.item for row in months] == list(reversed(MONTHS))
+
+
+def test_months_without_a_note_are_nothing_in_the_timeline() -> None:
+    assert counts_by_time(OVERVIEW.timeline, 40) == [2, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 3]
+
+
+def test_where_there_are_too_many_months_some_are_counted_together() -> None:
+    assert counts_by_time(OVERVIEW.timeline, 5) == [2, 5, 1, 0, 11]
+    long = Timeline("created", (Month("1999-12", 1, MERGING), *MONTHS), 0)
+    counts = counts_by_time(long, 24)
+    assert len(counts) <= 24
+    assert sum(counts) == 20
+
+
+def test_how_much_of_the_vault_is_about_the_topic_is_said() -> None:
+    assert headline(OVERVIEW) == "34 fragments in 12 of 171 notes"
+    assert headline(replace(OVERVIEW, fragments=1, notes=1)) == "1 fragment in 1 of 171 notes"
+
+
+TOPIC = "sync conflict"
+
+
+@pytest.mark.parametrize(
+    ("item", "asked"),
+    [
+        (OVERVIEW.main_notes[0], (TOPIC, ('path:"/Sync/Conflicts.md"',))),
+        (OVERVIEW.sections[0], (TOPIC, ('path:"/Sync/Conflicts.md"', 'heading:"Resolve a conflict"'))),
+        (OVERVIEW.passages[1], (TOPIC, ('path:"/Merging.md"',))),
+        (OVERVIEW.themes[1], ("sync conflict merge line by line binary", ())),
+        (OVERVIEW.standouts[2], (TOPIC, ('status:"=to do"',))),
+        (OVERVIEW.related[1], (TOPIC, ('path:"/Kitchen.md"',))),
+        (OVERVIEW.names[0], (TOPIC, ('link:"People/Ada Lovelace"',))),
+        (OVERVIEW.names[1], ('sync conflict The "new" [/red] server', ())),
+        (OVERVIEW.timeline, (TOPIC, ("created:2024-03..2025-03",))),
+        (MONTHS[3], (TOPIC, ("created:2025-02..2025-02",))),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, tuple) else "",
+)
+def test_a_search_for_a_line_finds_what_it_shows(item: Item, asked: tuple[str, tuple[str, ...]]) -> None:
+    assert search_for(row_of(OVERVIEW, item), OVERVIEW) == asked
+
+
+def test_a_property_of_an_odd_name_is_written_so_that_a_query_reads_it() -> None:
+    overview = replace(OVERVIEW, timeline=Timeline("first: seen", MONTHS[:1], 0))
+    asked = search_for(row_of(overview, overview.timeline), overview)
+    assert asked == (TOPIC, ('"first: seen":2024-03..2024-03',))
+
+
+def test_lines_lead_to_the_lines_of_what_they_show() -> None:
+    assert row_of(OVERVIEW, OVERVIEW.sections[0]).place == RESOLVE
+    name = OVERVIEW.names[0]
+    assert isinstance(name, LinkedName)
+    assert row_of(OVERVIEW, name).place == CONFLICTS

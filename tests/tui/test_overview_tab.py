@@ -1,0 +1,435 @@
+"""The Overview tab: a topic, what the vault holds about it, and what can be done with each line."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, TextArea
+
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.overview import overview
+from excerpt.insight.overview_parts import Overview, Place, Standout
+from excerpt.insight.render import as_markdown
+from excerpt.search.engine import Engine
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.insights import AskPassage, OverviewReady, PassageReady
+from excerpt.tui.messages import Trouble
+from excerpt.tui.screens.remember import Remember
+from excerpt.tui.widgets.notice import Notice
+from excerpt.tui.widgets.overview_list import OverviewList
+from excerpt.tui.widgets.overview_pane import OverviewPane, TopicStatus
+from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.tab_bar import TabBar
+from tests.tui.conftest import AppPilot, places_under, screen_of, search, status_of, top_screen, until
+
+HIVE = (
+    "---\ntags: [bees]\ncreated: 2025-0{month}-11\n---\n# {title}\n\n"
+    "Bees {does}. See [[Queen]] and [[Ada Lovelace]].\n\n## In winter\n\nThe bees stay in the hive, {winter}.\n"
+)
+DOES = {
+    "Queen": ("follow their queen when they swarm", "close around her"),
+    "Honey": ("make honey out of nectar", "and live on honey"),
+    "Smoke": ("grow calm when there is smoke", "no smoke is needed"),
+    "Swarm": ("swarm in May, half of them with the old queen", "no swarm is seen"),
+    "Frames": ("build combs into wooden frames", "the frames are left to them"),
+}
+OTHERS = (
+    "Bread",
+    "Ferry",
+    "Harp",
+    "Ladder",
+    "Mirror",
+    "Onion",
+    "Piano",
+    "River",
+    "Soap",
+    "Tunnel",
+    "Umbrella",
+    "Violin",
+)
+
+
+def bee_notes() -> dict[str, str]:
+    notes = {
+        f"Bees/{title}.md": HIVE.format(title=title, month=month, does=does, winter=winter)
+        for month, (title, (does, winter)) in enumerate(DOES.items(), 1)
+    }
+    return notes | {f"{name}.md": f"# {name}\n\nWhat is known of one {name.lower()}.\n" for name in OTHERS}
+
+
+@pytest.fixture(scope="module")
+def bees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Places]:
+    """A vault of which a third is about bees, and its index."""
+    root = tmp_path_factory.mktemp("bees")
+    vault, places = root / "vault", places_under(root / "home")
+    for path, text in bee_notes().items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(text, encoding="utf-8")
+    build(vault, places.index_folder(vault), Settings())
+    return vault, places
+
+
+@pytest.fixture
+def vault(tmp_path: Path, bees: tuple[Path, Places], places: Places) -> Path:
+    original, kept = bees
+    folder = tmp_path / "vault"
+    shutil.copytree(original, folder)
+    shutil.copytree(kept.index_folder(original), places.index_folder(folder))
+    return folder
+
+
+def pane_of(app: ExcerptApp) -> OverviewPane:
+    return screen_of(app).query_one(OverviewPane)
+
+
+def lines_of(app: ExcerptApp) -> OverviewList:
+    return pane_of(app).query_one(OverviewList)
+
+
+def topic_of(app: ExcerptApp) -> Input:
+    return pane_of(app).query_one("#topic", Input)
+
+
+def query_of(app: ExcerptApp) -> str:
+    return screen_of(app).query_one("#query", Input).value
+
+
+def window_path(app: ExcerptApp) -> str:
+    window = pane_of(app).query_one(Preview).window
+    return window.fragment.path if window is not None else ""
+
+
+def parts_shown(app: ExcerptApp) -> list[str]:
+    return [row.part for row in lines_of(app).rows if row.opens]
+
+
+async def answered(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
+    """Once the overview of that topic stands, with the passage of the selected line."""
+
+    def there() -> bool:
+        shown = pane_of(app).overview
+        return shown is not None and shown.topic.strip() == topic and pane_of(app).answered
+
+    await until(pilot, there, f"the overview of {topic}")
+    shown = pane_of(app).overview
+    assert shown is not None
+    return shown
+
+
+async def overview_of(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
+    """Go to the tab, and type a topic."""
+    await until(pilot, lambda: status_of(app) is not None, "the index")
+    await pilot.press("f3")
+    await until(pilot, lambda: topic_of(app).has_focus, "the tab")
+    await pilot.press(*topic)
+    return await answered(pilot, app, topic)
+
+
+async def select(pilot: AppPilot, app: ExcerptApp, part: str) -> None:
+    """Put the cursor on the first line of a part."""
+    lines_of(app).cursor = next(at for at, row in enumerate(lines_of(app).rows) if row.part == part)
+    await pilot.pause()
+    await until(pilot, lambda: pane_of(app).answered, "the passage")
+
+
+# --- the topic --------------------------------------------------------------------------------------------------------
+
+
+async def test_without_a_topic_it_says_what_to_do(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: status_of(app) is not None, "the index")
+        await pilot.press("f3")
+        await pilot.pause()
+        notice = pane_of(app).query_one("#overview-notice", Notice)
+        assert notice.display
+        assert "Type a topic" in notice.said.hint
+        assert not lines_of(app).display
+
+
+async def test_the_query_of_the_search_becomes_the_topic(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "bees")
+        await pilot.press("f3")
+        shown = await answered(pilot, app, "bees")
+        assert shown.main_notes[0].place.path.startswith("Bees/")
+        assert topic_of(app).value == "bees"
+
+
+async def test_another_query_takes_the_place_of_a_topic_that_was_taken_over(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "bees")
+        await pilot.press("f3")
+        await answered(pilot, app, "bees")
+        await pilot.press("f2", "ctrl+u", *"honey", "f3")
+        await answered(pilot, app, "honey")
+
+
+async def test_a_topic_typed_by_hand_stays_whatever_is_searched(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "honey")
+        await pilot.press("f2")
+        await search(pilot, app, "bees")
+        await pilot.press("f3")
+        await pilot.pause()
+        assert topic_of(app).value == "honey"
+
+
+async def test_it_is_what_the_engine_says_of_the_topic(app: ExcerptApp, bees: tuple[Path, Places]) -> None:
+    async with app.run_test() as pilot:
+        shown = await overview_of(pilot, app, "bees")
+    vault, places = bees
+    snapshot = Snapshot.open(places.index_folder(vault), Settings())
+    assert shown == overview(Engine(snapshot, Settings()), "bees")
+    snapshot.close()
+
+
+async def test_it_follows_the_topic_while_it_is_typed(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "honey")
+        await pilot.press("space", *"smoke")
+        shown = await answered(pilot, app, "honey smoke")
+        assert {note.place.title for note in shown.main_notes} >= {"Honey", "Smoke"}
+
+
+async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        shown = await overview_of(pilot, app, "bees")
+        await pilot.press("ctrl+u", *"honey")
+        await answered(pilot, app, "honey")
+        pane_of(app).hear(OverviewReady(1, shown, None))
+        newer = pane_of(app).overview
+        assert newer is not None
+        assert newer.topic == "honey"
+
+
+async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "xyzzy")
+        notice = pane_of(app).query_one("#overview-notice", Notice)
+        assert notice.display
+        assert notice.said.title == "Nothing here is about xyzzy"
+        await pilot.press("enter", "ctrl+s", "ctrl+o", "tab", "down")
+        assert screen_of(app).query_one(TabBar).active == "overview"
+
+
+async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "bees")
+        pane_of(app).hear(Trouble("overview", "The index cannot be used", "It is damaged.", "Wait."))
+        await pilot.pause()
+        notice = pane_of(app).query_one("#overview-notice", Notice)
+        assert (notice.display, notice.said.title, notice.said.serious) == (True, "The index cannot be used", True)
+
+
+async def test_a_changed_vault_gives_another_overview_with_the_same_line_selected(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    async with app.run_test() as pilot:
+        before = await overview_of(pilot, app, "bees")
+        await pilot.press("down")
+        row = lines_of(app).selected
+        assert row is not None
+        (vault / "Bees" / "Wax.md").write_text("# Wax\n\nBees make wax for their combs.\n", encoding="utf-8")
+        await asyncio.to_thread(build, vault, places.index_folder(vault), Settings())
+
+        def newer() -> bool:
+            shown = pane_of(app).overview
+            return shown is not None and shown.notes == before.notes + 1
+
+        await until(pilot, newer, "the newer overview")
+        selected = lines_of(app).selected
+        assert selected is not None
+        assert selected.place.path == row.place.path
+
+
+# --- the lines --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_every_part_is_on_one_screen(app: ExcerptApp, size: tuple[int, int]) -> None:
+    async with app.run_test(size=size) as pilot:
+        shown = await overview_of(pilot, app, "bees")
+        expected = ["main notes", "sections", "passages", "themes", "stands out", "names", "when"]
+        present = [part for part in expected if part != "themes" or shown.themes]
+        assert [part for part in parts_shown(app) if part != "related"] == present
+        assert lines_of(app).row_count <= lines_of(app).size.height
+        told = pane_of(app).query_one(TopicStatus).told
+        assert told == f"{shown.fragments} fragments in {shown.notes} of 17 notes"
+
+
+async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await overview_of(pilot, app, "bees")
+        lines = lines_of(app)
+        await select(pilot, app, "when")
+        shown, hidden, selected = lines.row_count, lines.hidden, lines.selected
+        assert hidden
+        await pilot.press("ctrl+e")
+        assert (lines.row_count, lines.hidden) == (shown + hidden, 0)
+        assert lines.selected is not None
+        assert selected is not None
+        assert lines.selected.item == selected.item
+        await pilot.press("ctrl+e")
+        assert lines.hidden == hidden
+
+
+async def test_tab_goes_from_part_to_part_and_round(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await overview_of(pilot, app, "bees")
+        seen = []
+        for _ in range(len(parts_shown(app)) + 1):
+            row = lines_of(app).selected
+            assert row is not None
+            seen.append(row.part)
+            await pilot.press("tab")
+        assert seen == [*parts_shown(app), "main notes"]
+
+
+async def test_a_smaller_window_shows_fewer_lines_of_each_part(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await overview_of(pilot, app, "bees")
+        before = parts_shown(app), lines_of(app).row_count
+        await pilot.resize_terminal(140, 25)
+        await until(pilot, lambda: lines_of(app).row_count < before[1], "the smaller list")
+        assert parts_shown(app) == before[0]
+
+
+# --- the passage ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_passage_of_the_selected_line_stands_beside_with_the_topic_marked(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await overview_of(pilot, app, "bees")
+        preview = pane_of(app).query_one(Preview)
+        assert preview.display
+        for part in ("main notes", "sections", "names"):
+            await select(pilot, app, part)
+            row, window = lines_of(app).selected, preview.window
+            assert row is not None
+            assert window is not None
+            assert window.fragment.path == row.place.path
+            assert (window.fragment.line_start, window.fragment.line_end) == (row.place.line_start, row.place.line_end)
+        await select(pilot, app, "main notes")
+        window = preview.window
+        assert window is not None
+        marked = [run.text for line in window.lines for run in line.runs if "MATCH" in str(run.ink)]
+        assert {text.casefold() for text in marked} == {"bees"}
+
+
+async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await overview_of(pilot, app, "bees")
+        preview = pane_of(app).query_one(Preview)
+        assert not preview.size.height
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert preview.size.height > 5
+        assert lines_of(app).size.height > 5
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert not preview.size.height
+
+
+async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(app: ExcerptApp) -> None:
+    async with app.run_test(size=(60, 15)) as pilot:
+        await overview_of(pilot, app, "bees")
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert pane_of(app).query_one(Preview).size.height > 5
+        assert not lines_of(app).size.height
+
+
+async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Places]) -> None:
+    vault, places = bees
+    snapshot = Snapshot.open(places.index_folder(vault), Settings())
+    question = AskPassage(1, Place("Bees/Gone.md", "Gone", 1, 2), None)
+    assert question.answer(Engine(snapshot, Settings())) == PassageReady(1, None)
+    snapshot.close()
+
+
+# --- the keys ---------------------------------------------------------------------------------------------------------
+
+
+async def test_enter_opens_the_note_at_the_line(opened: Path, app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await overview_of(pilot, app, "bees")
+        await select(pilot, app, "sections")
+        row = lines_of(app).selected
+        assert row is not None
+        await pilot.press("enter")
+        await until(pilot, opened.exists, "the editor")
+        assert opened.read_text(encoding="utf-8").strip().endswith(f"{row.place.path}:{row.place.line_start}")
+
+
+async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        shown = await overview_of(pilot, app, "bees")
+        await select(pilot, app, "stands out")
+        row = lines_of(app).selected
+        assert row is not None
+        assert isinstance(row.item, Standout)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: screen_of(app).query_one(TabBar).active == "search", "the search")
+        assert query_of(app).split() == sorted(("bees", row.item.filter), key=query_of(app).find)
+        assert shown.standouts[0] == row.item
+
+
+async def test_a_search_for_a_theme_or_a_note_goes_to_the_search_too(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        shown = await overview_of(pilot, app, "bees")
+        await pilot.press("shift+tab", "s")
+        await until(pilot, lambda: screen_of(app).query_one(TabBar).active == "search", "the search")
+        assert f'path:"/{shown.main_notes[0].place.path}"' in query_of(app)
+
+
+async def test_it_is_copied_as_markdown_with_its_tokens(app: ExcerptApp, places: Places, quiet_clipboard: None) -> None:
+    async with app.run_test() as pilot:
+        shown = await overview_of(pilot, app, "bees")
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        (file,) = places.copies_folder().glob("*.md")
+        assert file.read_text(encoding="utf-8") == as_markdown(shown)
+        await until(pilot, lambda: any("tokens" in toast.message for toast in app._notifications), "the toast")
+
+
+async def test_copying_right_after_typing_copies_what_was_typed(
+    app: ExcerptApp, places: Places, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "bees")
+        topic_of(app).value = "honey"
+        await pilot.press("ctrl+y")
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        (file,) = places.copies_folder().glob("*.md")
+        assert file.read_text(encoding="utf-8").startswith("# Overview: honey\n")
+
+
+async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "bees")
+        row = lines_of(app).selected
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: isinstance(top_screen(app), Remember), "the form")
+        assert row is not None
+        note = bee_notes()[row.place.path].split("\n")
+        kept = top_screen(app).query_one("#text", TextArea).text
+        assert kept == "\n".join(note[row.place.line_start - 1 : row.place.line_end])
+
+
+async def test_escape_leaves_the_lines_then_clears_the_topic_then_goes_to_the_search(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "bees")
+        await pilot.press("shift+tab")
+        assert lines_of(app).has_focus
+        await pilot.press("escape")
+        assert topic_of(app).has_focus
+        await pilot.press("escape")
+        assert topic_of(app).value == ""
+        assert pane_of(app).overview is None
+        await pilot.press("escape")
+        assert screen_of(app).query_one(TabBar).active == "search"
