@@ -22,7 +22,13 @@ HEAVY = {
     "watchfiles",
 }
 
-VALUES = {"excerpt.pack", "excerpt.pack.marks_file", "excerpt.pack.wishes"}
+VALUES = {
+    "excerpt.pack",
+    "excerpt.pack.marks_file",
+    "excerpt.pack.wishes",
+    "excerpt.insight",
+    "excerpt.insight.overview_parts",
+}
 """Of the engine's packages, those that import nothing of it."""
 
 _PROBE = """
@@ -51,5 +57,5 @@ def test_the_first_frame_is_out_before_the_engine_is_imported(tmp_path: Path, ho
     seen = json.loads(run.stdout.splitlines()[0])
     assert "Search your notes" in seen["frame"]
     assert not HEAVY.intersection(seen["modules"])
-    engine = ("excerpt.index", "excerpt.search", "excerpt.pack", "excerpt.memory", "excerpt.vault")
+    engine = ("excerpt.index", "excerpt.search", "excerpt.pack", "excerpt.memory", "excerpt.insight", "excerpt.vault")
     assert not [name for name in seen["modules"] if name.startswith(engine) and name not in VALUES]
