@@ -25,6 +25,7 @@ HEAVY = {
 VALUES = {
     "excerpt.pack",
     "excerpt.pack.marks_file",
+    "excerpt.pack.memory_fragment",
     "excerpt.pack.wishes",
     "excerpt.insight",
     "excerpt.insight.overview_parts",

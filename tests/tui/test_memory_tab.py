@@ -11,10 +11,10 @@ from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
 from excerpt.settings import Places
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
 from excerpt.tui.screens.remember import Remember, split_tags
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.memory_list import MemoryList
-from excerpt.tui.widgets.memory_pane import split_filter
 from tests.tui.conftest import screen_of, search, until
 
 
@@ -138,9 +138,16 @@ async def test_escape_clears_the_filter_and_then_goes_back_to_the_search(app: Ex
         assert screen_of(app).query_one("#query", Input).has_focus
 
 
-def test_a_filter_is_words_and_tags() -> None:
-    assert split_filter("merge #sync by #note") == ("merge by", ("sync", "note"))
-    assert split_filter(" # ") == ("", ())
+def test_a_filter_is_a_query_with_tags_a_source_and_a_day() -> None:
+    wanted = MemoryFilter("merge by hand", ("sync", "note"), "Guides/Sync.md", "7d")
+    assert read_filter("merge #sync by #note source:Guides/Sync.md since:7d hand") == wanted
+    assert read_filter(" # ") == MemoryFilter()
+
+
+def test_the_filter_for_what_is_to_be_looked_at_is_put_in_and_taken_off() -> None:
+    assert toggling_stale("soup") == "soup is:stale"
+    assert toggling_stale("soup is:stale") == "soup"
+    assert read_filter("is:stale") == MemoryFilter(stale=True)
 
 
 def test_tags_may_be_written_with_commas_spaces_or_hashes() -> None:

@@ -1,8 +1,4 @@
-"""Memories in packs: each is a note of one fragment to them, beside the notes of the vault, with an own source line.
-
-A pack names it as `memory:ID`, under the heading `Memory`, with where it came from; no file of a vault is called so,
-since a note's name has an ending.
-"""
+"""Memories in packs: each is a note of one fragment to them, beside the notes of the vault."""
 
 from __future__ import annotations
 
@@ -10,42 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from weakref import proxy
 
 from excerpt.model import Fragment, Memory, Part, Section
+from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
 from excerpt.pack.moved_marks import Moving
 from excerpt.pack.source import Range
-from excerpt.text.fragments import digest_of_text
-from excerpt.text.visible import visible_line
-
-_BEGINNING = "memory:"
-
-
-def name_of(memory_id: str) -> str:
-    """A memory's path in packs, which is also the id of its fragment."""
-    return f"{_BEGINNING}{memory_id}"
-
-
-def memory_id_of(name: str) -> str | None:
-    """The id of the memory that is called so in packs; None for a note's path or the id of its fragment."""
-    return name.removeprefix(_BEGINNING) if name.startswith(_BEGINNING) else None
-
-
-def as_fragment(memory: Memory, tokens: int) -> Fragment:
-    """A memory as packs and lists of hits show it; `tokens` are those of its text. Its headings say where it is from
-    and why it was kept."""
-    text = memory.text.strip("\n")
-    headings = (visible_line(each) for each in (place_of_source(memory), memory.why) if each)
-    name = name_of(memory.id)
-    lines = text.count("\n") + 1
-    return Fragment(name, name, "Memory", tuple(headings), 0, 0, 1, lines, text, tokens, digest_of_text(text))
-
-
-def place_of_source(memory: Memory) -> str:
-    """`Sync.md, lines 8-12`; "" for a thought of the user's own."""
-    source = memory.source
-    if source is None or not source.line_start:
-        return source.path if source is not None else ""
-    if source.line_start == source.line_end:
-        return f"{source.path}, line {source.line_start}"
-    return f"{source.path}, lines {source.line_start}-{source.line_end}"
 
 
 class WithMemories:

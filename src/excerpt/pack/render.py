@@ -16,7 +16,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from excerpt.model import Format, Pack, PackResult
-from excerpt.pack.memories import memory_id_of
+from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.visible import visible_line
 
 CUT = "[…]"
@@ -53,7 +53,7 @@ class Links:
     folder: Path
 
     def obsidian(self, pack: Pack) -> str:
-        """The address that opens the note in Obsidian, which knows a vault by the name of its folder; "" for a memory."""
+        """The address that opens the note in Obsidian, which knows a vault by its folder's name; "" for a memory."""
         if memory_id_of(pack.path) is not None:
             return ""
         return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}"

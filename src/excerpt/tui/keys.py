@@ -57,6 +57,7 @@ SEARCH: Sequence[Key] = [
         first=True,
     ),
     Key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True, first=True),
+    Key("memories", "alt+k", "memories", "memories", "Memories: among the hits, before them, or not", first=True),
     Key("budget-up", "ctrl+up,f8", "budget(1)", "budget +", "A larger token budget", first=True),
     Key("budget-down", "ctrl+down,f7", "budget(-1)", "budget -", "A smaller token budget", first=True),
     Key(
@@ -191,11 +192,30 @@ MEMORY: Sequence[Key] = [
     Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True, first=True),
     Key("memory-edit", "enter", "edit", "open source", "Open its source in your editor", shown=True, first=True),
     Key("memory-copy", "ctrl+y", "copy", "copy", "Copy the memory", shown=True, first=True),
+    Key("memory-change", "ctrl+e", "change", "change", "Change its text, tags or reason", shown=True, first=True),
+    Key("memory-follow", "ctrl+f", "follow", "follow", "Let its link follow the source", shown=True, first=True),
+    Key("memory-keep", "ctrl+k", "keep", "keep", "Keep it, though its source changed", shown=True, first=True),
+    Key("memory-update", "ctrl+t", "update", "take new", "Take the source's new text", shown=True, first=True),
     Key("memory-forget", "ctrl+d", "forget", "forget", "Forget the memory", shown=True, first=True),
-    Key("memory-undo", "ctrl+u", "undo", "undo", "Take back the last forgetting", shown=True, first=True),
+    Key("memory-undo", "ctrl+u,ctrl+z", "undo", "undo", "Take back the last decision", shown=True, first=True),
+    Key("memory-stale", "ctrl+g", "stale", "to look at", "Only those whose source changed, or all", first=True),
+    Key("memory-pane", "shift+tab,f6", "pane", "pane", "From the filter to the list, and back", first=True),
     Key("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", first=True),
     Key("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", first=True),
-    Key("memory-back", "escape", "back", "back", "Clear the filter, then go to the search", first=True),
+    Key("memory-back", "escape", "back", "back", "Back: leave the list, clear the filter, then search", first=True),
+]
+
+MEMORY_LIST: Sequence[Key] = [
+    Key("memory-list-down", "j", "down", "next", "Next memory"),
+    Key("memory-list-up", "k", "up", "previous", "Previous memory"),
+    Key("memory-list-first", "g,home", "first", "first", "First memory"),
+    Key("memory-list-last", "G,end", "last", "last", "Last memory"),
+    Key("memory-list-change", "e", "pane('change')", "change", "Change its text, tags or reason"),
+    Key("memory-list-copy", "y", "pane('copy')", "copy", "Copy the memory"),
+    Key("memory-list-forget", "d,delete", "pane('forget')", "forget", "Forget the memory"),
+    Key("memory-list-undo", "u", "pane('undo')", "undo", "Take back the last decision"),
+    Key("memory-list-new", "m", "pane('remember')", "new", "Write down a new memory"),
+    Key("memory-list-filter", "slash", "pane('focus_filter')", "filter", "Back to the filter"),
 ]
 
 INDEX: Sequence[Key] = [
@@ -218,6 +238,7 @@ PLACES: dict[str, Sequence[Key]] = {
     "Overview": OVERVIEW,
     "Overview, with the lines focused": OVERVIEW_LINES,
     "Memory": MEMORY,
+    "Memory, with the list focused": MEMORY_LIST,
     "Index": INDEX,
 }
 
@@ -231,6 +252,8 @@ _TOGETHER = (
     ("Everywhere", "Overview, with the lines focused"),
     ("Overview", "Overview, with the lines focused"),
     ("Everywhere", "Memory"),
+    ("Everywhere", "Memory, with the list focused"),
+    ("Memory", "Memory, with the list focused"),
     ("Everywhere", "Index"),
     ("Search", "Search, with the list focused"),
     ("Search", "Search, with the pack focused"),

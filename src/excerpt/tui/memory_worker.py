@@ -185,7 +185,7 @@ class MemoryWorker:
         return self._recaller
 
     def _hit(self, found: Recalled) -> Hit:
-        from excerpt.pack.memories import as_fragment
+        from excerpt.pack.memory_fragment import as_fragment
         from excerpt.text.tokens import open_tokenizer
 
         if self._tokenizer is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Status
+from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
 from excerpt.pack.marks_file import Kept
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.packing import Cost, Packed
@@ -165,7 +165,10 @@ class SearchRequested(Message):
 
 @dataclass
 class RememberRequested(Message):
-    """Ask for tags and a reason, and keep `hit`, or a thought of the user's own where it is None."""
+    """Ask for tags and a reason, and keep `hit`; where it is None, `text` from `source`, or a thought of the user's own
+    without. `query` is what found it."""
 
     hit: Hit | None
     query: str
+    text: str = ""
+    source: Source | None = None

@@ -158,7 +158,7 @@ class Packer:
         )
 
     def _with_memories(self, source: Moving, request: PackRequest) -> Moving:
-        """The source with the memories of the request; the same one as long as it can be, since packs are kept by it."""
+        """The source with the memories of the request; the same as long as it can be, since packs are kept by it."""
         from excerpt.pack.memories import WithMemories
 
         if not request.memories:

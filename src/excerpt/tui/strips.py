@@ -49,3 +49,16 @@ def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -
     segments.append(Segment(" " * max(0, width - right_width - used), base))
     segments.extend(Segment(text, base + style) for text, style in right)
     return Strip(segments).adjust_cell_length(width, base)
+
+
+def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
+    """`text` in parts: what matches (start, end) in one style, the rest in the other."""
+    parts: list[Part] = []
+    at = 0
+    for start, end in matches:
+        first = max(start, at)
+        parts.append((text[at:first], plain))
+        parts.append((text[first:end], match))
+        at = max(at, end)
+    parts.append((text[at:], plain))
+    return [part for part in parts if cell_len(part[0])]

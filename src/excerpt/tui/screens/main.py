@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
@@ -16,7 +16,6 @@ from textual.binding import BindingType
 from textual.widgets import ContentSwitcher, Input
 
 from excerpt.errors import ExcerptError
-from excerpt.model import Hit, Source
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.copying import Copier
@@ -28,11 +27,10 @@ from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     MarksChanged,
-    RememberRequested,
     SearchRequested,
     Trouble,
 )
-from excerpt.tui.screens.index_keeping import IndexKeeping
+from excerpt.tui.screens.memory_keeping import MemoryKeeping
 from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.key_bar import KeyBar
@@ -41,14 +39,11 @@ from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
-if TYPE_CHECKING:
-    from excerpt.tui.screens.remember import Kept
-
 _PLACE_OF_TAB = {"search": "Search", "overview": "Overview", "memory": "Memory", "index": "Index"}
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
 
 
-class MainScreen(IndexKeeping):
+class MainScreen(MemoryKeeping):
     """Tabs and panes, and what panes ask for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
@@ -108,7 +103,7 @@ class MainScreen(IndexKeeping):
     async def _begin(self) -> None:
         """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
         overview = OverviewPane(self._engine, id="overview")
-        memory = MemoryPane(self._places.memory_folder(self.vault), id="memory")
+        memory = MemoryPane(self._places.memory_folder(self.vault), self._memories, self._engine, id="memory")
         index = IndexPane(self.vault, self._places.index_folder(self.vault), id="index")
         overview.display = memory.display = index.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory, index)
@@ -118,7 +113,7 @@ class MainScreen(IndexKeeping):
         self.query_one(SearchPane).restore(await self._marks.read())
 
     async def on_unmount(self) -> None:
-        await asyncio.gather(self.end_index(), self._marks.end())
+        await asyncio.gather(self.end_index(), self._marks.end(), self.end_memories())
 
     @on(IndexPane.Asked)
     def _index_asked(self, event: IndexPane.Asked) -> None:
@@ -224,16 +219,21 @@ class MainScreen(IndexKeeping):
                 f"{message.path} is not in the vault.", title="Cannot be opened", severity="error", markup=False
             )
             return
+        if self.open_in_editor(file, message.line) and message.telling:
+            self.run_worker(self._use.record("open", ((message.path, message.fragment),)), group="use")
+
+    def open_in_editor(self, file: Path, line: int) -> bool:
         try:
-            command = editor_command(self.settings.screen.editor, self._environment, which, file, message.line)
+            command = editor_command(self.settings.screen.editor, self._environment, which, file, line)
             run = self._start if command.windowed else self._run_here
             run(command.argv)
-            if message.telling:
-                self.run_worker(self._use.record("open", ((message.path, message.fragment),)), group="use")
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False)
+            return False
         except OSError as error:
             self.notify(str(error), title="The editor cannot be started", severity="error", markup=False)
+            return False
+        return True
 
     def _start(self, argv: tuple[str, ...]) -> None:
         subprocess.Popen(
@@ -254,23 +254,6 @@ class MainScreen(IndexKeeping):
             self.notify(f"The editor ended with code {done.returncode}.", severity="warning")
         self.take_in_edit()
 
-    @on(RememberRequested)
-    def _remember_requested(self, message: RememberRequested) -> None:
-        from excerpt.tui.screens.remember import Remember
-
-        hit = message.hit
-        text = hit.fragment.text if hit is not None else ""
-        told = (
-            f"{hit.fragment.path}, lines {hit.fragment.line_start}–{hit.fragment.line_end}" if hit is not None else ""
-        )
-        source = source_of(hit) if hit is not None else None
-
-        def decided(kept: Kept | None) -> None:
-            if kept is not None:
-                self.query_one(MemoryPane).keep(kept.text, kept.tags, kept.why, source, message.query)
-
-        self.app.push_screen(Remember(text, told), decided)
-
     def command_callback(self, tab: str | None, action: str) -> Callable[[], object]:
         """What the palette runs for a binding of that tab, or of the screen where it is None."""
         if tab is None:
@@ -283,8 +266,3 @@ class MainScreen(IndexKeeping):
 
         return run
 
-
-def source_of(hit: Hit) -> Source:
-    """Where a hit's fragment stands, as a memory keeps it."""
-    fragment = hit.fragment
-    return Source(fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path)

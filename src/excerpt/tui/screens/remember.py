@@ -1,82 +1,153 @@
-"""Keep a finding: its text, tags, and why it matters."""
+"""Keep a finding, or change one: its text, tags, and why it matters; what is like it is offered to be merged with."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import Input, Label, Static, TextArea
 
 from excerpt.text.visible import visible, visible_line
+from excerpt.tui.memory_decisions import Kept
+from excerpt.tui.memory_messages import Tags
 from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.tag_completion import TagSuggester
+from excerpt.tui.widgets.offer_list import OfferList
 
+if TYPE_CHECKING:
+    from excerpt.memory.offers import Offer
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What the user decided to keep."""
-
-    text: str
-    tags: tuple[str, ...]
-    why: str
+_SETTLED = 0.3
+"""Seconds without typing before it is looked again for what is like the text."""
+_TAGS_SHOWN = 12
 
 
 class Remember(Dialog[Kept]):
-    """Dismissed with what to keep, or None."""
+    """Dismissed with what to keep, or None.
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s,ctrl+r", "keep", "keep", priority=True)]
+    `source` says where the text came from, "" for a thought of the user's own. `ask` is called with the number of the
+    question and the text, and answered by `hear`; without `offering`, only for the tags in use.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s,ctrl+r", "keep", "keep", priority=True),
+        Binding("ctrl+g", "merge", "merge", priority=True),
+    ]
 
     DEFAULT_CSS = """
     Remember {
-        Label { color: $text-soft; }
+        Label { color: $text-soft; width: 1fr; height: 1; }
         #source { color: $text-soft; margin-bottom: 1; }
         Input { margin-bottom: 1; background: $background; }
         TextArea { height: 8; max-height: 40vh; background: $background; border: none; padding: 0 1; }
+        #offered { color: $accent; margin-top: 1; }
+        #offered, OfferList { display: none; }
+        .-offering #offered, .-offering OfferList { display: block; }
+        .-offering TextArea { height: 5; max-height: 22vh; }
         #trouble { color: $error; height: auto; }
     }
     """
 
-    def __init__(self, text: str, source: str) -> None:
-        """`source` says where the text came from, "" for a thought of the user's own."""
+    def __init__(
+        self,
+        text: str,
+        source: str,
+        *,
+        title: str = "Remember",
+        tags: tuple[str, ...] = (),
+        why: str = "",
+        ask: Callable[[int, str], None] | None = None,
+        offering: bool = True,
+    ) -> None:
         super().__init__()
         self._text = text
         self._source = source
+        self._title = title
+        self._tags = tags
+        self._why = why
+        self._ask = ask
+        self._offering = offering
+        self._asked = 0
+        self._settling: Timer | None = None
+        self._suggester = TagSuggester()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
-            box.border_title = "Remember"
+            box.border_title = self._title
             box.border_subtitle = "⏎ or ^s keep · ⇥ next field · esc leave"
             if self._source:
                 yield Static(Content(visible_line(self._source)), id="source")
-            yield Label("Tags")
-            yield Input(placeholder="sync, decision", compact=True, id="tags")
+            yield Label("Tags", id="tags-label", markup=False)
+            tags = ", ".join(self._tags)
+            yield Input(tags, placeholder="sync, decision", compact=True, id="tags", suggester=self._suggester)
             yield Label("Why it matters")
-            yield Input(compact=True, id="why")
+            yield Input(visible_line(self._why), compact=True, id="why")
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
+            yield Label("You keep this already? ^g merges into it, ⏎ keeps both", id="offered")
+            yield OfferList(id="offers")
             yield Static("", id="trouble", markup=False)
 
     def on_mount(self) -> None:
         self.query_one("#tags" if self._text else "#text").focus()
+        self._look()
+
+    @on(TextArea.Changed)
+    def _text_changed(self) -> None:
+        if self._settling is not None:
+            self._settling.stop()
+        if self._offering and self._asked:
+            self._settling = self.set_timer(_SETTLED, self._look)
+
+    def _look(self) -> None:
+        self._asked += 1
+        if self._ask is not None:
+            self._ask(self._asked, self._kept_text() if self._offering else "")
+
+    def hear(self, number: int, offers: tuple[Offer, ...], tags: Tags) -> None:
+        """The answer to the question of that number."""
+        if number != self._asked or not self.is_mounted:
+            return
+        self._suggester.tags = [tag for tag, _ in tags]
+        used = ", ".join(self._suggester.tags[:_TAGS_SHOWN])
+        self.query_one("#tags-label", Label).update(f"Tags · in use: {visible_line(used)}" if used else "Tags")
+        rows = self.query_one(OfferList)
+        rows.offers = offers if self._offering else ()
+        self.query_one(".box").set_class(bool(rows.offers), "-offering")
 
     def on_input_submitted(self) -> None:
         self.action_keep()
 
+    def _kept_text(self) -> str:
+        """What was not edited is kept as it stands in the note, not as it is shown."""
+        text = self.query_one("#text", TextArea).text
+        return self._text if text == visible(self._text) else text
+
     def action_keep(self) -> None:
-        area = self.query_one("#text", TextArea)
-        text = area.text
+        self._keep("")
+
+    @on(OfferList.Chosen)
+    def action_merge(self) -> None:
+        memory = self.query_one(OfferList).selected
+        if memory is not None:
+            self._keep(memory.id)
+
+    def _keep(self, into: str) -> None:
+        text = self._kept_text()
         if not text.strip():
             self.query_one("#trouble", Static).update("There is no text to keep.")
-            area.focus()
+            self.query_one("#text").focus()
             return
-        # What was not edited is kept as it stands in the note, not as it is shown.
-        kept = self._text if text == visible(self._text) else text
         why = self.query_one("#why", Input).value.strip()
-        self.dismiss(Kept(kept, split_tags(self.query_one("#tags", Input).value), why))
+        why = self._why if why == visible_line(self._why).strip() else why
+        self.dismiss(Kept(text, split_tags(self.query_one("#tags", Input).value), why, into))
 
 
 def split_tags(written: str) -> tuple[str, ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -16,8 +15,9 @@ from textual.strip import Strip
 from excerpt.model import Hit
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.snippet import snippet
-from excerpt.tui.strips import Part, line
+from excerpt.tui.strips import Part, line, parts_with_matches
 from excerpt.tui.widgets.row_list import RowList
 
 BARS = (
@@ -34,17 +34,27 @@ BARS = (
 MOST_ROWS = 50
 """Rows shown at most: more is scrolled past, never read."""
 
+BADGE = "◆"
+"""Stands for a memory: before one, and at a fragment that one is about."""
+
 _BARS = " ▁▂▃▄▅▆▇█"
 _INDENT = 6
 """Cells before the title: cursor, rank, mark."""
 
 
 class HitList(RowList):
-    """Hits, best first."""
+    """Hits, best first, and the memories among them."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"hit--title", "hit--mark", "hit--rank", "hit--heading", "hit--bars"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "hit--title",
+        "hit--mark",
+        "hit--rank",
+        "hit--heading",
+        "hit--bars",
+        "hit--memory",
+    }
 
     DEFAULT_CSS = """
     HitList {
@@ -53,12 +63,15 @@ class HitList(RowList):
         & > .hit--rank { color: $text-faint; }
         & > .hit--mark { color: $secondary; text-style: bold; }
         & > .hit--bars { color: $primary; }
+        & > .hit--memory { color: $accent; }
     }
     """
 
     hits: reactive[tuple[Hit, ...]] = reactive((), init=False)
     marked: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the marked fragments."""
+    badges: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """Ids of the fragments that a memory is about."""
 
     class MarkClicked(Message):
         """The mark of a row was clicked."""
@@ -89,6 +102,9 @@ class HitList(RowList):
             if hit.fragment.id in changed:
                 self.redraw_row(row)
 
+    def watch_badges(self, old: frozenset[str], new: frozenset[str]) -> None:
+        self.watch_marked(old, new)
+
     def go_to(self, fragment_id: str) -> None:
         """Select that fragment, if it is in the list."""
         ids = [hit.fragment.id for hit in self.hits[:MOST_ROWS]]
@@ -109,18 +125,22 @@ class HitList(RowList):
         fragment = hit.fragment
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
         mark: Part = ("●" if fragment.id in self.marked else " ", self.style_of("hit--mark"))
-        left: list[Part] = [bar, (f"{row + 1:>2} ", self.style_of("hit--rank")), mark, (" ", Style.null())]
+        rank = "   " if is_memory(hit) else f"{row + 1 - sum(map(is_memory, self.hits[:row])):>2} "
+        left: list[Part] = [bar, (rank, self.style_of("hit--rank")), mark, (" ", Style.null())]
+        if is_memory(hit):
+            left.append((f"{BADGE} ", self.style_of("hit--memory")))
         left.append((visible_line(fragment.title), self.style_of("hit--title")))
         if fragment.heading_path:
             path = " › ".join(visible_line(part) for part in fragment.heading_path if part != fragment.title)
             left.append((f" › {path}" if path else "", self.style_of("hit--heading")))
         right: list[Part] = [
-            (signal_bars(hit, self._highest_part()), self.style_of("hit--bars")),
+            (f"{BADGE} " if fragment.id in self.badges else "", self.style_of("hit--memory")),
+            ("" if is_memory(hit) else signal_bars(hit, self._highest_part()), self.style_of("hit--bars")),
             (f" {fragment.tokens:>4}t ", self.style_of("row--faint")),
         ]
         text, matches = snippet(fragment.text, hit.spans, width - _INDENT)
         second: list[Part] = [bar, (" " * (_INDENT - 1), Style.null())]
-        second.extend(_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
+        second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
         return line(left, right, width, base), line(second, (), width, base)
 
     def _highest_part(self) -> float:
@@ -158,14 +178,3 @@ def _bar(part: float, highest: float) -> str:
         return _BARS[0]
     return _BARS[max(1, min(8, round(part / highest * 8)))]
 
-
-def _with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
-    parts: list[Part] = []
-    at = 0
-    for start, end in matches:
-        first = max(start, at)
-        parts.append((text[at:first], plain))
-        parts.append((text[first:end], match))
-        at = max(at, end)
-    parts.append((text[at:], plain))
-    return [part for part in parts if cell_len(part[0])]

@@ -1,42 +1,51 @@
-"""The Memory tab: what the user kept, filtered by words and tags; open, copy, forget, take back."""
+"""The Memory tab: what the user kept, filtered by words, meaning and tags; read, changed, forgotten, taken back."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical, VerticalScroll
+from textual.containers import Container, Vertical
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
-from excerpt.errors import ExcerptError
-from excerpt.model import Memory, Source
-from excerpt.text.visible import visible, visible_line
+from excerpt.model import Memory
+from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.memory_decisions import Decision, following, forgetting, keeping, updating
+from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
+from excerpt.tui.memory_messages import MemoriesListed, MemoryEditRequested, StandingsKnown
+from excerpt.tui.memory_questions import AskStandings
+from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
-from excerpt.tui.when import local_time
+from excerpt.tui.tag_completion import TagSuggester
 from excerpt.tui.widgets.memory_list import MemoryList
+from excerpt.tui.widgets.memory_view import MemoryView, Shown
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from excerpt.memory.store import MemoryStore
+    from excerpt.memory.recalling import Recalled
+    from excerpt.memory.stale import Standing
 
 _NONE_YET = Said(
     "No memories yet",
     "A memory is a finding you keep: a passage or a thought, with tags and why it matters.",
     "In the Search tab ^r keeps the selected fragment; here ^r writes down a thought.",
 )
+_AT_ONCE = 8
+"""Memories whose sources are looked at between two other questions to the engine: some 2 ms."""
+_MOST_LOOKED_AT = 200
+"""Rows whose sources are looked at without being asked for by `is:stale`."""
 
 
 class MemoryPane(Vertical):
-    """State: the filter, the memories it leaves, those forgotten in this session. Files are touched in a thread."""
+    """State: the filter, the memories it leaves, how far it is known how these stand to their sources."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Memory")
 
@@ -45,10 +54,8 @@ class MemoryPane(Vertical):
         #filter { background: $surface; padding: 0 2; }
         #memory-body { height: 1fr; layout: vertical; }
         #memory-found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #memory-view {
-            height: 1.2fr; padding: 0 2;
-            border-top: solid $border-blurred; border-title-color: $text-soft;
-        }
+        #memory-found:focus-within { border-top: solid $accent; border-title-color: $accent; }
+        #memory-view { height: 1.2fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #memories { height: 1fr; }
         MemoryList { height: 1fr; }
         #memory-body.-bare > #memory-view { display: none; }
@@ -58,99 +65,150 @@ class MemoryPane(Vertical):
     class Left(Message):
         """The user wants to go back to the search."""
 
-    def __init__(self, folder: Path, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    class FileRequested(Message):
+        """Open a file of the memory folder in the editor."""
+
+        def __init__(self, file: Path) -> None:
+            super().__init__()
+            self.file = file
+
+    def __init__(self, folder: Path, memories: MemoryWorker, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._folder = folder
-        self._store: MemoryStore | None = None
-        self._forgotten: list[str] = []
+        self._worker = memories
+        self._engine = engine
+        self._asked = 0
+        self._shown = 0
+        self._listed: MemoriesListed | None = None
+        self._standings: dict[str, Standing] = {}
+        self._waiting: list[Memory] = []
 
     def compose(self) -> ComposeResult:
-        yield Input(placeholder="Filter by words and #tags", compact=True, select_on_focus=False, id="filter")
+        yield Input(
+            placeholder="Filter by words, meaning, #tags, source:Note, since:7d",
+            compact=True,
+            select_on_focus=False,
+            id="filter",
+            suggester=TagSuggester(with_hash=True),
+        )
         with Container(id="memory-body"):
             with Vertical(id="memory-found"):
                 yield MemoryList(id="memories")
                 yield Notice(id="memory-notice")
-            with VerticalScroll(id="memory-view", can_focus=False):
-                yield Static(id="memory-text")
+            yield MemoryView(id="memory-view")
 
     def on_mount(self) -> None:
-        self._show((), ())
+        self._show()
 
     @property
     def _list(self) -> MemoryList:
         return self.query_one(MemoryList)
 
+    @property
+    def _filter(self) -> MemoryFilter:
+        return read_filter(self.query_one("#filter", Input).value)
+
+    @property
+    def all_known(self) -> bool:
+        """Whether what is shown is the answer to the filter as it stands, sources included."""
+        return self._asked == self._shown and not self._waiting
+
+    # --- what is found ------------------------------------------------------------------------------------------------
+
     def reload(self) -> None:
-        """Read the memories again, as filtered now."""
-        self._work(self._load)
+        """Ask for the memories again, as filtered now."""
+        self._asked += 1
+        self._worker.list(self._asked, self._filter)
 
-    def keep(self, text: str, tags: tuple[str, ...], why: str, source: Source | None, query: str) -> None:
-        """Store a memory, and show it."""
+    def listed(self, message: MemoriesListed) -> None:
+        """Show an answer, unless a newer one is shown already."""
+        if message.number <= self._shown:
+            return
+        self._shown = message.number
+        self._listed = message
+        suggester = self.query_one("#filter", Input).suggester
+        assert isinstance(suggester, TagSuggester)
+        suggester.tags = [tag for tag, _ in message.tags]
+        same = {one.memory.id: one.memory for one in message.found}
+        self._standings = {
+            memory_id: found for memory_id, found in self._standings.items() if same.get(memory_id) == found.memory
+        }
+        self.look_at_sources()
+        self._show()
 
-        async def store() -> None:
-            memory = await asyncio.to_thread(
-                self._opened().remember, text, tags=tags, why=why, source=source, query=query
-            )
-            self.notify(f"Remembered{self._tagged(memory)}. F4 shows your memories.")
-            await self._load()
-
-        self._work(store)
-
-    @staticmethod
-    def _tagged(memory: Memory) -> str:
-        return " under " + " ".join(f"#{tag}" for tag in memory.tags) if memory.tags else ""
-
-    def _opened(self) -> MemoryStore:
-        """The store; called in a thread first, because its import is heavy."""
-        if self._store is None:
-            from excerpt.memory.store import MemoryStore
-
-            self._store = MemoryStore(self._folder)
-        return self._store
-
-    def _work(self, job: Callable[[], Awaitable[None]]) -> None:
-        """Do a job on the files, one after the other; a failure is a toast."""
-
-        async def guarded() -> None:
-            try:
-                await asyncio.to_thread(self._opened)
-                await job()
-            except ExcerptError as error:
-                self.notify(str(error), title=error.title, severity="error", markup=False)
-
-        self.run_worker(guarded(), group="memory")
-
-    async def _load(self) -> None:
-        store = self._opened()
-        words, tags = split_filter(self.query_one("#filter", Input).value)
-        everything = await asyncio.to_thread(store.all)
-        found = await asyncio.to_thread(store.recall, words, tags) if words or tags else everything.memories
-        if (words, tags) == split_filter(self.query_one("#filter", Input).value):
-            self._show(tuple(found), tuple(one.path for one in everything.broken))
-
-    def _show(self, memories: tuple[Memory, ...], broken: tuple[str, ...]) -> None:
-        filtered = self.query_one("#filter", Input).value.strip()
-        self._list.memories = memories
-        self._list.display = bool(memories)
-        self.query_one("#memory-body").set_class(not memories, "-bare")
+    def _show(self) -> None:
+        listed, rows = self._listed, self._list
+        found: tuple[Recalled, ...] = listed.found if listed is not None else ()
+        if self._filter.stale:
+            found = tuple(one for one in found if _is_stale(self._standings.get(one.memory.id)))
+        unfiltered = self._filter == MemoryFilter()
+        rows.set_reactive(MemoryList.standings, self._standings)
+        rows.show(found, listed.broken if listed is not None and unfiltered else ())
+        rows.display = bool(rows.row_count)
+        self.query_one("#memory-body").set_class(not rows.row_count, "-bare")
         notice = self.query_one("#memory-notice", Notice)
-        notice.display = not memories
-        notice.said = Said(f"No memory matches {filtered}", "", "esc clears the filter.") if filtered else _NONE_YET
-        title = f"memories · {len(memories):,}" if memories else "memories"
-        if broken:
-            title += f" · {len(broken)} unreadable in {self._folder}"
-        self.query_one("#memory-found").border_title = visible_line(title).replace("[", r"\[")
+        notice.display = not rows.row_count
+        notice.said = _NONE_YET if unfiltered else self._none_left()
+        box, title = self.query_one("#memory-found"), visible_line(self._title(len(found))).replace("[", r"\[")
+        if box.border_title != title:
+            box.border_title = title
         self._show_selected()
 
-    def _show_selected(self) -> None:
-        memory = self._list.selected
-        view = self.query_one("#memory-view", VerticalScroll)
-        view.border_title = ""
-        if memory is None:
-            self.query_one("#memory-text", Static).update("")
+    def _none_left(self) -> Said:
+        written = self.query_one("#filter", Input).value.strip()
+        if self._filter.stale and self._waiting:
+            return Said("Looking at the sources", "What has changed since it was remembered shows up here.")
+        if self._filter == MemoryFilter(stale=True):
+            return Said("Every memory says what its source says", "", "esc shows all of them.")
+        return Said(f"No memory matches {written}", "", "esc clears the filter.")
+
+    def _title(self, shown: int) -> str:
+        listed = self._listed
+        if listed is None or not (listed.total or listed.broken):
+            return "memories"
+        title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
+        stale = sum(map(_is_stale, self._standings.values()))
+        title += f" · {stale} to look at (^g)" if stale and not self._filter.stale else ""
+        title += f" · {len(listed.broken)} unreadable" if listed.broken else ""
+        return title + (" · by words alone" if listed.unranked else "")
+
+    # --- how they stand to their sources ------------------------------------------------------------------------------
+
+    def look_at_sources(self) -> None:
+        """Have it found out what became of the sources that nobody has looked at yet."""
+        found = [one.memory for one in self._listed.found] if self._listed is not None else []
+        unknown = [each for each in found if each.source is not None and each.id not in self._standings]
+        self._waiting = unknown if self._filter.stale else unknown[:_MOST_LOOKED_AT]
+        self._look()
+
+    def vault_changed(self) -> None:
+        """There is a newer index: the sources may say something else."""
+        self._standings = {}
+        self.look_at_sources()
+
+    def _look(self) -> None:
+        if self._waiting:
+            self._engine.ask_insight(AskStandings(self._shown, tuple(self._waiting[:_AT_ONCE])))
+
+    def standings_known(self, message: StandingsKnown) -> None:
+        """Some of the answer; the next are asked for, so that searches come between."""
+        if message.number != self._shown:
             return
-        self.query_one("#memory-text", Static).update(memory_text(memory, self.app.theme_variables))
-        view.scroll_home(animate=False)
+        self._standings = {**self._standings, **message.standings}
+        self._waiting = [memory for memory in self._waiting if memory.id not in message.standings]
+        self._look()
+        self._show()
+
+    def _show_selected(self) -> None:
+        rows = self._list
+        memory, file = rows.selected, rows.selected_file
+        shown: Shown | None = None
+        if memory is not None:
+            shown = Shown(memory, rows.spans, self._standings.get(memory.id))
+        elif file is not None:
+            shown = Shown(file)
+        self.query_one(MemoryView).shown = shown
+        self.refresh_bindings()
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
@@ -164,24 +222,47 @@ class MemoryPane(Vertical):
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
+        if action not in ("follow", "update", "keep"):
+            return True
+        found = self._selected_standing()
+        if found is None:
+            return False
+        return {"follow": found.kind == "moved", "update": found.kind == "changed", "keep": found.is_stale}[action]
+
+    def _selected_standing(self) -> Standing | None:
+        if not self.is_mounted:
+            return None
+        memory = self._list.selected
+        return self._standings.get(memory.id) if memory is not None else None
+
     def action_move(self, rows: int) -> None:
         self._list.move(rows)
 
     def action_scroll_view(self, pages: int) -> None:
-        view = self.query_one("#memory-view", VerticalScroll)
-        view.scroll_relative(y=pages * max(1, view.size.height - 1), animate=False)
+        self.query_one(MemoryView).scroll_pages(pages)
 
     def action_remember(self) -> None:
         self.post_message(RememberRequested(None, ""))
 
-    def action_edit(self) -> None:
+    def action_change(self) -> None:
+        """Open the memory in the form."""
         memory = self._list.selected
-        if memory is None:
-            return
-        if memory.source is None:
+        if memory is not None:
+            self.post_message(MemoryEditRequested(memory))
+
+    def action_edit(self) -> None:
+        """Open the source, where it is by now, or a file that cannot be read."""
+        memory, file = self._list.selected, self._list.selected_file
+        if file is not None:
+            self.post_message(self.FileRequested(self._folder / file.path))
+        elif memory is not None and memory.source is None:
             self.notify("This memory is a thought of your own; it has no source to open.")
-        else:
-            self.post_message(EditRequested(memory.source.path, memory.source.line_start))
+        elif memory is not None:
+            found = self._standings.get(memory.id)
+            source = found.source if found is not None and found.source is not None else memory.source
+            assert source is not None
+            self.post_message(EditRequested(source.path, max(source.line_start, 1)))
 
     def action_copy(self) -> None:
         memory = self._list.selected
@@ -190,66 +271,48 @@ class MemoryPane(Vertical):
 
     def action_forget(self) -> None:
         memory = self._list.selected
-        if memory is None:
-            return
+        if memory is not None:
+            self._worker.decide(forgetting(memory))
 
-        async def forget() -> None:
-            await asyncio.to_thread(self._opened().forget, memory.id)
-            self._forgotten.append(memory.id)
-            self.notify("Forgotten; it is in the trash folder. ^u takes it back.")
-            await self._load()
+    def action_follow(self) -> None:
+        self._decide(following)
 
-        self._work(forget)
+    def action_update(self) -> None:
+        self._decide(updating)
+
+    def action_keep(self) -> None:
+        self._decide(keeping)
+
+    def _decide(self, decision: Callable[[Standing], Decision]) -> None:
+        found = self._selected_standing()
+        if found is not None:
+            self._worker.decide(decision(found))
 
     def action_undo(self) -> None:
-        if not self._forgotten:
-            self.notify("Nothing was forgotten since excerpt was opened.")
-            return
-        last = self._forgotten.pop()
+        self._worker.undo()
 
-        async def restore() -> None:
-            await asyncio.to_thread(self._opened().restore, last)
-            self.notify("Taken back.")
-            await self._load()
+    def action_stale(self) -> None:
+        """Only what is to be looked at, or all again."""
+        field = self.query_one("#filter", Input)
+        field.value = toggling_stale(field.value)
 
-        self._work(restore)
+    def action_pane(self) -> None:
+        field, rows = self.query_one("#filter", Input), self._list
+        (rows if field.has_focus and rows.display else field).focus()
+
+    def action_focus_filter(self) -> None:
+        self.query_one("#filter", Input).focus()
 
     def action_back(self) -> None:
+        """One layer at a time: leave the list, clear the filter, go to the search."""
         field = self.query_one("#filter", Input)
-        if field.value:
+        if not field.has_focus:
+            field.focus()
+        elif field.value:
             field.value = ""
         else:
             self.post_message(self.Left())
 
 
-def split_filter(written: str) -> tuple[str, tuple[str, ...]]:
-    """What a filter asks for: its words, and its #tags."""
-    parts = written.split()
-    tags = tuple(part[1:] for part in parts if part.startswith("#") and len(part) > 1)
-    return " ".join(part for part in parts if not part.startswith("#")), tags
-
-
-def memory_text(memory: Memory, colours: dict[str, str]) -> Text:
-    """A memory as it is read: why, where from, what."""
-    soft = colours["text-soft"]
-    text = Text()
-    for name, value in _about(memory):
-        text.append(f"{name:<9}", soft).append(f"{visible_line(value)}\n")
-    return text.append("\n" + visible(memory.text.rstrip()))
-
-
-def _about(memory: Memory) -> list[tuple[str, str]]:
-    about = [("why", memory.why)] if memory.why else []
-    if memory.tags:
-        about.append(("tags", " ".join(f"#{tag}" for tag in memory.tags)))
-    if memory.source is not None:
-        source = memory.source
-        about.append(("source", f"{source.path}, lines {source.line_start}–{source.line_end}"))
-        if source.heading_path:
-            about.append(("", " › ".join(source.heading_path)))
-    if memory.query:
-        about.append(("query", memory.query))
-    about.append(("kept", local_time(memory.created)))
-    if memory.updated != memory.created:
-        about.append(("changed", local_time(memory.updated)))
-    return about
+def _is_stale(found: Standing | None) -> bool:
+    return found is not None and (found.is_stale or found.kind == "moved")

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.reactive import var
 from textual.timer import Timer
 
-from excerpt.model import Format, Hit, Pack, Result, Scope, Span, Strategy
+from excerpt.model import Format, Hit, Memory, Pack, Result, Scope, Span, Strategy
 from excerpt.pack.marks_file import Kept, Mark
 from excerpt.settings import Settings
 from excerpt.tui.budget import next_budget
@@ -84,6 +84,10 @@ class PackDesk(Vertical):
     def focus_query(self) -> None:
         raise NotImplementedError
 
+    def marked_memories(self, *more: Mark) -> tuple[Memory, ...] | None:
+        """Those among the marks and `more`; None while they are being read, after which the pack is asked for again."""
+        raise NotImplementedError
+
     # --- the pack -----------------------------------------------------------------------------------------------------
 
     @property
@@ -133,6 +137,9 @@ class PackDesk(Vertical):
             self._request = None
             self.packed = None
             return
+        memories = self.marked_memories()
+        if memories is None:
+            return
         self._request = PackRequest(
             query=self.pack_query,
             strategy=self.strategy if choices.marks or result is None else result.strategy,
@@ -141,6 +148,7 @@ class PackDesk(Vertical):
             settings=replace(self._settings.pack, budget=self.budget, scope=self.scope, format=self.form),
             wishes=choices.wishes(self.pack_query),
             ranked=choices.ranked,
+            memories=memories,
         )
         self._engine.pack(self._pack_asked, self._request)
 
@@ -228,7 +236,9 @@ class PackDesk(Vertical):
     def _ask_cost(self) -> None:
         hit = self.selected
         if hit is not None and self._request is not None:
-            self._engine.cost(self._cost_asked, self._request, mark_of(hit))
+            mark = mark_of(hit)
+            request = replace(self._request, memories=self.marked_memories(mark) or ())
+            self._engine.cost(self._cost_asked, request, mark)
 
     @on(CostKnown)
     def _cost_known(self, message: CostKnown) -> None:

@@ -11,6 +11,7 @@ from rich.style import Style
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.visible import visible_line
 from excerpt.tui.line_drawing import DrawnLine, Ink, Run
 from excerpt.tui.note_window import NoteWindow
@@ -107,7 +108,8 @@ class Preview(LineView):
             return ""
         fragment = window.fragment
         lines = f"{fragment.line_start}–{fragment.line_end} of {window.line_count:,}"
-        path = fit(visible_line(fragment.path), max(10, self.size.width - len(lines) - 8))
+        named = fragment.path if memory_id_of(fragment.id) is None else " › ".join(("Memory", *fragment.heading_path))
+        path = fit(visible_line(named), max(10, self.size.width - len(lines) - 8))
         return f"{path} · {lines}".replace("[", r"\[")
 
     def _wrap(self) -> None:

@@ -18,6 +18,7 @@ from excerpt.model import Result, Span, Strategy
 from excerpt.settings import Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -29,9 +30,9 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
+from excerpt.tui.widgets.memory_desk import MemoryDesk
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.pack_desk import PackDesk
 from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
@@ -41,7 +42,7 @@ _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
 
-class SearchPane(PackDesk):
+class SearchPane(MemoryDesk):
     """State: the query, the strategy, the result shown. What becomes a pack of it is the `PackDesk`'s."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search")
@@ -166,7 +167,8 @@ class SearchPane(PackDesk):
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         self._show_result()
         again = old is not None and new is not None and old.query == new.query
-        self._hits.show(new.hits if new is not None else (), again=again)
+        self.show_rows(again=again)
+        self.recall()
         self._ask_window()
         self.show_cost()
         self.ask_pack()
@@ -206,20 +208,26 @@ class SearchPane(PackDesk):
     def _moved(self, event: RowList.Moved) -> None:
         if event.control is self._hits:
             event.stop()
-            self._ask_window()
-            self.show_cost()
+            self.selection_changed()
+
+    def selection_changed(self) -> None:
+        self._ask_window()
+        self.show_cost()
 
     def _ask_window(self) -> None:
         self._window_asked += 1
         hit = self._hits.selected
-        if hit is None:
+        if hit is None or is_memory(hit):
             self._engine.forget("window")
-            self.query_one(Preview).window = None
+            self.query_one(Preview).window = self.memory_window(hit)
         else:
             self._engine.window(self._window_asked, hit.fragment.id, hit.spans)
 
     def show_fragment(self, fragment_id: str, spans: Sequence[Span]) -> None:
         self._window_asked += 1
+        if (window := self.memory_window_of(fragment_id)) is not None:
+            self.query_one(Preview).window = window
+            return
         self._engine.window(self._window_asked, fragment_id, spans)
 
     @on(WindowReady)
@@ -267,11 +275,12 @@ class SearchPane(PackDesk):
             self.jump()
             return
         hit = self._hits.selected
-        if hit is not None:
+        if not self.edit_memory() and hit is not None:
             self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
 
     def action_remember(self) -> None:
-        self.post_message(RememberRequested(self._hits.selected, self.query_text.strip()))
+        if not self.change_memory():
+            self.post_message(RememberRequested(self._hits.selected, self.query_text.strip()))
 
     def action_strategy(self) -> None:
         order = list(Strategy)
@@ -280,11 +289,12 @@ class SearchPane(PackDesk):
     def action_why(self) -> None:
         from excerpt.tui.screens.why import Why
 
-        result = self.result
-        if result is not None and self._hits.selected is not None:
-            self.app.push_screen(
-                Why(result, self._hits.cursor, partial(self._engine.explain, result.query, result.asked))
-            )
+        result, hit = self.result, self._hits.selected
+        if hit is not None and is_memory(hit):
+            self.notify("A memory is found by itself, and is no part of the ranking.")
+        elif result is not None and hit is not None:
+            at = result.hits.index(hit)
+            self.app.push_screen(Why(result, at, partial(self._engine.explain, result.query, result.asked)))
 
     @on(Explained)
     def _explained(self, message: Explained) -> None:

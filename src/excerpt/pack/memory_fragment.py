@@ -1,0 +1,44 @@
+"""What a memory is called in packs and in the list of hits, and what it looks like there: a fragment of its own.
+
+A pack names it as `memory:ID`, under the heading `Memory`, with where it came from; no file of a vault is called so,
+since a note's name has an ending.
+"""
+
+from __future__ import annotations
+
+from excerpt.model import Fragment, Memory
+from excerpt.text.visible import visible_line
+
+_BEGINNING = "memory:"
+
+
+def name_of(memory_id: str) -> str:
+    """A memory's path in packs, which is also the id of its fragment."""
+    return f"{_BEGINNING}{memory_id}"
+
+
+def memory_id_of(name: str) -> str | None:
+    """The id of the memory that is called so in packs; None for a note's path or the id of its fragment."""
+    return name.removeprefix(_BEGINNING) if name.startswith(_BEGINNING) else None
+
+
+def as_fragment(memory: Memory, tokens: int) -> Fragment:
+    """A memory as packs and lists of hits show it; `tokens` are those of its text. Its headings say where it is from
+    and why it was kept."""
+    from excerpt.text.fragments import digest_of_text
+
+    text = memory.text.strip("\n")
+    headings = (visible_line(each) for each in (place_of_source(memory), memory.why) if each)
+    name = name_of(memory.id)
+    lines = text.count("\n") + 1
+    return Fragment(name, name, "Memory", tuple(headings), 0, 0, 1, lines, text, tokens, digest_of_text(text))
+
+
+def place_of_source(memory: Memory) -> str:
+    """`Sync.md, lines 8-12`; "" for a thought of the user's own."""
+    source = memory.source
+    if source is None or not source.line_start:
+        return source.path if source is not None else ""
+    if source.line_start == source.line_end:
+        return f"{source.path}, line {source.line_start}"
+    return f"{source.path}, lines {source.line_start}-{source.line_end}"

@@ -1,0 +1,198 @@
+"""The selected memory as it is read: why, where from, what; where its source changed, both side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from excerpt.model import Memory, Skipped, Source, Span
+from excerpt.text.visible import visible_line
+from excerpt.tui.line_drawing import Ink, Run
+from excerpt.tui.side_by_side import below, beside, runs_of
+from excerpt.tui.strips import Part, line
+from excerpt.tui.when import local_time
+from excerpt.tui.widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from excerpt.memory.stale import Standing
+
+_NAME = 9
+"""Cells of the names before what is told about a memory."""
+_SIDES = 56
+"""Cells from which two texts stand side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A memory with what matched in its text, and how it stands to its source, None until that is known; or a file
+    that cannot be read as one."""
+
+    memory: Memory | Skipped
+    spans: tuple[Span, ...] = ()
+    standing: Standing | None = None
+
+
+class MemoryView(LineView, can_focus=False):
+    """One memory, wrapped to the width there is."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "view--name",
+        "view--warning",
+        "view--match",
+        "view--before",
+        "view--after",
+        "view--faint",
+    }
+
+    DEFAULT_CSS = """
+    MemoryView {
+        padding: 0 1;
+        & > .view--name { color: $text-soft; }
+        & > .view--warning { color: $warning; }
+        & > .view--match { color: $match-foreground; background: $match-background; text-style: bold; }
+        & > .view--before { color: $error; text-style: strike; }
+        & > .view--after { color: $success; text-style: bold; }
+        & > .view--faint { color: $text-faint; }
+    }
+    """
+
+    shown: reactive[Shown | None] = reactive(None, init=False)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._lines: list[Sequence[Part]] = []
+
+    def watch_shown(self, old: Shown | None, new: Shown | None) -> None:
+        self._build()
+        if old is None or new is None or _name(old) != _name(new):
+            self.scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        self._build()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._build()
+
+    def scroll_pages(self, pages: int) -> None:
+        self.scroll_relative(y=pages * max(1, self.scrollable_content_region.height - 1), animate=False)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        row = y + self.scroll_offset.y
+        parts = self._lines[row] if row < len(self._lines) else ()
+        return line(parts, (), width, self.base_style)
+
+    def _build(self) -> None:
+        width = self.scrollable_content_region.width
+        self._lines = list(self._drawn(self.shown, width)) if self.shown is not None and width > _NAME else []
+        self.set_line_count(len(self._lines))
+
+    def _ink(self, name: str) -> Style:
+        return self.get_component_rich_style(f"view--{name}", partial=True)
+
+    def _drawn(self, shown: Shown, width: int) -> Iterator[Sequence[Part]]:
+        memory = shown.memory
+        if isinstance(memory, Skipped):
+            yield from self._told("file", memory.path, width)
+            yield from self._told("reason", memory.reason, width, self._ink("warning"))
+            yield from self._told("", "It is left alone. ⏎ opens it in your editor.", width)
+            return
+        if memory.why:
+            yield from self._told("why", memory.why, width)
+        if memory.tags:
+            yield from self._told("tags", " ".join(f"#{tag}" for tag in memory.tags), width)
+        yield from self._source(memory, shown.standing, width)
+        if memory.query:
+            yield from self._told("query", memory.query, width)
+        changed = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
+        yield from self._told("kept", local_time(memory.created) + changed, width)
+        yield ()
+        if shown.standing is not None and shown.standing.kind == "changed":
+            yield from self._differences(memory, shown.standing, width)
+        else:
+            yield from self._text(memory.text, shown.spans, width)
+
+    def _source(self, memory: Memory, found: Standing | None, width: int) -> Iterator[Sequence[Part]]:
+        if memory.source is None:
+            return
+        yield from self._told("source", place_of(memory.source), width)
+        headings = memory.source.heading_path
+        if headings:
+            yield from self._told("", " › ".join(headings), width, self._ink("name"))
+        if found is None:
+            return
+        told = told_of(found)
+        if told:
+            yield from self._told("", told, width, self._ink("warning"))
+
+    def _differences(self, memory: Memory, found: Standing, width: int) -> Iterator[Sequence[Part]]:
+        from excerpt.memory.difference import side_by_side
+
+        rows = side_by_side(memory.text.strip("\n"), found.now.strip("\n"))
+        if width < _SIDES:
+            yield [("- as remembered, + as it is now", self._ink("name"))]
+            yield from (self._parts(runs) for runs in below(rows, width))
+            return
+        half = (width - 3) // 2
+        yield [(f"{'as remembered':<{half}}", self._ink("name")), (" │ as it is now", self._ink("name"))]
+        for left, right in beside(rows, half):
+            parts = self._parts(left)
+            used = sum(cell_len(text) for text, _ in parts)
+            yield [*parts, (" " * (half - used) + " │ ", self._ink("faint")), *self._parts(right)]
+
+    def _text(self, text: str, spans: Sequence[Span], width: int) -> Iterator[Sequence[Part]]:
+        at = 0
+        for each in text.rstrip().split("\n"):
+            inside = [
+                Span(max(span.start - at, 0), min(span.end - at, len(each)))
+                for span in spans
+                if span.start < at + len(each) and span.end > at
+            ]
+            rows = runs_of(each, inside, Ink.MATCH, width)
+            yield from (self._parts(runs) for runs in rows)
+            at += len(each) + 1
+
+    def _told(self, name: str, value: str, width: int, style: Style | None = None) -> Iterator[Sequence[Part]]:
+        for row, runs in enumerate(runs_of(visible_line(value), (), Ink.PLAIN, width - _NAME)):
+            left: Part = (f"{name if row == 0 else '':<{_NAME}}", self._ink("name"))
+            yield [left, *((run.text, style or Style.null()) for run in runs)]
+
+    def _parts(self, runs: Sequence[Run]) -> list[Part]:
+        return [(run.text, self._style(run.ink)) for run in runs]
+
+    def _style(self, ink: Ink) -> Style:
+        names = {Ink.MATCH: "match", Ink.STRIKE: "before", Ink.HIGHLIGHT: "after", Ink.FAINT: "faint"}
+        return self._ink(names[ink]) if ink in names else Style.null()
+
+
+def place_of(source: Source) -> str:
+    """`Sync.md, lines 8–12`, or the path alone where no lines are known."""
+    if not source.line_start:
+        return source.path
+    if source.line_start == source.line_end:
+        return f"{source.path}, line {source.line_start}"
+    return f"{source.path}, lines {source.line_start}–{source.line_end}"
+
+
+def told_of(found: Standing) -> str:
+    """What became of a memory's source, in a sentence; "" where there is nothing to say."""
+    if found.kind == "moved" and found.source is not None:
+        return f"It has moved to {place_of(found.source)}: ^f follows it."
+    if found.kind == "changed":
+        return "Its source has changed: ^k keeps the memory, ^t takes the new text, ^d forgets it."
+    if found.kind == "gone":
+        if found.is_seen:
+            return "Its source is gone, as you know."
+        return "Its source is gone; the text is still here: ^k keeps it, ^d forgets it."
+    return ""
+
+
+def _name(shown: Shown) -> str:
+    return shown.memory.path if isinstance(shown.memory, Skipped) else shown.memory.id
