@@ -163,7 +163,7 @@ class _Gathered:
 
 # --- filters ----------------------------------------------------------------------------------------------------------
 
-_PLAIN = re.compile(r"[=/]?[^\W_][\w./-]*")
+_PLAIN = re.compile(r"[=/]?[^\W_][\w./-]*|\*")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
 _LONGEST_NAME = 100  # that a query may have
 
@@ -226,7 +226,12 @@ def _add(gathered: _Gathered, written: Sequence[str], folded: Sequence[str], las
 
 
 def _last_part(name: str) -> str:
-    return name[name.rfind("/") + 1 :]
+    """The end of a name that is not its parent's: the last part, with those before it that are no branch."""
+    parts = name.split("/")
+    first = len(parts) - 1
+    while first and not fold(parts[first - 1]):
+        first -= 1
+    return "/".join(parts[first:])
 
 
 # --- properties -------------------------------------------------------------------------------------------------------
