@@ -18,10 +18,10 @@ from excerpt.insight.overview_parts import (
 )
 from excerpt.model import Confidence
 
-CONFLICTS = Place("Sync/Conflicts.md", "Conflicts", 5, 10, ("Conflicts",))
-RESOLVE = Place("Sync/Conflicts.md", "Conflicts", 12, 25, ("Conflicts", "Resolve a conflict"))
-MERGING = Place("Merging.md", "Merging", 1, 4, ("Merging",))
-FAILS = Place("Merging.md", "Merging", 6, 8, ("Merging", "When merging fails"))
+CONFLICTS = Place("Sync/Conflicts.md", "Conflicts", 6, 11, ("Conflicts",))
+RESOLVE = Place("Sync/Conflicts.md", "Conflicts", 13, 26, ("Conflicts", "Resolve a conflict"))
+MERGING = Place("Merging.md", "Merging", 1, 3, ("Merging",))
+FAILS = Place("Merging.md", "Merging", 5, 7, ("Merging", "When merging fails"))
 CHINESE = Place("同步/冲突.md", "同步冲突", 1, 3, ("同步冲突",))
 HOSTILE = Place("Hostile [bold]x.md", "[/red] conflict", 1, 3, ("[/red] conflict",))
 KITCHEN = Place("Kitchen.md", "Kitchen", 1, 3, ("Kitchen",))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from textual.message import Message
 
+from excerpt.insight.overview_parts import Overview
 from excerpt.model import Confidence, Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
@@ -14,11 +16,13 @@ from excerpt.search.standing import Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.insights import AskOverview, AskPassage, OverviewReady, PassageReady, Question
 from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.screens.main import MainScreen
 from tests.pack.vaults import Vault
+from tests.tui.overviews import OVERVIEW
 
 STATUS = Status(
     vault="/home/ada/notes",
@@ -116,6 +120,7 @@ class ScriptedEngine(EngineWorker):
         super().__init__(vault, places, Settings(), post)
         self.notes = Vault(_NOTES, "o200k")
         self.packer = Packer(vault, places.config)
+        self.topic = ""
 
     def start(self) -> None:
         """There is no thread."""
@@ -144,6 +149,21 @@ class ScriptedEngine(EngineWorker):
         fragment = self.notes.fragment(fragment_id)
         assert fragment is not None
         self._post(WindowReady(number, window_around(self.notes.note_text(fragment.path), fragment, spans)))
+
+    def ask_insight(self, question: Question) -> None:
+        match question:
+            case AskOverview():
+                self.topic = question.topic
+                known = "sync" in question.topic
+                made = OVERVIEW if known else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
+                self._post(OverviewReady(question.number, replace(made, topic=question.topic), None))
+            case AskPassage(number=number, place=place):
+                text = self.notes.note_text(place.path)
+                there = next(each for each in self.notes.fragments if each.path == place.path)
+                lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
+                fragment = replace(there, line_start=place.line_start, line_end=place.line_end, text=lines)
+                spans = _spans(lines.casefold(), self.topic.casefold().split())
+                self._post(PassageReady(number, window_around(text, fragment, spans)))
 
     def pack(self, number: int, request: PackRequest) -> None:
         self._post(PackBuilt(number, self.packer.pack(self.notes, request)))

@@ -231,6 +231,34 @@ async def palette(pilot: Pilot[None]) -> None:
     await pilot.pause(0.5)
 
 
+async def no_topic(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("f3")
+
+
+async def overview(pilot: Pilot[None]) -> None:
+    """Of the query that was searched, with its second line selected."""
+    await results(pilot)
+    await pilot.press("f3", "down")
+
+
+async def overview_with_passage(pilot: Pilot[None]) -> None:
+    """In a narrow window the passage below the lines, in a wide one the lines alone."""
+    await overview(pilot)
+    await pilot.press("ctrl+o", "tab", "tab")
+
+
+async def overview_of_everything(pilot: Pilot[None]) -> None:
+    """All lines, the last ones in sight, with the lines focused."""
+    await overview(pilot)
+    await pilot.press("ctrl+e", "shift+tab", "G")
+
+
+async def overview_of_nothing(pilot: Pilot[None]) -> None:
+    await no_topic(pilot)
+    await pilot.press(*"zebra [/x]".replace(" ", "_"))
+
+
 async def no_memories(pilot: Pilot[None]) -> None:
     await ready(pilot)
     await pilot.press("f4")
@@ -314,6 +342,11 @@ STATES: list[Steps] = [
     remember,
     help_keys,
     palette,
+    no_topic,
+    overview,
+    overview_with_passage,
+    overview_of_everything,
+    overview_of_nothing,
     no_memories,
     index,
     index_building,
@@ -346,6 +379,15 @@ def test_results_at_the_extremes(snap_compare: Compare, tmp_path: Path, size: tu
 @pytest.mark.parametrize("size", [(60, 15), (200, 60)], ids=["60x15", "200x60"])
 def test_packs_at_the_extremes(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
     assert snap_compare(app_on(tmp_path), terminal_size=size, run_before=packed)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (200, 60)], ids=["60x15", "200x60"])
+def test_overviews_at_the_extremes(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
+    assert snap_compare(app_on(tmp_path), terminal_size=size, run_before=overview)
+
+
+def test_an_overview_in_light(snap_compare: Compare, tmp_path: Path) -> None:
+    assert snap_compare(app_on(tmp_path, "excerpt-light"), terminal_size=(140, 45), run_before=overview)
 
 
 def test_light(snap_compare: Compare, tmp_path: Path) -> None:
