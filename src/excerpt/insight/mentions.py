@@ -43,6 +43,14 @@ _NOT_TEXT = re.compile(
     r"|(?<!\S)#[^\s#]+",
     re.MULTILINE | re.DOTALL,
 )
+_ADDRESS = re.compile(
+    r"!\[\[[^\[\]\n]*\]\]"
+    r"|(?<=\])\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+    r"|^\[[^\[\]\n]+\]:.*$"
+    r"|</?[A-Za-z][^<>\n]*>|<!--.*?-->"
+    r"|[A-Za-z][A-Za-z0-9+.-]*://[^\s|)\]]+|\bwww\.[^\s|)\]]+|\S+@\S+\.\w+",
+    re.MULTILINE | re.DOTALL,
+)
 _BEGINS_SENTENCE = re.compile(r"(?:\A|\n|[.!?:;…]\s|\|)[\s>*+_\-\"'“‘«(\[\d.)=#|]*\Z")
 _PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
 _GAP = "\0"
@@ -72,7 +80,17 @@ class Found:
 
 def text_alone(text: str) -> str:
     """`text` with what is not read as text (links, code, HTML, addresses, tags) blanked out, of the same length."""
-    return _NOT_TEXT.sub(lambda found: re.sub(r"[^\n]", _GAP, found[0]), text)
+    return _NOT_TEXT.sub(_blank, text)
+
+
+def without_addresses(text: str) -> str:
+    """`text` with what no reader reads as words blanked out (where links lead, what is embedded, HTML, addresses), of
+    the same length."""
+    return _ADDRESS.sub(_blank, text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", _GAP, found[0])
 
 
 def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[Found]:

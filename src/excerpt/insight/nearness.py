@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from excerpt.index.fields import FIELDS
 from excerpt.index.snapshot import NoteInfo, Snapshot
-from excerpt.insight.mentions import Named, Names
+from excerpt.insight.mentions import Named, Names, without_addresses
 from excerpt.insight.ties import Links, by_place, by_tags, links_of
 from excerpt.model import Fragment
 from excerpt.search.lexical import Rows
 from excerpt.text.languages import is_function_word
-from excerpt.text.words import terms_of
+from excerpt.text.words import analyze, terms_of
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -68,11 +68,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of what is asked about: what it says there (how often it is there, by the logarithm, times `rarity`), its
-    rarity among the vault's notes times how telling it is, and that: how much it says in general language, 0 to 1.
-    `notes` have it, ascending."""
+    """A word of what is asked about: how it is spelled there ("" where only a name has it), what it says there (how
+    often it is there, by the logarithm, times `rarity`), its rarity among the vault's notes times how telling it is, and
+    that: how much it says in general language, 0 to 1. `notes` have it, ascending."""
 
     term: str
+    spelled: str
     weight: float
     rarity: float
     telling: float
@@ -143,8 +144,8 @@ def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[Term, ...]:
     """The words that say most about the note: often there, rare in the vault, and telling in general language."""
     info, lexical = origin.info, snapshot.lexical
     counts: Counter[str] = Counter()
-    for text in (fragment.text for fragment in origin.fragments):
-        counts.update(terms_of(text, info.language)[0])
+    for fragment in origin.fragments:
+        counts.update(terms_of(without_addresses(fragment.text), info.language)[0])
     if len(origin.fragments) == 1:
         # Of a whole note, the text has them.
         for heading in origin.fragments[0].heading_path:
@@ -159,19 +160,40 @@ def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[Term, ...]:
             likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
     # Twice as many, of which those go that general language makes light of.
     likely = sorted(likely, key=lambda one: (-one[0], one[1]))[: 2 * MOST_TERMS]
-    plain = [term for _, term in likely if term.isascii() and term.isalpha()]
-    telling = dict(zip(plain, snapshot.embedder.telling(plain).tolist(), strict=True))
-    best = sorted(likely, key=lambda one: (-one[0] * telling.get(one[1], 1.0), one[1]))[:MOST_TERMS]
-    return tuple(_term(snapshot, term, counts[term], telling.get(term, 1.0)) for _, term in best)
+    spelled = _spelled(origin, {term for _, term in likely})
+    telling = _telling(snapshot, [spelled.get(term, term).lower() for _, term in likely])
+    weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, telling, strict=True)]
+    best = sorted(weighed, key=lambda one: (-one[0], one[1]))[:MOST_TERMS]
+    return tuple(_term(snapshot, term, spelled.get(term, ""), counts[term], share) for _, term, share in best)
 
 
-def _term(snapshot: Snapshot, term: str, count: int, telling: float) -> Term:
+def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
+    """Words as they are first spelled in the passages that are compared."""
+    found: dict[str, str] = {}
+    shown = set(spread(origin.rows).tolist())
+    for row, fragment in zip(origin.rows.tolist(), origin.fragments, strict=True):
+        if row in shown:
+            read = analyze(without_addresses(fragment.text), origin.info.language)
+            for term, start, end in zip(read.terms, read.starts, read.ends, strict=True):
+                if term in terms and term not in found:
+                    found[term] = fragment.text[start:end]
+    return found
+
+
+def _telling(snapshot: Snapshot, words: Sequence[str]) -> list[float]:
+    """How much each word says in general language, 0 to 1; 1 where the model does not know."""
+    plain = [word for word in words if word.isascii() and word.isalpha()]
+    known = dict(zip(plain, snapshot.embedder.telling(plain).tolist(), strict=True))
+    return [known.get(word, 1.0) for word in words]
+
+
+def _term(snapshot: Snapshot, term: str, spelled: str, count: int, telling: float) -> Term:
     every = len(snapshot.table.paths)
     having = np.zeros(every, np.bool_)
     having[snapshot.table.notes[snapshot.lexical.entries(term).rows]] = True
     notes = np.flatnonzero(having).astype(np.int32)
     rarity = telling * float(np.log1p((every - len(notes) + 0.5) / (len(notes) + 0.5)))
-    return Term(term, float(np.log1p(count)) * rarity, rarity, telling, notes)
+    return Term(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
 
 
 def by_words(snapshot: Snapshot, terms: Sequence[Term], info: NoteInfo) -> tuple[Floats, Floats]:

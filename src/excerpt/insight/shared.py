@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,6 @@ from excerpt.insight.nearness import Origin, Term, centred, rows_of, spread
 from excerpt.model import Fragment, Span
 from excerpt.search.lexical import Rows
 from excerpt.search.spans import SpanFinder
-from excerpt.text.words import analyze
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -112,10 +111,9 @@ class Comparison:
                 break
             if len(term.notes) > most or number not in self._tellable or not self._has[number, at].any():
                 continue
-            word = self._spelled[term.term]
-            if any(word.lower() in other.word.lower() or other.word.lower() in word.lower() for other in told):
-                continue
-            told.append(Word(word, len(term.notes), self._line(number, int(there[self._has[number, at]][0]))))
+            word = term.spelled
+            if not _is_part(word, [other.word for other in told]):
+                told.append(Word(word, len(term.notes), self._line(number, int(there[self._has[number, at]][0]))))
         return tuple(told)
 
     # --- one pair -----------------------------------------------------------------------------------------------------
@@ -136,32 +134,19 @@ class Comparison:
         terms = frozenset(self._terms[number].term for number in both)
         spans_here = self._finder.find(here.text, terms, self._language(here.path))
         spans_there = self._finder.find(there.text, terms, self._language(there.path))
-        words = dict.fromkeys(self._spelled[self._terms[number].term] for number in both)
+        words: list[str] = []
+        for word in (self._terms[number].spelled for number in both):
+            if not _is_part(word, words):
+                words.append(word)
         return Pair(here, there, similarity, tuple(words), spans_here, spans_there)
 
     # --- words as they are spelled ------------------------------------------------------------------------------------
 
     @cached_property
-    def _spelled(self) -> Mapping[str, str]:
-        """The words as the origin first spells them in its text."""
-        wanted = {term.term for term in self._terms}
-        found: dict[str, str] = {}
-        shown = set(self._here.tolist())
-        for row, fragment in zip(self._origin.rows.tolist(), self._origin.fragments, strict=True):
-            if row in shown:
-                read = analyze(fragment.text, self._origin.info.language)
-                for term, start, end in zip(read.terms, read.starts, read.ends, strict=True):
-                    if term in wanted and term not in found:
-                        found[term] = fragment.text[start:end]
-        return found
-
-    @cached_property
     def _tellable(self) -> frozenset[int]:
         """The numbers of the terms that a reader takes something from: of those that stand in the text."""
         return frozenset(
-            number
-            for number, term in enumerate(self._terms)
-            if term.telling >= TELLING and _is_word(self._spelled.get(term.term, ""))
+            number for number, term in enumerate(self._terms) if term.telling >= TELLING and _is_word(term.spelled)
         )
 
     def _line(self, number: int, row: int) -> int:
@@ -173,6 +158,12 @@ class Comparison:
 
     def _language(self, path: str) -> str:
         return self._snapshot.table.languages[self._snapshot.facets.numbers[path]]
+
+
+def _is_part(word: str, words: Sequence[str]) -> bool:
+    """Whether `word` is one of `words`, a part of one, or has one as a part."""
+    lower = word.lower()
+    return any(lower in other.lower() or other.lower() in lower for other in words)
 
 
 def _is_word(word: str) -> bool:
