@@ -10,7 +10,7 @@ import os
 import platform
 from pathlib import Path
 
-from benchmarks import edits, first_paint, indexing, keys, memory, search_speed
+from benchmarks import edits, first_paint, indexing, insight, keys, memory, search_speed
 from benchmarks.measure import Data
 
 PIECES = {
@@ -20,6 +20,7 @@ PIECES = {
     "paint": first_paint,
     "edits": edits,
     "memory": memory,
+    "insight": insight,
 }
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from excerpt.search.lexical import Rows
 
 RELATED = 8
 NAMES = 8
-LOOKED_INTO = 200
+LOOKED_INTO = 120
 """Notes whose links are read for names, the best ones."""
 LEAST_NAMED = 2
 """Notes that must name a thing for it to be one of the topic's; in a topic of few notes, one is enough."""
@@ -155,7 +157,7 @@ def _overall(topic: Topic, named: dict[int | str, _Named]) -> dict[int | str, in
 
 
 def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
-    """For each of the notes, the first line of each fragment about the topic, and the first line behind it."""
+    """For each of the notes, ascending, the first line of each fragment about the topic and the first behind it."""
     lines, of_note = topic.snapshot.table.lines, topic.snapshot.table.notes
     spans: dict[int, list[tuple[int, int]]] = {}
     for row in topic.rows[np.isin(topic.notes, notes)].tolist():
@@ -170,7 +172,9 @@ def _next_line(row: int, lines: Rows, notes: Rows) -> int:
 
 
 def _is_in(line: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(first <= line < end for first, end in spans)
+    """Whether a line is in one of the spans, which ascend."""
+    at = bisect_right(spans, line, key=itemgetter(0)) - 1
+    return at >= 0 and line < spans[at][1]
 
 
 def _place_of_line(topic: Topic, note: int, line: int) -> Place:

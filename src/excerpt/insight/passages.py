@@ -33,7 +33,8 @@ OF_NOTE = 0.3
 SAME_NOTE = 0.75
 """How alike passages of one note are taken to be at least."""
 EARLY = 0.2
-"""What it counts that a sentence opens its fragment, where one says what a thing is; twice where it opens its note."""
+"""What it counts that a sentence opens its fragment, where one says what a thing is; three times
+that where it opens its note."""
 OPENINGS = 8
 """Notes whose beginnings are looked into, however they rank: the best ones."""
 SHORT, LONG = 40, 60
@@ -133,7 +134,7 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
     if not sentences:
         return None
     said = [topic.said(terms_of(sentence.text, language)[0]) for sentence in sentences]
-    early = EARLY * (1 + (fragment.ordinal == 0))
+    early = EARLY * (3 if fragment.ordinal == 0 else 1)
     worth = [value + early * (place == 0) + _form(sentences[place]) for place, value in enumerate(said)]
     first = max(range(len(sentences)), key=lambda place: (round(worth[place], 6), -place))
     last, text = first, _shortened(sentences[first].text, count)

@@ -41,7 +41,7 @@ FOCUS, POINTED_AT = 0.25, 0.5
 """What the share of a note that is about the topic counts beside what its fragments are worth, which is 1 for the best
 note; and what it counts more where notes about the topic link to the note."""
 
-COUNTED = 300
+COUNTED = 200
 """Notes about the topic whose tags, properties and folders are counted, the best ones."""
 
 
