@@ -13,10 +13,10 @@ from textual.widget import Widget
 
 from excerpt.tui.keys import PLACES, shown_key
 
-_FIRST = "Search, with the pack focused"
+_FIRST = ("Search, with the pack focused", "Search, with related notes focused", "Search, with the map focused")
 """Whose keys go first where they work: they are of that place alone."""
 
-_ORDER = tuple(dict.fromkeys(binding.id for place in (_FIRST, *PLACES) for binding in PLACES[place]))
+_ORDER = tuple(dict.fromkeys(binding.id for place in (*_FIRST, *PLACES) for binding in PLACES[place]))
 
 
 class KeyBar(Widget):

@@ -19,6 +19,7 @@ from excerpt.tui.choices import Choices, History
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import CopyRequested, CostKnown, MarksChanged, PackBuilt, Trouble
 from excerpt.tui.packing import Cost, Packed, PackRequest
+from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.pack_panel import Contents, PackPanel
@@ -336,12 +337,12 @@ class PackDesk(Vertical):
         if panel.has_focus:
             self.close_panel()
             return
-        self.query_one("#body").add_class("-packed")
+        self.query_one(Aside).open(panel)
         self._show_contents()
         panel.focus()
 
     def close_panel(self) -> None:
-        self.query_one("#body").remove_class("-packed")
+        self.query_one(Aside).close()
         self.focus_query()
 
     def jump(self) -> None:

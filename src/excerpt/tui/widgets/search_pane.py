@@ -29,21 +29,26 @@ from excerpt.tui.messages import (
     WindowReady,
 )
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
+from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
+from excerpt.tui.widgets.insight_desk import InsightDesk
+from excerpt.tui.widgets.map_panel import MapPanel
 from excerpt.tui.widgets.memory_desk import MemoryDesk
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
+from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel, RelatedWhy
 from excerpt.tui.widgets.row_list import RowList
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
 
-class SearchPane(MemoryDesk):
-    """State: the query, the strategy, the result shown. What becomes a pack of it is the `PackDesk`'s."""
+class SearchPane(InsightDesk, MemoryDesk):
+    """State: the query, the strategy, the result shown. What becomes a pack of it is the `PackDesk`'s, what is near
+    and where it is the `InsightDesk`'s."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search")
 
@@ -52,8 +57,8 @@ class SearchPane(MemoryDesk):
         #body { height: 1fr; layout: vertical; }
         #found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #aside { height: 1.2fr; }
-        #preview, #packed { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #found:focus-within, #preview:focus, #packed:focus {
+        #preview { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
+        #found:focus-within, #preview:focus {
             border-top: solid $accent;
             border-title-color: $accent;
         }
@@ -64,8 +69,8 @@ class SearchPane(MemoryDesk):
             HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
         }
         #hits { height: 1fr; }
-        #packed, #body.-bare > #aside, #body.-bare #preview, #body.-packed #preview { display: none; }
-        #body.-packed > #aside, #body.-packed #packed { display: block; }
+        #body.-bare > #aside, #body.-bare #preview, #body.-panel #preview { display: none; }
+        #body.-panel > #aside { display: block; }
     }
     """
 
@@ -88,9 +93,11 @@ class SearchPane(MemoryDesk):
             with Vertical(id="found"):
                 yield HitList(id="hits")
                 yield Notice(id="notice")
-            with Vertical(id="aside"):
+            with Aside(id="aside"):
                 yield Preview(id="preview")
-                yield PackPanel(id="packed")
+                yield PackPanel(id="packed", classes="panel")
+                yield RelatedPanel(id="related", classes="panel")
+                yield MapPanel(id="map", classes="panel")
         yield PackBar(id="pack")
 
     def on_mount(self) -> None:
@@ -172,6 +179,7 @@ class SearchPane(MemoryDesk):
         self._ask_window()
         self.show_cost()
         self.ask_pack()
+        self.follow_selection()
 
     def watch_said(self) -> None:
         self._show_result()
@@ -213,6 +221,7 @@ class SearchPane(MemoryDesk):
     def selection_changed(self) -> None:
         self._ask_window()
         self.show_cost()
+        self.follow_selection()
 
     def _ask_window(self) -> None:
         self._window_asked += 1
@@ -256,10 +265,9 @@ class SearchPane(MemoryDesk):
     def action_move(self, rows: int) -> None:
         if self.query_one(Preview).has_focus:
             self.query_one(Preview).scroll_relative(y=rows, animate=False)
-        elif self.query_one(PackPanel).has_focus:
-            self.query_one(PackPanel).move(rows)
         else:
-            self._hits.move(rows)
+            panel = self.panel_rows
+            (panel if panel is not None and panel.has_focus else self._hits).move(rows)
 
     def action_copy_fragment(self) -> None:
         hit = self._hits.selected
@@ -275,7 +283,7 @@ class SearchPane(MemoryDesk):
             self.jump()
             return
         hit = self._hits.selected
-        if not self.edit_memory() and hit is not None:
+        if not (self.edit_in_panel() or self.edit_memory()) and hit is not None:
             self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
 
     def action_remember(self) -> None:
@@ -306,7 +314,8 @@ class SearchPane(MemoryDesk):
                 screen.hear(message)
 
     def action_scroll_preview(self, pages: int) -> None:
-        self.query_one(Preview).scroll_pages(pages)
+        in_related = isinstance(self.panel_rows, RelatedList) and self.panel_has_focus
+        (self.query_one(RelatedWhy) if in_related else self.query_one(Preview)).scroll_pages(pages)
 
     def focus_query(self) -> None:
         self.query_one("#query", Input).focus()
@@ -315,15 +324,15 @@ class SearchPane(MemoryDesk):
         self.focus_query()
 
     def action_pane(self) -> None:
-        every = (self.query_one("#query"), self._hits, self.query_one(Preview), self.query_one(PackPanel))
-        panes = [pane for pane in every if pane.focusable]
+        every = (self.query_one("#query"), self._hits, self.query_one(Preview), self.panel_rows)
+        panes = [pane for pane in every if pane is not None and pane.focusable and pane.region]
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
         panes[(at + 1) % len(panes)].focus()
 
     def action_back(self) -> None:
-        """One layer at a time: close the pack panel or leave another pane, then clear the query."""
-        field, panel = self.query_one("#query", Input), self.query_one(PackPanel)
-        if panel.has_focus or (field.has_focus and panel.display):
+        """One layer at a time: close the panel or leave another pane, then clear the query."""
+        field = self.query_one("#query", Input)
+        if self.panel_has_focus or (field.has_focus and self.panel_rows is not None):
             self.close_panel()
         elif not field.has_focus:
             field.focus()

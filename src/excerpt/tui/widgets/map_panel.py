@@ -1,0 +1,171 @@
+"""Where the matches are: a tree of folders, tags, properties and months, with counts and bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from textual.binding import BindingType
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from excerpt.text.visible import visible_line
+from excerpt.tui.bars import share_bar
+from excerpt.tui.bindings import bindings
+from excerpt.tui.map_rows import OPEN_AT_FIRST, MapRow, rows_of, stands_in
+from excerpt.tui.strips import Part, fit, line
+from excerpt.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from excerpt.insight.map import Branch, VaultMap
+
+_NOTES_FROM = 58
+"""Cells from which on the notes have a column."""
+_FILTER_FROM = 84
+"""Cells from which on the filters have one, of a third of the width."""
+
+
+class MapPanel(RowList):
+    """State: the map shown, the query it is of, and which branches are open."""
+
+    ROW_HEIGHT = 1
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the map focused")
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"map--kind", "map--soft", "map--bar", "map--count", "map--put"}
+
+    DEFAULT_CSS = """
+    MapPanel {
+        & > .map--kind { text-style: bold; color: $primary; }
+        & > .map--soft { color: $text-faint; }
+        & > .map--bar { color: $primary; }
+        & > .map--count { color: $text-soft; }
+        & > .map--put { color: $secondary; text-style: bold; }
+    }
+    """
+
+    vault_map: reactive[VaultMap | None] = reactive(None, init=False)
+    said: reactive[str] = reactive("Counting…")
+    """What stands here while there is no map."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._rows: tuple[MapRow, ...] = ()
+        self._opened: set[str] = set(OPEN_AT_FIRST)
+
+    def on_mount(self) -> None:
+        self.border_title = self._title()
+
+    @property
+    def row_count(self) -> int:
+        return len(self._rows)
+
+    @property
+    def rows(self) -> tuple[MapRow, ...]:
+        return self._rows
+
+    @property
+    def selected(self) -> Branch | None:
+        """The branch of the selected row; None on a row that none is."""
+        return self._rows[self.cursor].branch if self._rows else None
+
+    def watch_vault_map(self) -> None:
+        self._lay_out()
+
+    def watch_said(self) -> None:
+        self.refresh()
+
+    def open_branch(self) -> None:
+        """Open the selected branch; if it is open, go to its first."""
+        if self._rows:
+            row = self._rows[self.cursor]
+            if row.is_open is False:
+                self.toggle()
+            elif row.is_open:
+                self.move(1)
+
+    def close_branch(self) -> None:
+        """Close the selected branch; if it is closed, go to the one it hangs on."""
+        if self._rows:
+            row = self._rows[self.cursor]
+            if row.is_open:
+                self.toggle()
+            elif row.parent:
+                self.cursor = next(at for at, each in enumerate(self._rows) if each.key == row.parent)
+
+    def toggle(self) -> None:
+        """Open or close the selected branch."""
+        if self._rows and self._rows[self.cursor].is_open is not None:
+            self._opened ^= {self._rows[self.cursor].key}
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """The cursor stays on the branch it was on; where that is gone, on what it hung on, else on its place."""
+        old = self._rows[self.cursor] if self._rows else None
+        self._rows = rows_of(self.vault_map, self._opened) if self.vault_map is not None else ()
+        at = {row.key: number for number, row in enumerate(self._rows)}
+        place = at.get(old.key, at.get(old.parent, self.cursor)) if old is not None else 0
+        self.rows_changed(place)
+        self.border_title = self._title()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self.border_title = self._title()
+
+    def _title(self) -> str:
+        """Escaped, because Textual reads a border title as markup."""
+        shown = self.vault_map
+        if shown is None:
+            return "map"
+        query = visible_line(shown.query.strip()) or "the whole vault"
+        counts = f"{_counted(shown.fragments, 'fragment')} in {_counted(shown.notes, 'note')}"
+        room = max(8, self.size.width - len(counts) - 13)
+        return f"map of {fit(query, room)} · {counts}".replace("[", r"\[")
+
+    async def action_pane(self, action: str) -> None:
+        """Do what the pane around does by that name."""
+        await self.app.run_action(action, self.query_ancestor("SearchPane"))
+
+    def render_line(self, y: int) -> Strip:
+        if y or self.row_count:
+            return super().render_line(y)
+        told = self.said if self.vault_map is None else "Nothing matches."
+        return line([(f"  {told}", self.style_of("map--count"))], (), self.size.width - 1, self.base_style)
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        shown = self._rows[row]
+        sign = "  " if shown.is_open is None else "▾ " if shown.is_open else "▸ "
+        left: list[Part] = [
+            ("▌" if selected else " ", self.style_of("row--bar")),
+            ("  " * shown.depth + sign, self.style_of("map--soft")),
+        ]
+        if shown.unlisted:
+            left.append((f"{shown.unlisted:,} more", self.style_of("map--soft")))
+        elif shown.branch is None:
+            left.append((f"{shown.label:<11}", self.style_of("map--kind")))
+        else:
+            put = self.vault_map is not None and stands_in(self.vault_map.query, shown.branch.filter)
+            left.append(("● " if put else "", self.style_of("map--put")))
+            left.append((visible_line(shown.label), self.style_of("map--put") if put else Style.null()))
+        told = f"  {visible_line(shown.told)}" if shown.told else ""
+        left.append((told, self.style_of("map--soft")))
+        return (line(left, self._counts(shown, width), width, base),)
+
+    def _counts(self, row: MapRow, width: int) -> list[Part]:
+        if row.branch is None:
+            return []
+        bar = 16 if width >= _NOTES_FROM else 8
+        right: list[Part] = [
+            (share_bar(row.share, bar), self.style_of("map--bar")),
+            (f" {row.branch.fragments:>6,} ", self.style_of("map--count")),
+        ]
+        if width >= _NOTES_FROM:
+            right.append((f"{_counted(row.branch.notes, 'note'):>11} ", self.style_of("row--faint")))
+        if width >= _FILTER_FROM:
+            room = width // 3
+            right.append((f" {fit(visible_line(row.branch.filter), room):<{room}}", self.style_of("map--soft")))
+        return right
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
