@@ -23,6 +23,8 @@ Key = tuple[str, ...]
 
 PAIR = 1.35
 """What a pair of words counts beside one word: "version history" names a thing where "history" does not."""
+TOGETHER = 0.6
+"""The share of its rarer word's fragments that have a pair, from which it is a term."""
 RARE = 0.7
 """How much of what a word counts hangs on how rare it is in the vault."""
 COMMON = 0.2
@@ -34,6 +36,8 @@ LEAST_TELLING = 0.55
 
 # Contractions, genitives, paths and addresses name no theme.
 _NAMELESS = re.compile(r"['’/\\@]")
+# Names in code, errors and versions are in no pair.
+_SYMBOL = re.compile(r"[\d_]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -49,9 +53,9 @@ class Phrases:
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
     def spelled(self, key: Key) -> str:
-        """As it is written most often; of equals the first by alphabet."""
+        """As it is written most often; of equals without capitals."""
         spellings = self._spellings[key]
-        return min(spellings, key=lambda spelling: (-spellings[spelling], spelling))
+        return min(spellings, key=lambda spelling: (-spellings[spelling], spelling.swapcase()))
 
     def weight(self, key: Key) -> float:
         """How well it names something, beside a plain word."""
@@ -59,7 +63,13 @@ class Phrases:
         if min(rarities) < self._rarity_of(COMMON):
             return 0.0
         telling = fmean(self._telling[term] * (1 - RARE + RARE * one) for term, one in zip(key, rarities, strict=True))
-        return telling * (PAIR if len(key) > 1 else 1.0)
+        return telling * (PAIR if self._is_term(key) else 1.0)
+
+    def _is_term(self, key: Key) -> bool:
+        """Whether a pair is a term of its own: one of its words rarely stands without the other."""
+        return len(key) > 1 and self.counts[key] >= TOGETHER * min(
+            self.counts[term,] for term in key if (term,) in self.counts
+        )
 
     def _rarity(self, term: str) -> float:
         """How rare a word is in the vault: 0 for one that all fragments have, 1 for one that one has; about, as deleted
@@ -106,6 +116,8 @@ def _take(
     for one, other in pairwise(words):
         if one is None or other is None or one[1] == other[1] or {one[1], other[1]} <= asked:
             continue
+        if _SYMBOL.search(one[0]) or _SYMBOL.search(other[0]):
+            continue
         found.add((one[1], other[1]))
         spellings[one[1], other[1]][f"{one[0]} {other[0]}"] += 1
 
@@ -151,5 +163,4 @@ class _Vocabulary:
         if says < LEAST_TELLING:
             return None
         self.telling[term] = max(self.telling.get(term, 0.0), says)
-        spelling = chunk if chunk != chunk.capitalize() else folded
-        return spelling, term
+        return chunk, term

@@ -11,6 +11,7 @@ _LONGEST = 20_000
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MATHS = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->|%%.*?%%", re.DOTALL)
+_INCLUDE = re.compile(r"\[![\w-]+[ \t]*\[[^\[\]\n]*\]\([^()\n]*\)\]")
 _IMAGE = re.compile(r"!\[\[[^\[\]\n]*\]\]|!\[[^\[\]\n]*\]\([^()\n]*\)")
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\\?\|([^\[\]\n]*))?\]\]")
 _LINK = re.compile(r"\[([^\[\]\n]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]\n]*\])")
@@ -60,7 +61,7 @@ def prose_of(text: str) -> str:
         return f"\ue000{len(held) - 1}\ue001"
 
     text = _LITERAL.sub(hold, text.replace("\ue000", "").replace("\ue001", ""))
-    text = _WIKILINK.sub(_shown, _IMAGE.sub("", text)).replace("\\|", "|")
+    text = _WIKILINK.sub(_shown, _IMAGE.sub("", _INCLUDE.sub("", text))).replace("\\|", "|")
     text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(_without_marks, _EMPHASIS.sub(_without_marks, _BLOCK_ID.sub("", text)))
     text = _ENTITY.sub(lambda found: " ".join(unescape(found[0]).split("\n")), text)
