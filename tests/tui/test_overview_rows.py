@@ -30,7 +30,7 @@ def test_a_part_without_anything_has_no_line() -> None:
     assert [row.part for row in rows if row.opens] == [part for part in PARTS if part not in {"stands out", "when"}]
 
 
-@pytest.mark.parametrize("room", [20, 21, 24, 29])
+@pytest.mark.parametrize("room", [8, 11, 20, 21, 24, 29])
 def test_as_many_lines_are_shown_as_fit_some_of_each_part(room: int) -> None:
     rows, every = rows_of(OVERVIEW, room), rows_of(OVERVIEW)
     assert len(rows) == room
@@ -38,10 +38,15 @@ def test_as_many_lines_are_shown_as_fit_some_of_each_part(room: int) -> None:
     assert sum(row.hidden for row in rows) == len(every) - room
 
 
-def test_where_even_a_few_of_each_do_not_fit_they_are_there_to_be_scrolled_to() -> None:
+def test_where_not_even_one_of_each_fits_they_are_there_to_be_scrolled_to() -> None:
     rows = rows_of(OVERVIEW, 5)
-    assert len(rows) == 20
-    assert [row.part for row in rows if row.opens] == PARTS
+    assert [row.part for row in rows] == PARTS
+
+
+def test_main_notes_have_their_lines_before_other_parts_have_many() -> None:
+    rows = rows_of(OVERVIEW, 20)
+    assert [row.part for row in rows].count("main notes") == 5
+    assert [row.part for row in rows].count("when") == 1
 
 
 def test_a_bar_is_as_long_as_its_share_beside_the_highest() -> None:

@@ -324,10 +324,11 @@ async def test_the_passage_of_the_selected_line_stands_beside_with_the_topic_mar
 async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await overview_of(pilot, app, "bees")
-        preview = pane_of(app).query_one(Preview)
+        preview, rows = pane_of(app).query_one(Preview), lines_of(app).rows
         assert not preview.size.height
         await pilot.press("ctrl+o")
         await pilot.pause()
+        assert lines_of(app).rows == rows
         assert preview.size.height > 5
         assert lines_of(app).size.height > 5
         await pilot.press("ctrl+o")

@@ -245,7 +245,7 @@ async def overview(pilot: Pilot[None]) -> None:
 async def overview_with_passage(pilot: Pilot[None]) -> None:
     """In a narrow window the passage below the lines, in a wide one the lines alone."""
     await overview(pilot)
-    await pilot.press("ctrl+o", "tab", "tab")
+    await pilot.press("ctrl+o", "tab", "tab", "down")
 
 
 async def overview_of_everything(pilot: Pilot[None]) -> None:

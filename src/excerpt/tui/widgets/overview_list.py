@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widget import Widget
 
 from excerpt.insight.overview_parts import (
     KeyPassage,
@@ -115,7 +116,8 @@ class OverviewList(RowList):
 
     def _lay_out(self, *, keep: bool) -> None:
         selected, cursor = self.selected, self.cursor
-        room = None if self.every_line else self.size.height
+        # That of both where the passage stands below: whoever walks through passages wants the same lines.
+        room = None if self.every_line else self.query_ancestor("#overview-body", Widget).size.height - 1
         self._rows = rows_of(self.overview, room) if self.overview is not None else ()
         self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
         self.post_message(self.Laid())
@@ -205,7 +207,7 @@ class OverviewList(RowList):
         by, to = len(note.linked_from), len(note.links_to)
         if wide:
             said = [f"linked from {by}"] * bool(by) + [f"links to {to}"] * bool(to)
-            counted = " · ".join(said) + " main notes"
+            counted = " · ".join(said)
         else:
             counted = " ".join([f"←{by}"] * bool(by) + [f"→{to}"] * bool(to))
         return [(visible_line(note.place.title), Style.null())], [self._faint(counted)]

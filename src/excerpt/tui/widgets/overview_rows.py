@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Lines of one kind, of which the first `least` are shown before any other part has more."""
+    """Lines of one kind, of which `least` are shown before any other part has more than that."""
 
     name: str
     items: tuple[tuple[Item, Place], ...]
@@ -48,17 +48,24 @@ class _Part:
 
 
 def rows_of(overview: Overview, room: int | None = None) -> tuple[Row, ...]:
-    """The lines of an overview, all of them or as many as fit into `room` lines: then each part has a few, and in turn
-    one more while there is room."""
+    """The lines of an overview, all of them or as many as fit into `room` lines: one of each part, then a few of each,
+    then in turn one more while there is room."""
     parts = [part for part in _parts(overview) if part.items]
-    taken = [len(part.items) if room is None else min(part.least, len(part.items)) for part in parts]
-    left = 0 if room is None else room - sum(taken)
-    while left > 0 and any(count < len(part.items) for count, part in zip(taken, parts, strict=True)):
-        for number, part in enumerate(parts):
-            if left > 0 and taken[number] < len(part.items):
-                taken[number] += 1
-                left -= 1
+    if room is None:
+        taken = [len(part.items) for part in parts]
+    else:
+        taken = [1] * len(parts)
+        for most in ([part.least for part in parts], [len(part.items) for part in parts]):
+            _fill(taken, [min(one, len(part.items)) for one, part in zip(most, parts, strict=True)], room)
     return tuple(row for part, count in zip(parts, taken, strict=True) for row in _rows(part, count))
+
+
+def _fill(taken: list[int], most: Sequence[int], room: int) -> None:
+    """Give each in turn one more, up to `most` of each and `room` of all."""
+    while sum(taken) < room and any(one < other for one, other in zip(taken, most, strict=True)):
+        for number, limit in enumerate(most):
+            if taken[number] < limit and sum(taken) < room:
+                taken[number] += 1
 
 
 def _rows(part: _Part, count: int) -> Iterator[Row]:
