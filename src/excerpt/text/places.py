@@ -6,8 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from rapidfuzz import fuzz, process
+
 _MOST_PLACES = 50
 _GROWN = 40  # lines that a changed text may have more at either end
+_ALIKE = (
+    60.0  # of rapidfuzz's ratio (percent), from which a line is the changed form of another: unrelated ones have 40
+)
 
 
 def place_of(lines: Sequence[str], note: Sequence[str], near: int) -> int:
@@ -34,10 +39,26 @@ def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[i
     offset = min(votes, key=lambda offset: (-votes[offset], abs(offset - near + 1), offset))
     start = max(offset - len(lines) - _GROWN, 0)
     window = note[start : max(offset, 0) + 2 * len(lines) + _GROWN]
-    same = [block for block in SequenceMatcher(None, window, lines, autojunk=False).get_matching_blocks() if block.size]
-    first = start + max(same[0].a - same[0].b, 0)
-    last = start + same[-1].a + (len(lines) - same[-1].b)
-    return first + 1, min(max(last, first + 1), len(note))
+    blocks = SequenceMatcher(_is_blank, window, lines, autojunk=False).get_matching_blocks()
+    # Blank lines stand everywhere: they say nothing of where a text begins or ends.
+    same = [block for block in blocks if not all(map(_is_blank, lines[block.b : block.b + block.size]))]
+    first, last = same[0].a - same[0].b, same[-1].a + len(lines) - same[-1].b
+    if same[0].b:
+        first = _like(lines[0], window, max(first - _GROWN, 0), same[0].a, max(first, 0))
+    end = same[-1].a + same[-1].size
+    if same[-1].b + same[-1].size < len(lines):
+        last = _like(lines[-1], window, end, last + _GROWN, last - 1) + 1
+    return start + first + 1, min(max(start + last, start + first + 1), len(note))
+
+
+def _like(line: str, window: Sequence[str], begin: int, end: int, otherwise: int) -> int:
+    """Where in a part of `window` the changed form of a line stands."""
+    found = process.extractOne(line, window[begin:end], scorer=fuzz.ratio, score_cutoff=_ALIKE)
+    return begin + found[2] if found else otherwise
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip()
 
 
 def same_lines(count: int, note: Sequence[str], near: int) -> tuple[int, int]:

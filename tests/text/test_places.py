@@ -1,0 +1,47 @@
+"""Where copied lines stand in a note that has changed."""
+
+from __future__ import annotations
+
+from excerpt.text.places import in_place_of
+
+NOTE = [
+    "---",
+    "aliases:",
+    "---",
+    "",
+    "An opening that says something else.",
+    "",
+    "## General",
+    "",
+    "A conflict happens when two devices change one note.",
+    "",
+    "Conflicts happen more often when you work offline.",
+    "",
+    "## Other matters",
+    "",
+    "Nothing of this was copied.",
+    "",
+]
+COPIED = NOTE[8:11]
+
+
+def test_a_changed_line_is_found_though_the_lines_around_it_have_shifted() -> None:
+    changed = [*NOTE[:8], "A conflict happens when THREE devices change one note.", "", "A new line.", *NOTE[10:]]
+    assert in_place_of(COPIED, changed, 9) == (9, 12)
+
+
+def test_blank_lines_alike_do_not_draw_the_place_to_the_head_of_the_note() -> None:
+    changed = [*NOTE[:8], "Something else altogether.", "", "A new line.", *NOTE[10:]]
+    place = in_place_of(COPIED, changed, 9)
+    assert place is not None
+    assert 9 <= place[0] <= 12
+    assert place[1] == 12
+
+
+def test_a_last_line_that_has_changed_belongs_to_the_place() -> None:
+    changed = [*NOTE[:10], "", "Conflicts happen less often when you work online.", *NOTE[11:]]
+    assert in_place_of(COPIED, changed, 9) == (9, 12)
+
+
+def test_lines_of_which_none_is_left_have_no_place() -> None:
+    assert in_place_of(["Gone.", "", "All of it."], NOTE, 9) is None
