@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.model import Hit
+from excerpt.model import Fragment, Hit
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.memory_rows import is_memory
@@ -130,7 +130,9 @@ class HitList(RowList):
         if is_memory(hit):
             left.append((f"{BADGE} ", self.style_of("hit--memory")))
         left.append((visible_line(fragment.title), self.style_of("hit--title")))
-        if fragment.heading_path:
+        if is_memory(hit):
+            left.append((f" › {_of_memory(fragment)}" if fragment.heading_path else "", self.style_of("hit--heading")))
+        elif fragment.heading_path:
             path = " › ".join(visible_line(part) for part in fragment.heading_path if part != fragment.title)
             left.append((f" › {path}" if path else "", self.style_of("hit--heading")))
         right: list[Part] = [
@@ -146,6 +148,12 @@ class HitList(RowList):
     def _highest_part(self) -> float:
         # A note that the query names has far more by that than by all else: beside it nothing could be told apart.
         return max((s.part for hit in self.hits for s in hit.signals if s.name != "name"), default=0.0)
+
+
+def _of_memory(fragment: Fragment) -> str:
+    """Where a memory is from, without the folders, and why it was kept."""
+    source, *why = fragment.heading_path
+    return " · ".join((source.rpartition("/")[2], *why))
 
 
 def place_of(selected: Hit | None, row: int, hits: Sequence[Hit]) -> int:
@@ -177,4 +185,3 @@ def _bar(part: float, highest: float) -> str:
     if part <= 0 or highest <= 0:
         return _BARS[0]
     return _BARS[max(1, min(8, round(part / highest * 8)))]
-
