@@ -33,12 +33,12 @@ OF_NOTE = 0.3
 SAME_NOTE = 0.75
 """How alike passages of one note are taken to be at least."""
 EARLY = 0.2
-"""What it counts that a sentence opens its fragment, where one says what a thing is; three times
-that where it opens its note."""
+"""What it counts that a sentence opens its fragment, where one says what a thing is; twice where
+it opens its note."""
 OPENINGS = 8
 """Notes whose beginnings are looked into, however they rank: the best ones."""
-SHORT, LONG = 40, 60
-"""Characters and words of sentences below and above which they rarely say something by themselves."""
+SHORT, LONG = 13, 90
+"""Tokens of sentences below and above which they rarely say something by themselves."""
 
 Floats = npt.NDArray[np.float32]
 Count = Callable[[str], int]
@@ -134,8 +134,8 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
     if not sentences:
         return None
     said = [topic.said(terms_of(sentence.text, language)[0]) for sentence in sentences]
-    early = EARLY * (3 if fragment.ordinal == 0 else 1)
-    worth = [value + early * (place == 0) + _form(sentences[place]) for place, value in enumerate(said)]
+    early = EARLY * (2 if fragment.ordinal == 0 else 1)
+    worth = [value + early * (place == 0) + _form(sentences[place], count) for place, value in enumerate(said)]
     first = max(range(len(sentences)), key=lambda place: (round(worth[place], 6), -place))
     last, text = first, _shortened(sentences[first].text, count)
     for place in range(first + 1, len(sentences)):
@@ -154,11 +154,10 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
     )
 
 
-def _form(sentence: Sentence) -> float:
+def _form(sentence: Sentence, count: Count) -> float:
     """What a sentence loses by its form: too short or long to be quoted, no whole sentence, or not the first of its
     line."""
-    words = len(sentence.text.split())
-    odd = len(sentence.text) < SHORT or words > LONG
+    odd = not SHORT <= count(sentence.text) <= LONG
     return -0.3 * odd - 0.3 * (not sentence.whole) - 0.1 * (not sentence.begins_line)
 
 
