@@ -143,8 +143,9 @@ class OverviewList(RowList):
 
     def _gutter(self, row: Row) -> list[Part]:
         if row.opens:
-            name = f"{row.part} +{row.hidden}" if row.hidden else row.part
-            return [(f"{fit(name, _LABEL):<{_LABEL}} ", self.style_of("overview--part"))]
+            counted = f"{row.part} +{row.hidden}" if row.hidden else row.part
+            name = counted if len(counted) <= _LABEL else row.part
+            return [(f"{name:<{_LABEL}} ", self.style_of("overview--part"))]
         more = f"+{row.hidden} more" if row.hidden else ""
         return [(f"{more:>{_LABEL}} ", self.style_of("row--faint"))]
 
