@@ -21,6 +21,7 @@ from excerpt.settings import PackSettings, Places, Settings, places, settings_of
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
     from excerpt.pack.marks_file import Kept
+    from excerpt.pack.moved_marks import Moving
 
 
 @click.command()
@@ -164,6 +165,7 @@ def _packed(
     from excerpt.text.tokens import open_tokenizer
 
     kept = followed(read_marks(where.marks_file(folder)), snapshot) if asked.from_marks else NOTHING_KEPT
+    source = _with_memories(snapshot, kept, where.memory_folder(folder))
     if asked.from_marks and not kept.marks:
         return None, ""
     marked = [*(mark.fragment for mark in kept.marks), *asked.ids]
@@ -172,11 +174,11 @@ def _packed(
     renderer = renderer_for(asked.wanted, queries, links, where.config)
     tokenizer = open_tokenizer(asked.wanted.tokenizer)
     led: Strategy = asked.strategy
-    hits: Sequence[Hit] = _hits_of(kept, snapshot)
+    hits: Sequence[Hit] = _hits_of(kept, source)
     if queries and not kept.marks:
         led, hits = _found(asked, queries, snapshot, settings, where.use_file(folder))
     packed = build_pack(
-        snapshot,
+        source,
         hits,
         query=" | ".join(queries),
         strategy=led,
@@ -190,9 +192,25 @@ def _packed(
     return packed, as_output(packed, links)
 
 
-def _hits_of(kept: Kept, snapshot: Snapshot) -> list[Hit]:
+def _with_memories(snapshot: Snapshot, kept: Kept, folder: Path) -> Moving:
+    """The vault, with the memories that are marked beside it."""
+    from excerpt.memory.store import MemoryStore
+    from excerpt.pack.memories import WithMemories
+    from excerpt.pack.memory_fragment import memory_id_of
+    from excerpt.text.tokens import open_tokenizer
+
+    ids = [memory_id for mark in kept.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
+    if not ids:
+        return snapshot
+    known = {memory.id: memory for memory in MemoryStore(folder).all().memories}
+    source = WithMemories(snapshot, open_tokenizer(snapshot.tokenizer).count)
+    source.add(known[each] for each in ids if each in known)
+    return source
+
+
+def _hits_of(kept: Kept, source: Moving) -> list[Hit]:
     """The marks as hits, with what matched when they were made."""
-    fragments = ((snapshot.fragment(mark.fragment), mark.spans) for mark in kept.marks)
+    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in kept.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]
 
 
