@@ -79,3 +79,10 @@ class MemoryUnusableError(ExcerptError):
     """A memory cannot be found, read or written."""
 
     title = "The memory cannot be used"
+
+
+class NotThereError(ExcerptError):
+    """What was asked for by name (a note, a heading, lines of it) is not in the vault's index, or is not one thing."""
+
+    title = "It is not there"
+    exit_code = 1

@@ -1,0 +1,81 @@
+"""`excerpt peek`: what a note holds, in brief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from excerpt.cli.hits import paint
+from excerpt.cli.opening import snapshot_of
+from excerpt.cli.printing import line_for_stdout, print_json, put
+from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
+from excerpt.settings import places, settings_of
+
+if TYPE_CHECKING:
+    from excerpt.insight.reading import Peek
+
+
+@click.command()
+@click.argument("note")
+@vault_option
+@click.option("--lines", type=click.IntRange(min=1), default=8, help="How many first lines to show.  [default: 8]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@refresh_option
+def command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:
+    """Show what NOTE holds without reading it: size in tokens, tags, links, first lines and outline.
+
+    NOTE is a path, the end of one, a file name, a title or an alias.
+    """
+    where = places()
+    folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
+        from excerpt.insight.reading import peek
+
+        found = peek(snapshot, note, lines)
+    if as_json:
+        print_json(peek_as_json(found))
+    else:
+        for line in _lines(found):
+            put(line)
+    return 0
+
+
+def peek_as_json(found: Peek) -> dict[str, Any]:
+    """The form that the guide's note on JSON forms describes."""
+    properties: dict[str, list[str]] = {}
+    for name, value in found.properties:
+        properties.setdefault(name, []).append(value)
+    return {**asdict(found), "properties": properties}
+
+
+def _lines(found: Peek) -> Iterator[str]:
+    yield paint(line_for_stdout(found.title), bold=True)
+    yield paint(line_for_stdout(found.path), fg="green")
+    changed = f" · changed {found.modified}" if found.modified else ""
+    yield f"{found.tokens:,} tokens · {found.lines:,} lines · {found.size:,} bytes{changed}"
+    nowhere = f" · {found.links_nowhere:,} lead nowhere" if found.links_nowhere else ""
+    yield f"links to {_notes(found.links_to)} · linked from {_notes(found.linked_from)}{nowhere}"
+    for name, values in (("also", found.aliases), ("tags", found.tags)):
+        if values:
+            yield f"{name}: {line_for_stdout(', '.join(values))}"
+    for name, value in found.properties:
+        yield line_for_stdout(f"{name}: {value}")
+    if found.beginning:
+        yield ""
+        yield from (f"  {line_for_stdout(line)}" for line in found.beginning.split("\n"))
+    if found.outline:
+        yield ""
+        yield paint(f"{'lines':>11} {'tokens':>7}  outline", dim=True)
+    for entry in found.outline:
+        heading = line_for_stdout(entry.heading) if entry.level else "(before the first heading)"
+        lines = f"{entry.line_start}-{entry.line_end}"
+        yield f"{lines:>11} {entry.tokens:>7,}  {'  ' * max(entry.level - 1, 0)}{heading}"
+
+
+def _notes(count: int) -> str:
+    return f"{count:,} note{'' if count == 1 else 's'}"

@@ -1,0 +1,101 @@
+"""`excerpt map`, `excerpt read` and `excerpt peek`, from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Excerpt
+
+
+def branches(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for branch in told:
+        yield branch
+        yield from branches(branch["branches"])
+
+
+def test_a_map_counts_what_a_search_with_its_filters_finds(excerpt: Excerpt, vault: Path) -> None:
+    told = excerpt("map", "--vault", vault, "--json", "devices")
+    assert told.code == 0
+    assert told.json["query"] == "devices"
+    kinds = ("folders", "tags", "properties", "modified", "created")
+    assert list(told.json) == ["query", "fragments", "notes", *kinds, "generation"]
+    assert told.json["fragments"] == excerpt("search", "--vault", vault, "--json", "devices").json["matched"]
+    found = [branch for kind in kinds for branch in branches(told.json[kind])]
+    assert "tag:howto" in [branch["filter"] for branch in found]
+    for branch in found:
+        assert list(branch) == ["label", "filter", "fragments", "notes", "branches", "unlisted"]
+        narrowed = excerpt("search", "--vault", vault, "--json", "--no-refresh", f"{branch['filter']} devices")
+        assert narrowed.json["matched"] == branch["fragments"]
+
+
+def test_a_map_for_a_reader_has_counts_bars_and_filters(excerpt: Excerpt, vault: Path) -> None:
+    told = excerpt("map", "--vault", vault)
+    folders, cooking = told.out.split("\n")[:2]
+    assert folders.split() == ["folders", "fragments", "notes"]
+    assert cooking.split() == ["Cooking", "1", "1", "█" * 16, "path:/Cooking/"]
+    assert told.err == "excerpt: 5 matching fragments in 3 notes\n"
+
+
+def test_depth_and_top_cut_what_is_shown(excerpt: Excerpt, vault: Path) -> None:
+    for number in range(3):
+        (vault / f"{number}.md").write_text(f"---\ntags: [a{number}/b]\n---\nText.\n", encoding="utf-8")
+    shown = excerpt("map", "--vault", vault, "tag:a0 | tag:a1 | tag:a2", "--depth", "1", "--top", "2").out
+    assert "tag:a0 " in f"{shown.split()} ".replace("'", " ")
+    assert "tag:a0/b" not in shown
+    assert "… 1 more" in shown
+
+
+def test_a_map_of_nothing_ends_with_1(excerpt: Excerpt, vault: Path) -> None:
+    told = excerpt("map", "--vault", vault, '"no such phrase"')
+    assert (told.code, told.out) == (1, "")
+    assert "Nothing was found" in told.err
+
+
+def test_read_prints_the_lines_and_nothing_else(excerpt: Excerpt, vault: Path) -> None:
+    told = excerpt("read", "--vault", vault, "Synchronising#Conflicts")
+    assert told.code == 0
+    assert told.out.startswith("## Conflicts\n\nA sync conflict arises")
+    assert "Sync.md:7-" in told.err
+
+
+def test_read_as_json_tells_the_place(excerpt: Excerpt, vault: Path) -> None:
+    told = excerpt("read", "--vault", vault, "--json", "Colour:1").json
+    assert list(told) == [
+        *("path", "title", "heading_path", "line_start", "line_end", "lines", "tokens", "note_tokens", "text"),
+    ]
+    assert (told["path"], told["line_start"], told["line_end"]) == ("Colour.md", 1, 1)
+    assert told["text"] == "The colour of a banana tells how ripe it is."
+
+
+@pytest.mark.parametrize("name", ["read", "peek"])
+def test_a_note_that_is_not_there_ends_with_1(excerpt: Excerpt, vault: Path, name: str) -> None:
+    told = excerpt(name, "--vault", vault, "Color")
+    assert (told.code, told.out) == (1, "")
+    assert told.err == "excerpt: No note here is called Color. Did you mean Colour.md?\n"
+
+
+def test_a_changed_note_is_read_as_it_is_now(excerpt: Excerpt, vault: Path) -> None:
+    excerpt("index", "--vault", vault)
+    (vault / "Colour.md").write_text("Green.\n", encoding="utf-8")
+    assert excerpt("read", "--vault", vault, "Colour").out == "Green.\n"
+
+
+def test_peek_shows_size_labels_beginning_and_outline(excerpt: Excerpt, vault: Path) -> None:
+    shown = excerpt("peek", "--vault", vault, "Sync").out
+    assert "tags: howto" in shown
+    assert "also: Synchronising" in shown
+    assert "  Notes are synchronised between devices." in shown
+    assert [line.split()[-1] for line in shown.split("outline")[1].strip().split("\n")] == [
+        *("heading)", "Conflicts", "Devices"),
+    ]
+
+
+def test_peek_as_json(excerpt: Excerpt, vault: Path) -> None:
+    told = excerpt("peek", "--vault", vault, "--json", "Sync").json
+    assert told["properties"] == {}
+    assert list(told["outline"][1]) == ["level", "heading", "heading_path", "line_start", "line_end", "tokens"]
+    assert told["tokens"] > sum(entry["tokens"] for entry in told["outline"][1:])
