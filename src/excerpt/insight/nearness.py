@@ -38,7 +38,7 @@ WEIGHTS: Mapping[str, float] = {
 }
 SIGNALS = tuple(WEIGHTS)
 
-MOST_TERMS = 128
+MOST_TERMS = 96
 """Words of a note that others are looked for by, those that say most."""
 POOL = 150
 """Notes that each kind of evidence puts forward, to be compared passage by passage."""
@@ -50,7 +50,9 @@ PIVOT = 0.2
 """The share of the mean in what counts as a note's length (pivoted: Singhal, Buckley and Mitra, 1996). Without it,
 stubs of a few words are nearest to everything."""
 NAMED = 0.7
-"""How much of all there could be it is to be named once, by a name that stands nowhere else."""
+"""How much of all there could be it is to be named on one side, by a name that stands nowhere else."""
+COMMON_FROM, COMMON_SHARE = 1000, 0.25
+"""Words of so many fragments, and of such a share of them, are not looked up: they tell no note from another."""
 
 _TEXT, _TITLE, _ALIAS = (FIELDS.index(field) for field in ("text", "title", "alias"))
 
@@ -69,7 +71,7 @@ class Origin:
 @dataclass(frozen=True, slots=True)
 class Term:
     """A word of what is asked about: how it is spelled there ("" where only a name has it), what it says there (how
-    often it is there, by the logarithm, times `rarity`), its rarity among the vault's notes times how telling it is, and
+    often, by the logarithm, times `rarity`), its rarity among the notes of the vault times how telling it is, and
     that: how much it says in general language, 0 to 1. `notes` have it, ascending."""
 
     term: str
@@ -156,7 +158,8 @@ def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[Term, ...]:
     likely: list[tuple[float, str]] = []
     for term, count in counts.items():
         spread = min(lexical.count(term), every)
-        if spread and not is_function_word(term, snapshot.languages):
+        common = spread > max(COMMON_FROM, COMMON_SHARE * every)
+        if spread and not common and not is_function_word(term, snapshot.languages):
             likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
     # Twice as many, of which those go that general language makes light of.
     likely = sorted(likely, key=lambda one: (-one[0], one[1]))[: 2 * MOST_TERMS]
@@ -231,11 +234,11 @@ def _by_names(snapshot: Snapshot, origin: Origin) -> tuple[Floats, tuple[Named, 
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
     names = Names(snapshot)
     named = (*names.named_by(origin.note, origin.fragments), *names.naming(origin.note))
-    value = np.zeros(len(snapshot.table.paths), np.float32)
+    here, there = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
     for one in named:
-        other = one.of if one.within == origin.note else one.within
-        value[other] = 1 - (1 - value[other]) * (1 - NAMED * one.rarity)
-    return value, named
+        by, other = (here, one.of) if one.within == origin.note else (there, one.within)
+        by[other] = 1 - (1 - by[other]) * (1 - NAMED * one.rarity)
+    return 1 - (1 - here) * (1 - there), named
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------

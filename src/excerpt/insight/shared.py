@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from excerpt.index.fields import FIELDS
 from excerpt.index.snapshot import Snapshot
+from excerpt.insight.mentions import text_alone
 from excerpt.insight.nearness import Origin, Term, centred, rows_of, spread
 from excerpt.model import Fragment, Span
 from excerpt.search.lexical import Rows
@@ -21,6 +22,10 @@ Ints = npt.NDArray[np.int32]
 
 MOST_PAIRS = 2
 """Pairs of passages that are shown for one note."""
+MOST_LOOKED_AT = 8
+"""Pairs that are looked at for those: lists of links are alike everywhere, and say nothing to who reads them."""
+LEAST_PROSE = 40
+"""Letters of a passage outside its links, below which it is a list of links or a heading."""
 BESIDE_BEST = 0.6
 """How good a second pair has to be, as a share of the first."""
 LEAST = 0.2
@@ -86,19 +91,20 @@ class Comparison:
             return ()
         similar = np.clip(self._vectors @ centred(self._snapshot, there).T, 0, 1)
         worth = (similar + self._by_words(there)) / 2
-        chosen: list[tuple[int, int]] = []
-        left, best = worth.copy(), float(worth.max())
-        while len(chosen) < MOST_PAIRS and float(left.max(initial=0.0)) >= max(LEAST, BESIDE_BEST * best):
-            at, to = divmod(int(left.argmax()), left.shape[1])
-            chosen.append((at, to))
-            left[at], left[:, to] = 0, 0
         keys = self._snapshot.table.keys
-        wanted = [int(keys[row]) for at, to in chosen for row in (self._here[at], there[to])]
-        found = self._snapshot.fragments(wanted)
-        return tuple(
-            self._pair(found[2 * number], found[2 * number + 1], self._here[at], there[to], float(similar[at, to]))
-            for number, (at, to) in enumerate(chosen)
-        )
+        found: list[Pair] = []
+        best = float(worth.max())
+        for _ in range(MOST_LOOKED_AT):
+            at, to = divmod(int(worth.argmax()), worth.shape[1])
+            if len(found) == MOST_PAIRS or worth[at, to] < max(LEAST, BESIDE_BEST * best):
+                break
+            here, other = self._snapshot.fragments([int(keys[self._here[at]]), int(keys[there[to]])])
+            if _has_prose(here.text) and _has_prose(other.text):
+                found.append(self._pair(here, other, int(self._here[at]), int(there[to]), float(similar[at, to])))
+                worth[at], worth[:, to] = 0, 0
+            else:
+                worth[at, to] = 0
+        return tuple(found)
 
     def words(self, note: int) -> tuple[Word, ...]:
         """The rare words that both notes have, those that say most about this one first."""
@@ -158,6 +164,10 @@ class Comparison:
 
     def _language(self, path: str) -> str:
         return self._snapshot.table.languages[self._snapshot.facets.numbers[path]]
+
+
+def _has_prose(text: str) -> bool:
+    return sum(map(str.isalpha, text_alone(text))) >= LEAST_PROSE
 
 
 def _is_part(word: str, words: Sequence[str]) -> bool:
