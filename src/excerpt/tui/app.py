@@ -68,6 +68,16 @@ class ExcerptApp(App[None]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return DARK_DEFAULTS if self.current_theme.dark else LIGHT_DEFAULTS
 
+    @property
+    def defect(self) -> Exception | None:
+        """What ended the app that nobody had foreseen."""
+        return self._exception
+
+    def _fatal_error(self) -> None:
+        # Textual would print a page of traceback, with what the variables hold.
+        self.bell()
+        self._close_messages_no_wait()
+
     def _theme_files(self) -> dict[str, Path]:
         return theme_files(self._places.config / "themes")
 
@@ -120,7 +130,8 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(vault: Path | None, settings: Settings, places: Places) -> None:
-    """Open the app on a vault, until the user leaves. Raises ExcerptError where it cannot be drawn."""
+    """Open the app on a vault, until the user leaves. Raises ExcerptError where it cannot be drawn, and whatever a
+    defect of ours raised while it was open."""
     if vault is None:
         raise VaultError("No vault is given.", "Run `excerpt FOLDER`, or `excerpt demo` to look around.")
     check_terminal(os.environ)
@@ -128,4 +139,7 @@ def run_app(vault: Path | None, settings: Settings, places: Places) -> None:
     sys.setswitchinterval(0.001)
     # A drawn line is some ten objects: at the default of 700 the collector runs several times a key press.
     gc.set_threshold(10_000, 20, 50)
-    ExcerptApp(vault, settings, places).run()
+    app = ExcerptApp(vault, settings, places)
+    app.run()
+    if app.defect is not None:
+        raise app.defect
