@@ -31,6 +31,7 @@ COMMANDS = {
     "pack": "pack",
     "check": "check",
     "overview": "overview",
+    "related": "related",
     "map": "map",
     "read": "read",
     "peek": "peek",
