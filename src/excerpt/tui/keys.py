@@ -144,8 +144,8 @@ RELATED: Sequence[Key] = [
 MAP: Sequence[Key] = [
     Key("map-filter", "f,space", "pane('put_filter')", "filter", "Put its filter into the query, or off", shown=True),
     Key("map-unfilter", "backspace", "pane('take_filter')", "filter off", "Take the last filter off", shown=True),
-    Key("map-open", "right,l", "pane('branch('open')')", "open", "Open the branch, then go into it", shown=True),
-    Key("map-shut", "left,h", "pane('branch('close')')", "shut", "Shut the branch, then leave it", shown=True),
+    Key("map-open", "right,l", "open_branch", "open", "Open the branch, then go into it", shown=True),
+    Key("map-shut", "left,h", "close_branch", "shut", "Shut the branch, then leave it", shown=True),
     Key("map-close", "M", "pane('map')", "close", "Close the panel"),
     Key("map-related", "r", "pane('related')", "related", "Show what is related to the fragment"),
     Key("map-down", "j", "down", "next", "Next line"),

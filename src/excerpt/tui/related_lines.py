@@ -27,7 +27,9 @@ SIDE_BY_SIDE = 64
 _ROWS = 6
 """Rows of a passage at most where two stand side by side; three where one stands below the other."""
 _MOST = 3
-"""Names, and notes that connect two, that are told one by one."""
+"""Names that are told one by one."""
+_LEAST = 0.005
+"""Parts of a score below this would read as nothing."""
 _MOST_WORDS = 8
 
 _LINKED = {"to": "This links to it.", "from": "It links to this.", "both": "They link to each other."}
@@ -57,83 +59,98 @@ class WhyLine:
 def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
     """The places, in the order in which `why_lines` tells of them; never none."""
     named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MOST]]
-    common = [Reason(link.path, 1) for link in note.common[:_MOST]]
     passages = [
         Reason(match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans)
         for match in note.matches
     ]
-    return (*named, *common, *passages) or (Reason(note.path, note.line),)
+    return (*named, *passages) or (Reason(note.path, note.line),)
 
 
 def first_reason(note: RelatedNote) -> int:
     """The number of the one to look at first: the best passage."""
-    before = len(note.mentions[:_MOST]) + len(note.common[:_MOST])
-    return before if note.matches else 0
+    return len(note.mentions[:_MOST]) if note.matches else 0
 
 
 def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
-    """All that is known of why, each line at most `width` cells."""
-    lines = [WhyLine(pieces) for pieces in _chunks(_sum(note), width)]
+    """All that is known of why, each line at most `width` cells, what tells most first."""
+    lines = [*_chunks(_sum(note), width)]
     if note.linked in _LINKED:
-        lines.append(WhyLine((("links  ", "label"), (_LINKED[note.linked], "text"))))
-    number = 0
-    for mention in note.mentions[:_MOST]:
-        where = f"{visible_line(mention.path)}:{mention.line}"
-        told: list[Piece] = [
-            ("names  ", "label"),
-            (f"“{visible_line(mention.text)}”", "match"),
-            (f" in {where}", "text"),
-        ]
-        if note.missing_link:
-            told.append((" · no link yet", "badge"))
-        lines.append(WhyLine(tuple(told), number))
-        number += 1
-    for link in note.common[:_MOST]:
-        title = visible_line(link.title)
-        says = f"{title} links to both" if link.links_to_both else f"both link to {title}"
-        lines.append(WhyLine((("links  ", "label"), (says, "text")), number))
-        number += 1
-    more = len(note.mentions[_MOST:]) + len(note.common[_MOST:])
-    if more:
-        lines.append(WhyLine((("       ", "label"), (f"and {more} more names and links", "soft"))))
-    if note.words:
-        words = [(f"{visible_line(word.word)} {word.notes}", "text") for word in note.words[:_MOST_WORDS]]
-        lines.extend(WhyLine(pieces) for pieces in _chunks([("words ", "label"), *words], width))
+        lines.append(_labelled("links", (_LINKED[note.linked], "text")))
+    lines.extend(_names(note))
+    first = len(note.mentions[:_MOST])
+    passages = [_passages(match, first + place, width) for place, match in enumerate(note.matches)]
+    rest = [*_common(note, width), *_words(note, width)]
     if note.tags:
-        lines.append(WhyLine((("tags   ", "label"), (" ".join(f"#{visible_line(tag)}" for tag in note.tags), "text"))))
-    for match in note.matches:
-        lines.append(WhyLine(()))
-        beside = width >= SIDE_BY_SIDE
-        lines.extend(_beside(match, number, width) if beside else _below(match, number, width))
-        number += 1
+        rest.append(_labelled("tags", (" ".join(f"#{visible_line(tag)}" for tag in note.tags), "text")))
+    lines.extend(passages[0] if passages else ())
+    for part in (rest, *passages[1:]):
+        if part:
+            lines.extend((WhyLine(()), *part))
     return lines
+
+
+def _labelled(label: str, *pieces: Piece, reason: int | None = None) -> WhyLine:
+    return WhyLine((_label(label), (" ", "label"), *pieces), reason)
+
+
+def _label(text: str) -> Piece:
+    return f"{text:<6}", "label"
+
+
+def _names(note: RelatedNote) -> Iterable[WhyLine]:
+    for number, mention in enumerate(note.mentions[:_MOST]):
+        name = (f"“{visible_line(mention.text)}”", "match")
+        badge = (" · no link yet" if note.missing_link else "", "badge")
+        where = (f" in {visible_line(mention.path)}:{mention.line}", "text")
+        yield _labelled("names", name, where, badge, reason=number)
+    if more := len(note.mentions[_MOST:]):
+        yield _labelled("", (f"and {more} more", "soft"))
+
+
+def _common(note: RelatedNote, width: int) -> Iterable[WhyLine]:
+    for says, to_both in (("both link to", False), ("link to both:", True)):
+        titles = [visible_line(link.title) for link in note.common if link.links_to_both is to_both]
+        if titles:
+            named = [f"{title}," for title in titles[:-1]] + titles[-1:]
+            yield from _chunks([_label("common"), (says, "soft"), *((title, "text") for title in named)], width)
+
+
+def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
+    words = [f"{visible_line(word.word)} ({word.notes})" for word in note.words[:_MOST_WORDS]]
+    if words:
+        yield from _chunks([_label("words"), *((word, "text") for word in words)], width)
 
 
 def _sum(note: RelatedNote) -> list[Piece]:
     """The parts that make the score, the largest first."""
-    parts = sorted((signal for signal in note.signals if signal.part), key=lambda signal: -abs(signal.part))
-    told: list[Piece] = [(f"{note.score:.2f} =", "label")]
+    told = (signal for signal in note.signals if abs(signal.part) >= _LEAST)
+    parts = sorted(told, key=lambda signal: -abs(signal.part))
+    pieces: list[Piece] = [(f"{note.score:.2f} =", "label")]
     for place, signal in enumerate(parts):
         sign = "" if place == 0 else "+ " if signal.part >= 0 else "− "
-        told.append((f"{sign}{abs(signal.part):.2f} {signal.name}", "text"))
-    return told
+        pieces.append((f"{sign}{abs(signal.part):.2f} {signal.name}", "text"))
+    return pieces
 
 
-def _chunks(pieces: Sequence[Piece], width: int) -> Iterable[tuple[Piece, ...]]:
-    """Pieces one after the other with a space between, as many a line as fit; the first one begins each line."""
+def _chunks(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
+    """Pieces one after the other with a space between, as many a line as fit; the next begin under the second."""
     line: list[Piece] = [pieces[0]]
     used = cell_len(pieces[0][0])
     indent = (" " * used, "label")
     for text, style in pieces[1:]:
         if used + 1 + cell_len(text) > width and len(line) > 1:
-            yield tuple(line)
+            yield WhyLine(tuple(line))
             line, used = [indent], cell_len(indent[0])
         line.extend(((" ", "label"), (text, style)))
         used += 1 + cell_len(text)
-    yield tuple(line)
+    yield WhyLine(tuple(line))
 
 
 # --- passages ---------------------------------------------------------------------------------------------------------
+
+
+def _passages(match: PassageMatch, number: int, width: int) -> list[WhyLine]:
+    return [*(_beside if width >= SIDE_BY_SIDE else _below)(match, number, width)]
 
 
 def _beside(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
@@ -154,12 +171,17 @@ def _below(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
 def _head(name: str, passage: Passage, similarity: float | None, width: int) -> tuple[Piece, ...]:
     """`there 8–10 · Heading · alike 0.83`."""
     fragment = passage.fragment
-    start, end = fragment.line_start, fragment.line_end
-    lines = str(start) if start == end else f"{start}–{end}"
+    lines = lines_of(fragment)
     alike = f" · alike {similarity:.2f}" if similarity is not None else ""
     heading = f" · {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
     room = width - cell_len(f"{name} {lines}{alike}")
     return ((f"{name} ", "label"), (lines, "label"), (fit(heading, room), "soft"), (alike, "label"))
+
+
+def lines_of(fragment: Fragment) -> str:
+    """Its lines, as they are written on screen."""
+    start, end = fragment.line_start, fragment.line_end
+    return str(start) if start == end else f"{start}–{end}"
 
 
 def _rows(passage: Passage, width: int, most: int) -> list[tuple[Piece, ...]]:

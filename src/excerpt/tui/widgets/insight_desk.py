@@ -247,13 +247,6 @@ class InsightDesk(PackDesk):
             self._insights_shown = message.number
             self.query_one(MapPanel).vault_map = message.vault_map
 
-    def action_branch(self, what: str) -> None:
-        panel = self.query_one(MapPanel)
-        if what == "open":
-            panel.open_branch()
-        else:
-            panel.close_branch()
-
     def action_put_filter(self) -> None:
         """Put the filter of the selected branch into the query, or take it off where it stands there."""
         branch, field = self.query_one(MapPanel).selected, self.query_one("#query", Input)

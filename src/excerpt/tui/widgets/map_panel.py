@@ -75,7 +75,7 @@ class MapPanel(RowList):
     def watch_said(self) -> None:
         self.refresh()
 
-    def open_branch(self) -> None:
+    def action_open_branch(self) -> None:
         """Open the selected branch; if it is open, go to its first."""
         if self._rows:
             row = self._rows[self.cursor]
@@ -84,7 +84,7 @@ class MapPanel(RowList):
             elif row.is_open:
                 self.move(1)
 
-    def close_branch(self) -> None:
+    def action_close_branch(self) -> None:
         """Close the selected branch; if it is closed, go to the one it hangs on."""
         if self._rows:
             row = self._rows[self.cursor]

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from excerpt.text.visible import visible_line
 from excerpt.tui.bars import share_bar
 from excerpt.tui.bindings import bindings
-from excerpt.tui.related_lines import Reason, WhyLine, first_reason, reasons_of, why_lines
+from excerpt.tui.related_lines import Reason, WhyLine, first_reason, lines_of, reasons_of, why_lines
 from excerpt.tui.strips import Part, fit, line
 from excerpt.tui.widgets.line_view import LineView
 from excerpt.tui.widgets.notice import Notice, Said
@@ -48,7 +48,7 @@ class RelatedList(RowList):
     DEFAULT_CSS = """
     RelatedList {
         height: auto;
-        max-height: 50%;
+        max-height: 40%;
         & > .related--title { text-style: bold; }
         & > .related--soft { color: $text-soft; }
         & > .related--badge { color: $warning; }
@@ -229,8 +229,7 @@ class RelatedPanel(Vertical):
             notice.said = Said("Nothing near", "No other note shares words, meaning or links with this.")
         else:
             notice.said = self.said
-        notice.display, self.rows.styles.visibility = not shown, "visible" if shown else "hidden"
-        self.why.display = shown
+        notice.display, self.why.display = not shown, shown
         self.border_title = self._title()
         self._show_why()
 
@@ -248,6 +247,6 @@ class RelatedPanel(Vertical):
         where = " · the whole note"
         if fragment is not None:
             heading = f" › {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
-            where = f"{heading} · {fragment.line_start}–{fragment.line_end}"
+            where = f"{heading} · {lines_of(fragment)}"
         name = f"related to {visible_line(about.title)}{where}"
         return fit(name, max(10, self.size.width - 6)).replace("[", r"\[")
