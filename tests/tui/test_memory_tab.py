@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input, TextArea
 
+from excerpt.index.build import build
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
-from excerpt.settings import Places
+from excerpt.settings import Places, Settings
+from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
 from excerpt.tui.screens.remember import Remember, split_tags
+from excerpt.tui.tag_completion import completed
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.memory_list import MemoryList
-from tests.tui.conftest import screen_of, search, until
+from excerpt.tui.widgets.memory_pane import MemoryPane
+from excerpt.tui.widgets.memory_view import MemoryView
+from excerpt.tui.widgets.offer_list import OfferList
+from tests.tui.conftest import AppPilot, screen_of, search, until
 
 
 @pytest.fixture
@@ -152,3 +159,230 @@ def test_the_filter_for_what_is_to_be_looked_at_is_put_in_and_taken_off() -> Non
 
 def test_tags_may_be_written_with_commas_spaces_or_hashes() -> None:
     assert split_tags("sync, #decision  sync") == ("sync", "decision")
+
+
+def test_the_tag_that_is_being_typed_is_completed_by_the_most_used_one_that_is_not_there_yet() -> None:
+    tags = ("sync", "synonym", "soup")
+    assert completed("sy", tags) == "sync"
+    assert completed("sync, sy", tags) == "sync, synonym"
+    assert completed("decision #So", tags) == "decision #Soup"
+    assert completed("sync", ("sync",)) is None
+    assert completed("decision ", tags) is None
+
+
+def test_in_a_filter_only_what_follows_a_hash_is_completed() -> None:
+    assert completed("merge #sy", ("sync",), with_hash=True) == "merge #sync"
+    assert completed("sy", ("sync",), with_hash=True) is None
+
+
+# --- changing a memory ------------------------------------------------------------------------------------------------
+
+
+async def memory_tab(pilot: AppPilot, app: ExcerptApp, count: int) -> MemoryList:
+    """The tab, once it shows that many memories and how they stand to their sources."""
+    await until(pilot, lambda: screen_of(app).status is not None, "the index")
+    await pilot.press("f4")
+    pane, rows = screen_of(app).query_one(MemoryPane), screen_of(app).query_one(MemoryList)
+    await until(pilot, lambda: len(rows.memories) == count and pane.all_known, f"{count} memories")
+    return rows
+
+
+def view_of(app: ExcerptApp) -> str:
+    view = screen_of(app).query_one(MemoryView)
+    return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height))
+
+
+async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
+    before = store.all().memories[0]
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press("ctrl+e")
+        form = app.screen
+        assert isinstance(form, Remember)
+        assert form.query_one(TextArea).text == before.text
+        await pilot.press("end", *", new", "tab", "end", *"!", "enter")
+        await until(pilot, lambda: rows.memories[0] != before, "the changed memory")
+    after = store.get(before.id)
+    assert (after.tags, after.why) == ((*before.tags, "new"), f"{before.why}!")
+    assert (after.text, after.created, after.source) == (before.text, before.created, before.source)
+
+
+async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
+    before = store.all().memories[0]
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press("ctrl+e", "end", *" new", "enter")
+        await until(pilot, lambda: rows.memories[0].tags == (*before.tags, "new"), "the changed memory")
+        await pilot.press("ctrl+u")
+        await until(pilot, lambda: rows.memories[0].tags == before.tags, "the memory as it was")
+
+
+async def test_what_was_changed_elsewhere_since_is_not_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press("ctrl+e", "end", *" new", "enter")
+        await until(pilot, lambda: "new" in rows.memories[0].tags, "the changed memory")
+        changed = rows.memories[0]
+        elsewhere = MemoryStore(store.folder).change(changed.id, lambda memory: replace(memory, why="by hand"))
+        await pilot.press("ctrl+u")
+        await until(pilot, lambda: any("elsewhere" in each.message for each in app._notifications), "the toast")
+    assert store.get(changed.id) == elsewhere
+
+
+async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        await memory_tab(pilot, app, 2)
+        await pilot.press("ctrl+r", *"A thought.", "shift+tab", "shift+tab")
+        form = app.screen
+        assert isinstance(form, Remember)
+        field = form.query_one("#tags", Input)
+        await until(pilot, lambda: bool(form._suggester.tags), "the tags in use")
+        await pilot.press(*"kit")
+        await until(pilot, lambda: field._suggestion == "kitchen", "the completed tag")
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: len(store.all().memories) == 3, "the memory")
+    assert store.all().memories[0].tags == ("kitchen",)
+
+
+# --- what is found ----------------------------------------------------------------------------------------------------
+
+
+async def test_the_memory_that_answers_best_is_first_not_the_newest(app: ExcerptApp, store: MemoryStore) -> None:
+    store.remember("Lentil soup simmers with cumin until the lentils are soft.", tags=["kitchen"])
+    store.remember("The shopping list names soup plates, of which there are three too few for guests.")
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 4)
+        await pilot.press(*"lentil soup")
+        await until(pilot, lambda: rows.row_count > 0 and rows.memories[0].text.startswith("Lentil"), "the best one")
+        assert rows.spans
+
+
+async def test_a_file_that_cannot_be_read_is_shown_with_its_reason_and_opened(
+    opened: Path, app: ExcerptApp, store: MemoryStore
+) -> None:
+    (store.folder / "broken.md").write_text("---\ntags: [open\n---\ntext\n")
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press("down", "down")
+        assert rows.selected_file is not None
+        assert rows.selected_file.path == "broken.md"
+        assert "YAML" in view_of(app)
+        await pilot.press("enter")
+        await until(pilot, opened.exists, "the editor")
+        assert opened.read_text().splitlines()[-1] == f"{store.folder / 'broken.md'}:1"
+
+
+# --- what became of the source ----------------------------------------------------------------------------------------
+
+SOUP = "Simmer red lentils with cumin until they are soft."
+
+
+def remembered_soup(vault: Path, places: Places, note: str) -> MemoryStore:
+    """A memory of the soup, whose note then says `note`."""
+    store = MemoryStore(places.memory_folder(vault))
+    store.remember(SOUP, source=Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP)))
+    (vault / "Cooking/Lentil soup.md").write_text(note)
+    build(vault, places.index_folder(vault), Settings())
+    return store
+
+
+async def test_a_memory_whose_source_has_moved_says_so_and_follows(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    store = remembered_soup(vault, places, f"# Lentil soup\n\nFor four.\n\n{SOUP}\n")
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 1)
+        assert "moved to Cooking/Lentil soup.md, line 5" in view_of(app).replace("\n         ", " ")
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: rows.memories[0].source != store_source(3), "the link that followed")
+    source = store.all().memories[0].source
+    assert source is not None
+    assert (source.line_start, source.line_end) == (5, 5)
+
+
+def store_source(line: int) -> Source:
+    return Source("Cooking/Lentil soup.md", line, line, digest_of_text(SOUP))
+
+
+async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vault: Path, places: Places) -> None:
+    remembered_soup(vault, places, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
+    async with app.run_test(size=(140, 45)) as pilot:
+        rows = await memory_tab(pilot, app, 1)
+        assert rows.standings[rows.memories[0].id].kind == "changed"
+        sides = [line.split("│") for line in view_of(app).splitlines() if "│" in line]
+        assert [side.strip() for side in sides[0]] == ["as remembered", "as it is now"]
+        assert "red" in sides[1][0]
+        assert "green" in sides[1][1]
+
+
+async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, places: Places) -> None:
+    new = "Simmer green lentils with cumin until they are soft."
+    store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 1)
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: rows.memories[0].text == new, "the new text")
+        await until(pilot, lambda: rows.standings[rows.memories[0].id].kind == "fresh", "a source that agrees")
+        await pilot.press("ctrl+u")
+        await until(pilot, lambda: rows.memories[0].text == SOUP, "the text as it was")
+    assert store.all().memories[0].source == store_source(3)
+
+
+async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    store = remembered_soup(vault, places, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
+    store.remember("A thought.")
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: [memory.text for memory in rows.memories] == [SOUP], "only what is to be looked at")
+        await pilot.press("ctrl+k")
+        await until(pilot, lambda: not rows.memories, "nothing to look at")
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: len(rows.memories) == 2, "all of them")
+    assert store.all().memories[1].text == SOUP
+
+
+async def test_keys_that_have_nothing_to_do_are_not_offered(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        await memory_tab(pilot, app, 2)
+        pane = screen_of(app).query_one(MemoryPane)
+        assert [pane.check_action(each, ()) for each in ("follow", "update", "keep")] == [False, False, False]
+        assert pane.check_action("forget", ())
+
+
+# --- remembering again ------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    store = MemoryStore(places.memory_folder(vault))
+    kept = store.remember("Lentils want time.", tags=["kitchen"], source=store_source(3))
+    async with app.run_test() as pilot:
+        await search(pilot, app, "red lentils")
+        await pilot.press("ctrl+r")
+        form = app.screen
+        assert isinstance(form, Remember)
+        offered = form.query_one(OfferList)
+        await until(pilot, lambda: offered.selected == kept, "the offer")
+        assert offered.offers[0].is_same_source
+        await pilot.press(*"soup", "ctrl+g")
+        await until(pilot, lambda: store.get(kept.id) != kept, "the merged memory")
+    (merged,) = store.all().memories
+    assert merged.tags == ("kitchen", "soup")
+    assert kept.text in merged.text
+    assert SOUP in merged.text
+
+
+async def test_enter_keeps_both(app: ExcerptApp, vault: Path, places: Places) -> None:
+    store = MemoryStore(places.memory_folder(vault))
+    store.remember("Lentils want time.", source=store_source(3))
+    async with app.run_test() as pilot:
+        await search(pilot, app, "red lentils")
+        await pilot.press("ctrl+r")
+        form = app.screen
+        await until(pilot, lambda: form.query_one(OfferList).selected is not None, "the offer")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(store.all().memories) == 2, "both")
