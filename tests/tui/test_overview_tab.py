@@ -422,6 +422,15 @@ async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -
         assert kept == "\n".join(note[row.place.line_start - 1 : row.place.line_end])
 
 
+async def test_a_letter_typed_right_after_the_lines_got_the_focus_is_theirs(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "bees")
+        app.simulate_key("shift+tab")
+        app.simulate_key("j")
+        await until(pilot, lambda: lines_of(app).cursor == 1, "the next line")
+        assert topic_of(app).value == "bees"
+
+
 async def test_escape_leaves_the_lines_then_clears_the_topic_then_goes_to_the_search(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")

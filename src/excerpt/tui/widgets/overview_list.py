@@ -174,7 +174,7 @@ class OverviewList(RowList):
 
     def _main_note(self, row: Row, note: MainNote, wide: bool) -> Cells:
         counted = f"{note.fragments} of its {note.of}" if wide else f"{note.fragments}/{note.of}"
-        return [self._title(row.place.title)], self._share(row.of_highest, note.share, counted, 14 if wide else 8)
+        return [self._title(row.place.title)], self._share(row.of_highest, note.share, counted, 16 if wide else 8)
 
     def _section(self, section: KeySection) -> Cells:
         below = below_title(section.place)
@@ -195,7 +195,7 @@ class OverviewList(RowList):
             words += [self._faint(" · ")] if number else []
             words.append((visible_line(word), self.style_of("overview--label")))
         counted = f"{theme.fragments} in {_notes(theme.notes)}" if wide else f"{theme.fragments}"
-        return words, self._share(row.of_highest, theme.share, counted, 14 if wide else 8)
+        return words, self._share(row.of_highest, theme.share, counted, 16 if wide else 8)
 
     def _standout(self, one: Standout, wide: bool) -> Cells:
         if wide:

@@ -343,7 +343,8 @@ class OverviewPane(Vertical):
         every = (self.query_one("#topic", Input), self._lines, self.query_one(Preview))
         panes = [pane for pane in every if pane.focusable]
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
-        panes[(at + 1) % len(panes)].focus()
+        # At once: `focus` waits for its turn, and a letter typed ahead of that would go into the topic.
+        self.screen.set_focus(panes[(at + 1) % len(panes)])
 
     def action_back(self) -> None:
         """One layer at a time: leave another pane, clear the topic, go to the search."""
