@@ -22,6 +22,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.widgets.index_pane import IndexFacts
 from excerpt.tui.widgets.memory_list import MemoryList
+from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import QueryStatus
 from excerpt.tui.widgets.search_pane import SearchPane
@@ -96,6 +97,15 @@ async def memory(pilot: Pilot[None]) -> None:
     pilot.app.clear_notifications()
 
 
+async def overview(pilot: Pilot[None]) -> None:
+    await search(pilot, "token budget")
+    await pilot.press("f3")
+    pane = screen_of(pilot).query_one(OverviewPane)
+    await until(pilot, lambda: pane.overview is not None and pane.answered)
+    await pilot.press("down")
+    await until(pilot, lambda: pane.answered)
+
+
 async def index(pilot: Pilot[None]) -> None:
     await search(pilot)
     await pilot.press("f5")
@@ -115,6 +125,7 @@ SHOTS = (
     Shot("why", why),
     Shot("remember", remember),
     Shot("memory", memory),
+    Shot("overview", overview, size=(140, 40)),
     Shot("index", index),
     Shot("help", help_keys),
     Shot("light", pack, theme="excerpt-light"),

@@ -89,6 +89,20 @@ def test_the_pack_on_the_screen_is_that_of_the_command_line(app: Terminal, shell
     quit_app(app)
 
 
+def test_the_overview_of_what_is_searched_is_that_of_the_command_line(shell: Mapping[str, str]) -> None:
+    with Terminal([*EXCERPT, "demo"], shell, 80, 24) as app:
+        app.wait_for("Search", " notes")
+        search(app, "token budget")
+        app.press("f3")
+        app.wait_for("◎ token budget", "main notes Token budget", " fragments in ", "passages", "themes")
+        app.press("ctrl+y")
+        app.wait_until(lambda: bool(app.copied()), "to copy by OSC 52")
+        command = [*EXCERPT, "overview", "token budget", "--vault", str(DEMO)]
+        printed = subprocess.run(command, env=shell, check=True, capture_output=True).stdout
+        assert app.copied() == [printed.decode()]
+        quit_app(app)
+
+
 def test_a_fragment_is_remembered_and_forgotten(app: Terminal, home: Path) -> None:
     search(app, "token budget")
     app.press("ctrl+r")
