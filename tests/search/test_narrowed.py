@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.engine import Engine
+from excerpt.search.evidence import POOL
 from excerpt.search.query import Query, alternatives, narrowed
 from excerpt.settings import Settings
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
@@ -118,3 +120,14 @@ def test_what_any_alternative_matches_counts_once(engine: Engine) -> None:
     notes = {hit.fragment.path for hit in engine.search('"quite" | "map"', limit=50).hits}
     assert len(notes) == 2
     assert engine.search('"quite" | "map" | "quite"').matched == 2
+
+
+def test_a_search_under_a_filter_lists_the_nearest_of_what_is_left_though_nothing_there_matches(tmp_path: Path) -> None:
+    zebras = "\n\n".join(f"## {n}\n\nThe zebra has its stripes, and grazes in herd {n}." for n in range(POOL + 1))
+    invoices = "\n\n".join(f"## {n}\n\nInvoice {n} was paid by bank transfer in euros." for n in range(4 * POOL))
+    horse = "Wild horses, giraffes and antelopes graze in herds on the savanna.\n"
+    snapshot = open_vault(tmp_path, {"Zebras.md": zebras, "Invoices.md": invoices, "Horse.md": horse})
+    found = Engine(snapshot, Settings()).search("path:/Horse.md zebra")
+    assert [hit.fragment.path for hit in found.hits] == ["Horse.md"]
+    assert found.matched == 0
+    snapshot.close()

@@ -262,3 +262,31 @@ def test_there_are_only_so_many_alternatives() -> None:
 def test_a_leading_mark_forces_a_strategy_for_all_alternatives(typed: str, strategy: Strategy) -> None:
     queries = alternatives(f"  {typed} sync | devices")
     assert [(query.words.strip(), query.strategy) for query in queries] == [("sync", strategy), ("devices", strategy)]
+
+
+# --- any name can be asked for ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ('path:"a ""b"" c/" ', [("path", 'a "b" c/')]),
+        ('tag:"🔥" ', [("tag", "🔥")]),
+        ('"status":done ', [("status", "done")]),
+        ('-"Status":"in progress" ', [("-status", "in progress")]),
+        ('status:"=>" ', [("status", "=>")]),
+    ],
+)
+def test_quotation_marks_hold_any_name_and_value(typed: str, found: list[tuple[str, str]]) -> None:
+    assert filters(typed) == found
+
+
+def test_a_name_in_quotation_marks_is_a_propertys_though_a_filter_is_called_so() -> None:
+    (query,) = alternatives('"path":x ', frozenset({"path"}), TAGS)
+    assert query.filters == (Filter(FilterKind.PROPERTY, "x", "path"),)
+
+
+@pytest.mark.parametrize("typed", ['"sync": done', '"unknown":x', '"path":x'])
+def test_a_phrase_before_a_colon_is_a_phrase(typed: str) -> None:
+    assert asked(typed).phrases
+    assert not asked(typed).filters
