@@ -73,6 +73,9 @@ class HitList(RowList):
     badges: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments that a memory is about."""
 
+    _first = 0
+    """The row of the best hit, which is selected where the user has selected nothing; memories may stand before it."""
+
     class MarkClicked(Message):
         """The mark of a row was clicked."""
 
@@ -91,10 +94,15 @@ class HitList(RowList):
         """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
         selected: the fragment, else what stands in its place. The best hit, which nobody had to choose, is left for a
         better one when it would be out of sight."""
-        cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if again else 0
+        first = next((row for row, hit in enumerate(hits) if not is_memory(hit)), 0)
+        unchosen = self.cursor == self._first
+        cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if again else first
         out_of_sight = cursor >= self.scrollable_content_region.height // self.ROW_HEIGHT
+        self._first = first
         self.set_reactive(HitList.hits, hits)
-        self.rows_changed(0 if self.cursor == 0 and out_of_sight else cursor)
+        self.rows_changed(first if unchosen and out_of_sight else cursor)
+        if self.cursor == first:
+            self.scroll_to(y=0, animate=False, force=True)
 
     def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new

@@ -1,0 +1,239 @@
+"""Memories in the Search tab: among the hits, as badges on fragments, in the pack."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Confidence, Fragment, Hit, Source
+from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
+from excerpt.settings import MemorySettings, PackSettings, Places, Settings
+from excerpt.text.fragments import digest_of_text
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.memory_rows import Showing, among, is_memory, showing_of
+from excerpt.tui.screens.remember import Remember
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.pack_panel import PackPanel
+from excerpt.tui.widgets.preview import Preview
+from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
+
+SOUP = "Simmer red lentils with cumin until they are soft."
+SOURCE = Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP))
+THOUGHT = "Red lentils with cumin: add lemon at the end, says grandmother."
+
+
+@pytest.fixture
+def store(vault: Path, places: Places) -> MemoryStore:
+    store = MemoryStore(places.memory_folder(vault))
+    store.remember(THOUGHT, why="better", source=SOURCE)
+    store.remember("The bicycle needs oil before winter.")
+    return store
+
+
+def app_with(memory: MemorySettings, vault: Path, places: Places) -> ExcerptApp:
+    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000), memory=memory), places)
+
+
+async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> HitList:
+    """The list, once hits and memories of that query are there."""
+    await search(pilot, app, query)
+    pane = pane_of(app)
+    await until(pilot, lambda: pane.memories_answered and pane.asked_all_answered, "the memories")
+    return screen_of(app).query_one(HitList)
+
+
+def memories_in(rows: HitList) -> list[str]:
+    return [hit.fragment.text for hit in rows.hits if is_memory(hit)]
+
+
+async def test_a_memory_that_answers_the_query_stands_among_the_hits(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        rows = await answered(pilot, app, "red lentils with cumin")
+        assert memories_in(rows) == [THOUGHT]
+        result = pane_of(app).result
+        assert result is not None
+        assert not any(map(is_memory, result.hits))
+
+
+async def test_a_query_that_no_memory_answers_has_hits_alone(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        assert memories_in(await answered(pilot, app, "sync conflict")) == []
+
+
+async def test_a_fragment_that_a_memory_is_about_has_a_badge(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        rows = await answered(pilot, app, "red lentils with cumin")
+        await until(pilot, lambda: bool(rows.badges), "the badge")
+        about = [hit.fragment.path for hit in rows.hits if hit.fragment.id in rows.badges]
+        assert about == ["Cooking/Lentil soup.md"]
+        row = next(at for at, hit in enumerate(rows.hits) if hit.fragment.id in rows.badges)
+        assert "◆" in rows.render_line(row * 2).text
+
+
+async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
+    vault: Path, places: Places, store: MemoryStore
+) -> None:
+    app = app_with(MemorySettings(in_search=False), vault, places)
+    async with app.run_test() as pilot:
+        rows = await answered(pilot, app, "red lentils with cumin")
+        assert memories_in(rows) == []
+        assert not rows.badges
+        await pilot.press("alt+k")
+        await until(pilot, lambda: memories_in(rows) == [THOUGHT], "the memory, after the key")
+
+
+async def test_what_was_found_before_stands_first_where_the_settings_say_so(
+    vault: Path, places: Places, store: MemoryStore
+) -> None:
+    app = app_with(MemorySettings(recall_first=True), vault, places)
+    async with app.run_test() as pilot:
+        rows = await answered(pilot, app, "red lentils with cumin")
+        assert [is_memory(hit) for hit in rows.hits[:2]] == [True, False]
+        assert rows.selected is not None
+        assert not is_memory(rows.selected), "the cursor stays on the best hit"
+
+
+async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
+    app: ExcerptApp, vault: Path, places: Places, store: MemoryStore
+) -> None:
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: screen_of(app).status is not None, "the index")
+        await pilot.pause()
+        assert not [thread for thread in threading.enumerate() if thread.name == "memories"]
+        assert not places.memory_index_folder(vault).exists()
+        await answered(pilot, app, "red lentils with cumin")
+        assert [thread for thread in threading.enumerate() if thread.name == "memories"]
+        assert places.memory_index_folder(vault).exists()
+    assert "excerpt.memory.recalling" in sys.modules
+
+
+async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_the_form(
+    app: ExcerptApp, store: MemoryStore
+) -> None:
+    async with app.run_test() as pilot:
+        rows = await answered(pilot, app, "red lentils with cumin")
+        await go_to_memory(pilot, rows)
+        preview = screen_of(app).query_one(Preview)
+        assert preview.window is not None
+        assert preview.window.fragment.text == THOUGHT
+        assert str(preview.border_title).startswith("Memory › Cooking/Lentil soup.md, line 3")
+        await pilot.press("ctrl+r")
+        assert isinstance(app.screen, Remember)
+        await pilot.press(*"lemon", "enter")
+        await until(pilot, lambda: "lemon" in store.all().memories[1].tags, "the changed memory")
+
+
+async def test_a_memory_opens_its_source(opened: Path, app: ExcerptApp, vault: Path, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        rows = await answered(pilot, app, "red lentils with cumin")
+        await go_to_memory(pilot, rows)
+        await pilot.press("enter")
+        await until(pilot, opened.exists, "the editor")
+        assert opened.read_text().splitlines()[-1] == f"{vault / SOURCE.path}:3"
+
+
+async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
+    app: ExcerptApp, store: MemoryStore
+) -> None:
+    memory = store.all().memories[1]
+    async with app.run_test() as pilot:
+        rows = await answered(pilot, app, "red lentils with cumin")
+        await go_to_memory(pilot, rows)
+        await pilot.press("tab")
+        pane = pane_of(app)
+        await until(pilot, lambda: pane.asked_all_answered and pane.packed is not None, "the pack")
+        assert pane.packed is not None
+        (pack,) = pane.packed.result.packs
+        assert (pack.path, pack.text) == (name_of(memory.id), THOUGHT)
+        assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.packed.text
+        assert f"From memory:{memory.id}:1" in pane.packed.text
+        await pilot.press("ctrl+o", "enter")
+        assert screen_of(app).query_one(PackPanel).row_count == 1
+
+
+async def test_a_marked_memory_is_still_in_the_pack_at_the_next_start(
+    vault: Path, places: Places, store: MemoryStore
+) -> None:
+    first = app_with(MemorySettings(), vault, places)
+    async with first.run_test() as pilot:
+        await go_to_memory(pilot, await answered(pilot, first, "red lentils with cumin"))
+        await pilot.press("tab")
+        await until(pilot, lambda: pane_of(first).asked_all_answered, "the pack")
+    again = app_with(MemorySettings(), vault, places)
+    async with again.run_test() as pilot:
+        await until(pilot, lambda: pane_of(again).packed is not None, "the pack")
+        packed = pane_of(again).packed
+        assert packed is not None
+        assert [pack.text for pack in packed.result.packs] == [THOUGHT]
+        assert not packed.gone
+
+
+async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        await go_to_memory(pilot, await answered(pilot, app, "red lentils with cumin"))
+        await pilot.press("tab", "up", "ctrl+r")
+        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await pilot.press("tab", "tab", "end", *" And mint.", "ctrl+s")
+        wanted = f"{THOUGHT} And mint."
+        pane = pane_of(app)
+        await until(
+            pilot,
+            lambda: pane.packed is not None and [pack.text for pack in pane.packed.result.packs] == [wanted],
+            "the pack with the new text",
+        )
+
+
+async def go_to_memory(pilot: AppPilot, rows: HitList) -> None:
+    row = next(at for at, hit in enumerate(rows.hits) if is_memory(hit))
+    while rows.cursor != row:
+        await pilot.press("down" if rows.cursor < row else "up")
+
+
+# --- where they stand -------------------------------------------------------------------------------------------------
+
+
+def hit(name: str, sure: Confidence | None) -> Hit:
+    return Hit(Fragment(name, f"{name}.md", name, (), 0, 0, 1, 1, name, 1, ""), 1.0, confidence=sure)
+
+
+HITS = [
+    hit(name, sure) for name, sure in zip("abcd", (*2 * (Confidence.STRONG,), *2 * (Confidence.WEAK,)), strict=True)
+]
+
+
+def placed(memory: Confidence, hits: list[Hit], showing: Showing = Showing.AMONG) -> str:
+    return "".join(each.fragment.id for each in among(hits, [hit("M", memory)], showing))
+
+
+def test_memories_stand_before_hits_that_are_less_sure() -> None:
+    assert placed(Confidence.LIKELY, HITS) == "abMcd"
+    assert placed(Confidence.LIKELY, HITS[1:]) == "bMcd"
+    assert placed(Confidence.STRONG, HITS[2:]) == "Mcd"
+
+
+def test_memories_stand_behind_the_second_hit_at_the_latest() -> None:
+    assert placed(Confidence.LIKELY, HITS[:2] * 2) == "abMab"
+
+
+def test_memories_stand_first_or_not_at_all_where_that_is_wanted() -> None:
+    assert placed(Confidence.LIKELY, HITS, Showing.FIRST) == "Mabcd"
+    assert placed(Confidence.LIKELY, HITS, Showing.OFF) == "abcd"
+
+
+def test_the_settings_say_where_memories_stand() -> None:
+    assert showing_of(MemorySettings()) is Showing.AMONG
+    assert showing_of(MemorySettings(in_search=False)) is Showing.OFF
+    assert showing_of(MemorySettings(recall_first=True)) is Showing.FIRST
+
+
+def test_a_memory_is_a_fragment_that_says_where_it_is_from(store: MemoryStore) -> None:
+    memory = store.all().memories[1]
+    fragment = as_fragment(memory, 7)
+    assert (fragment.title, fragment.heading_path) == ("Memory", ("Cooking/Lentil soup.md, line 3", "better"))
+    assert memory_id_of(fragment.id) == memory_id_of(fragment.path) == memory.id
+    assert as_fragment(replace(memory, source=None, why=""), 7).heading_path == ()
