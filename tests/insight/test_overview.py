@@ -305,12 +305,20 @@ def test_a_note_without_a_fragment_stands_in_nobodys_way(tmp_path: Path) -> None
     assert [one.place.path for one in found.related] == ["Empty.md"]
 
 
-def test_a_chinese_vault_has_passages_and_themes(tmp_path: Path) -> None:
-    said = ["暗号化された同期は安全です。", "端末間の同期は自動です。", "同期の競合を解決します。"]
-    notes = {f"{n}.md": f"笔记同步到所有设备,第{n}次。加密的密码不可丢失。{said[n % 3]}\n" for n in range(12)}
+def test_themes_of_a_chinese_vault_are_named_by_words(tmp_path: Path) -> None:
+    said = [
+        "同步的密码不可丢失,请保存密码。加密的笔记很安全。",
+        "同步与冲突:两台设备修改了一个文件,于是有冲突。",
+        "同步的费用:订阅的价格在账单上,订阅可以取消。",
+    ]
+    notes = {f"{n}.md": f"第{n}次。{said[n % 3]}\n" for n in range(18)}
     found = of_vault(tmp_path, notes, "同步")
-    assert found.notes == 12
-    assert found.passages
+    assert found.notes == 18
+    assert len(found.passages) >= 3
+    words = [set(theme.words) for theme in found.themes]
+    assert len(words) == 3
+    for told in ("加密", "冲突", "订阅"):
+        assert sum(told in one for one in words) == 1, words
 
 
 def test_what_notes_of_a_group_are_worth_is_halved_from_one_to_the_next() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import log
@@ -15,7 +16,7 @@ from excerpt.insight.plain import prose_of
 from excerpt.insight.topic import Topic
 from excerpt.model import Fragment
 from excerpt.text.folding import fold
-from excerpt.text.languages import is_function_word
+from excerpt.text.languages import WIDE_CHARACTERS, is_function_word
 from excerpt.text.words import chunks_of, terms_of
 
 Key = tuple[str, ...]
@@ -38,6 +39,14 @@ LEAST_TELLING = 0.55
 _NAMELESS = re.compile(r"['’/\\@]")
 # Names in code, errors and versions are in no pair.
 _SYMBOL = re.compile(r"[\d_]")
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_SCRIPT = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[\uac00-\ud7a3]{2,}|[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
+# Chinese characters that stand between words far more often than in them; Japanese has its own script for that.
+_BETWEEN = re.compile(
+    "[的了在是和与或不也就都而及这那你我他她它们个上下中里为以会可能要有到从将把被对等请并但如果时后前所其此该每使用之于则且只还很更最又"
+    "已没无让给向由因当您某另各再些么什吗呢吧啊着过得地]"
+)
+_LONGEST_WORD = 4
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -47,7 +56,7 @@ class Phrases:
 
     of: list[set[Key]]
     counts: Counter[Key]
-    _spellings: dict[Key, Counter[str]] = field(repr=False)
+    _spellings: Mapping[Key, Counter[str]] = field(repr=False)
     _telling: dict[str, float] = field(repr=False)
     _reader: LexicalReader = field(repr=False)
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
@@ -75,7 +84,10 @@ class Phrases:
         """How rare a word is in the vault: 0 for one that all fragments have, 1 for one that one has; about, as deleted
         fragments count until the index is tidied up."""
         if term not in self._rarities:
-            self._rarities[term] = self._rarity_of(self._reader.count(term) / max(self._reader.doc_count, 1))
+            # A word of a script without spaces is indexed by its pairs of characters.
+            pairs = [term[at : at + 2] for at in range(len(term) - 1)] if _WIDE.match(term) else [term]
+            having = min(map(self._reader.count, pairs))
+            self._rarities[term] = self._rarity_of(having / max(self._reader.doc_count, 1))
         return self._rarities[term]
 
     def _rarity_of(self, share: float) -> float:
@@ -95,8 +107,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
     for fragment, note in zip(fragments, notes, strict=True):
         found: set[Key] = set()
         for line in prose_of(fragment.text).split("\n"):
-            words = vocabulary.words(line, languages[note])
-            _take(words, asked, found, spellings)
+            _take(vocabulary.words(line, languages[note]), asked, found, spellings)
         of.append(found)
     counts = Counter(key for found in of for key in found)
     return Phrases(of, counts, spellings, vocabulary.telling, topic.snapshot.lexical)
@@ -122,11 +133,24 @@ def _take(
         spellings[one[1], other[1]][f"{one[0]} {other[0]}"] += 1
 
 
+def _wide_words(text: str, asked: Sequence[str]) -> Iterator[str]:
+    """What is probably a word in a text without spaces: there is no dictionary. Words of a foreign script and whole
+    Korean ones; of Chinese characters, two to four between particles and the words that were asked for."""
+    for found in _SCRIPT.findall(text):
+        if not "\u3400" <= found[0] <= "\u9fff":
+            yield found
+            continue
+        for word in asked:
+            found = found.replace(word, "的")  # noqa: PLW2901
+        yield from (piece for piece in _BETWEEN.split(found) if 2 <= len(piece) <= _LONGEST_WORD)
+
+
 class _Vocabulary:
     """Which words of a vault's notes name something; keeps what it found of each."""
 
     def __init__(self, topic: Topic) -> None:
         self._snapshot = topic.snapshot
+        self._asked = tuple(term for word in topic.asked for term in word.terms if _WIDE.match(term))
         self._english = not topic.snapshot.languages or topic.snapshot.languages[0] == "en"
         self._known: dict[tuple[str, str], _Word] = {}
         self.telling: dict[str, float] = {}
@@ -136,22 +160,23 @@ class _Vocabulary:
         found: list[_Word] = []
         for chunk, size in chunks_of(line):
             if size:
-                found += [self._word(chunk[at : at + size], language) for at in range(max(len(chunk) - size + 1, 1))]
-                found.append(None)
+                whole = unicodedata.normalize("NFKC", chunk)
+                for word in _wide_words(whole, self._asked):
+                    found += [self._word(word, language, wide=True), None]
             else:
                 found.append(self._word(chunk, language))
         return found
 
-    def _word(self, chunk: str, language: str) -> _Word:
+    def _word(self, chunk: str, language: str, *, wide: bool = False) -> _Word:
         key = (chunk, language)
         if key not in self._known:
-            self._known[key] = self._look(chunk, language)
+            self._known[key] = self._look(chunk, language, wide=wide)
         return self._known[key]
 
-    def _look(self, chunk: str, language: str) -> _Word:
+    def _look(self, chunk: str, language: str, *, wide: bool) -> _Word:
         if _NAMELESS.search(chunk) or not _LETTER.search(chunk):
             return None
-        if len(chunk) < SHORTEST and chunk.isascii() and not chunk.isupper():
+        if len(chunk) < (2 if wide else SHORTEST) and not chunk.isupper():
             return None
         folded = fold(chunk)
         if is_function_word(folded, (language, "en") if language else ("en",)):
@@ -159,8 +184,8 @@ class _Vocabulary:
         says = 1.0
         if self._english and folded.isascii() and folded.isalpha():
             says = float(self._snapshot.embedder.telling([folded])[0])
-        term = terms_of(chunk, language)[0][0]
         if says < LEAST_TELLING:
             return None
+        term = chunk if wide else terms_of(chunk, language)[0][0]
         self.telling[term] = max(self.telling.get(term, 0.0), says)
         return chunk, term
