@@ -57,6 +57,16 @@ def test_positions_stand_beside_the_postings(tmp_path: Path) -> None:
     assert positions.values.tolist() == [0, 2, 1]
 
 
+def test_a_term_is_counted_in_all_fields_and_segments(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "a b a")
+    add(writer, 2, "c", "b a")
+    reader = read(tmp_path, writer.commit(1), 1)
+    assert reader.count("a") == 2 * len(FIELDS)
+    assert reader.count("c") == len(FIELDS)
+    assert reader.count("zebra") == 0
+
+
 def test_an_unknown_term_or_field_stands_nowhere(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     add(writer, 1, "a")

@@ -53,6 +53,12 @@ def test_cosines_are_the_same_before_and_after_all_is_unfolded(tmp_path: Path) -
     np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
 
 
+def test_some_rows_are_those_of_all(tmp_path: Path) -> None:
+    matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
+    wanted = np.array([9_999, 0, 4_096, 4_095])
+    np.testing.assert_array_equal(matrix.of(wanted), matrix.vectors[wanted])
+
+
 def test_a_commit_appends_only_what_is_new(tmp_path: Path) -> None:
     before = written(tmp_path, 20)
     content = (tmp_path / before.name).read_bytes()

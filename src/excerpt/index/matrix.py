@@ -139,8 +139,7 @@ class VectorMatrix:
         self._laid_out()
 
     def similarities(self, query: Floats) -> Floats:
-        """Cosine of the normalised `query` with each row, shape (n,); of several queries, shape (dimensions, queries),
-        with each, shape (n, queries)."""
+        """Cosine of the normalised `query` with each row, shape (n,)."""
         if self._asked:
             self.unfold()
         self._asked = True

@@ -96,13 +96,12 @@ class Near:
 
 
 def origin_of(snapshot: Snapshot, path: str, line: int | None) -> Origin:
-    """The note, or its fragment that holds `line`, else the one before. Raises KeyError for a note that the index does
-    not have."""
+    """The note, or its fragment that holds `line`, else the next (a heading may stand above its fragment), else the
+    last. Raises KeyError for a note that the index does not have."""
     note = snapshot.facets.numbers[path]
     fragments = snapshot.note_fragments(path)
     if line is not None and fragments:
-        before = [fragment for fragment in fragments if fragment.line_start <= line]
-        fragments = before[-1:] or fragments[:1]
+        fragments = [fragment for fragment in fragments if fragment.line_end >= line][:1] or fragments[-1:]
     rows = np.searchsorted(snapshot.table.keys, [fragment.key for fragment in fragments]).astype(np.int32)
     return Origin(note, snapshot.note_info(path), tuple(fragments), rows)
 

@@ -134,7 +134,7 @@ class Related:
 
 
 def related(engine: Engine, path: str, line: int | None = None, limit: int = LIMIT) -> Related:
-    """The notes nearest to the note `path`, or to the fragment of it that holds `line` (1-based; else the one before).
+    """The notes nearest to the note `path`, or to the fragment of it that holds `line` (1-based; else the next one).
 
     Raises KeyError for a note that the index does not have.
     """

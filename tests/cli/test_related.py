@@ -1,0 +1,103 @@
+"""related: the nearest notes and why, for a reader and for a program."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excerpt.cli.vaults import DEMO
+from tests.cli.conftest import Excerpt
+from tests.insight.gardens import NOTES
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    for path, text in NOTES.items():
+        file = tmp_path / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return tmp_path / "vault"
+
+
+def keys(value: Any) -> Any:
+    """What keys there are at every depth; the names of signals are data."""
+    if isinstance(value, dict):
+        return {key: sorted(one) if key == "signals" else keys(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [keys(value[0])] if value and isinstance(value[0], dict) else []
+    return None
+
+
+def test_a_reader_sees_the_nearest_notes_with_place_sum_and_reasons(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("related", "Tomatoes", "--vault", vault)
+    assert answer.code == 0
+    lines = answer.out.split("\n")
+    assert lines[0] == "  1  Potatoes · no link yet"
+    assert re.fullmatch(r" {5}Garden/Potatoes\.md:\d+ · 0\.\d\d = .*meaning 0\.\d\d.*", lines[1])
+    assert "     named  “Tomatoes” in Garden/Potatoes.md:10" in lines
+    assert "     links  both are linked from Index" in lines
+    assert any(line.startswith("     words  ") and "Bordeaux (2 notes)" in line for line in lines)
+    assert "     tags   #garden" in lines
+    assert "     place  both in Garden/" in lines
+    here = next(at for at, line in enumerate(lines) if line.startswith("     here "))
+    assert "Bordeaux" in lines[here]
+    assert lines[here + 1].startswith("     there ")
+    assert "notes near Tomatoes" in answer.err
+
+
+def test_lines_keep_to_the_width_of_the_terminal(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    out = excerpt("related", "Tomatoes", "--vault", vault).out.split("\n")
+    assert any(line.startswith("     here ") for line in out)
+    assert all(len(line) <= 70 for line in out if line.startswith(("     here", "     there", "     words")))
+
+
+def test_a_program_gets_what_the_guide_describes(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("related", "Garden/Tomatoes.md", "--vault", vault, "--json")
+    assert answer.code == 0
+    section = (DEMO / "JSON forms.md").read_text(encoding="utf-8").partition("\n## related\n")[2]
+    example = re.search(r"```json\n(.*?)```", section, re.DOTALL)
+    assert example is not None
+    described = json.loads(example[1])
+    match = described["notes"][0]["matches"][0]
+    match["there"] = match["here"]
+    described["notes"][0]["signals"] = answer.json["notes"][0]["signals"]
+    assert keys(answer.json) == keys(described)
+
+
+def test_a_line_asks_for_its_passage(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("related", "Tomatoes:11", "--vault", vault, "--json").json
+    assert (answer["path"], answer["line"]) == ("Garden/Tomatoes.md", 11)
+    assert answer["fragment_id"] == answer["notes"][0]["matches"][0]["here"]["fragment_id"]
+    assert (
+        excerpt("related", "Tomatoes#Blight", "--vault", vault, "--json").json["fragment_id"] == answer["fragment_id"]
+    )
+    assert excerpt("related", "Tomatoes:1", "--vault", vault, "--json").json["line"] == 1
+    assert excerpt("related", "Tomatoes", "--vault", vault, "--json").json["line"] is None
+
+
+def test_the_limit_is_the_first_notes_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
+    many = excerpt("related", "Tomatoes", "--vault", vault, "--json").json["notes"]
+    two = excerpt("related", "Tomatoes", "--vault", vault, "--json", "--limit", "2").json["notes"]
+    assert len(many) > 2
+    assert [note["path"] for note in two] == [note["path"] for note in many[:2]]
+
+
+def test_an_unknown_note_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("related", "Tomatos", "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")
+    assert "No note here is called Tomatos." in answer.err
+    assert "Did you mean" in answer.err
+
+
+def test_a_note_with_nothing_near_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("related", "Empty", "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")
+    assert "No other note here is near Empty." in answer.err
+    assert excerpt("related", "Empty", "--vault", vault, "--json").json["notes"] == []

@@ -1,0 +1,87 @@
+"""Names of notes in the text of others: what counts as one."""
+
+from __future__ import annotations
+
+import pytest
+
+from excerpt.insight.mentions import may_name, names_in, text_alone, without_addresses
+
+NAMES = dict.fromkeys(["sync", "obsidian sync", "import notes", "wiki-link", "c++", "同步设置", "同步"])
+
+
+def found(text: str) -> list[str]:
+    return [text[name.start : name.end] for name in names_in(text_alone(text), NAMES)]
+
+
+def test_a_name_is_found_whatever_the_case_and_across_a_line_break() -> None:
+    assert found("How to IMPORT\nnotes, all of them.") == ["IMPORT\nnotes"]
+
+
+def test_only_whole_words_are_names() -> None:
+    assert found("Synchronous, async, resync.") == []
+
+
+def test_the_longest_name_wins_and_hides_those_inside() -> None:
+    assert found("Obsidian Sync and sync alone") == ["Obsidian Sync", "sync"]
+    assert found("在同步设置中同步") == ["同步设置", "同步"]
+
+
+def test_a_name_reaches_over_no_paragraph() -> None:
+    assert found("We import\n\nnotes of all kinds.") == []
+
+
+def test_signs_are_part_of_a_name() -> None:
+    assert found("C++ is not C.") == ["C++"]
+    assert found("A wiki-link, not a wiki link.") == ["wiki-link"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[Sync]]",
+        "[[Other|the Sync]]",
+        "![[Sync]]",
+        "[Sync](other.md)",
+        "[Sync (beta)](a(b).md)",
+        "[Sync][there]",
+        "`Sync`",
+        "```py\nSync\n```",
+        "~~~\nSync\n~~~\n",
+        "https://example.org/Sync/",
+        "<!-- Sync -->",
+        "<a title=Sync>",
+        "me@Sync.org",
+        "#Sync",
+    ],
+)
+def test_what_is_not_read_as_text_names_nothing(text: str) -> None:
+    assert found(f"See {text}\n" if not text.startswith(("```", "~~~")) else f"See\n{text}") == []
+
+
+def test_text_behind_a_fence_is_text_again() -> None:
+    assert found("```\ncode\n```\nThen sync.") == ["sync"]
+
+
+@pytest.mark.parametrize("text", ["a [[Sync]] b", "`x`\n```\nfoo\n```\n<b>c</b>", "[a](b) é 同步 https://x.y"])
+def test_blanked_text_keeps_its_length_and_its_lines(text: str) -> None:
+    for blank in (text_alone(text), without_addresses(text)):
+        assert len(blank) == len(text)
+        assert blank.count("\n") == text.count("\n")
+
+
+def test_addresses_are_no_words_but_the_text_of_links_is() -> None:
+    left = without_addresses(
+        "[the shown](path/to.md) ![[picture.png]] https://host.example/a <img src='x'> [[Target]] word"
+    )
+    assert "the shown" in left
+    assert "Target" in left
+    assert "word" in left
+    assert not any(part in left for part in ("path", "picture", "host", "img"))
+
+
+@pytest.mark.parametrize(
+    ("name", "may"),
+    [("It", False), ("the", False), ("2024", False), ("Go", False), ("Tomatoes", True), ("同步", True), ("步", False)],
+)
+def test_what_is_too_short_a_number_or_a_filling_word_names_no_note(name: str, may: bool) -> None:
+    assert may_name(name, ("en",)) is may

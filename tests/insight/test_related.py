@@ -1,0 +1,205 @@
+"""Related notes: which are nearest, and that what is said of why is so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.nearness import WEIGHTS
+from excerpt.insight.related import Linked, Related, RelatedNote, related
+from excerpt.search.engine import Engine
+from excerpt.settings import Settings
+from tests.insight.gardens import NOTES
+from tests.search.library import open_vault
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    opened = open_vault(tmp_path_factory.mktemp("gardens"), NOTES)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def engine(snapshot: Snapshot) -> Engine:
+    return Engine(snapshot, Settings())
+
+
+def called(found: Related, path: str) -> RelatedNote:
+    return next(note for note in found.notes if note.path == path)
+
+
+def paths(found: Related) -> list[str]:
+    return [note.path for note in found.notes]
+
+
+def lines(path: str, first: int, last: int) -> str:
+    return "\n".join(NOTES[path].split("\n")[first - 1 : last])
+
+
+def test_the_note_that_says_the_same_comes_first(engine: Engine) -> None:
+    assert paths(related(engine, "Garden/Tomatoes.md"))[0] == "Garden/Potatoes.md"
+    assert paths(related(engine, "Boat/Rigging.md"))[0] == "Boat/Sails.md"
+
+
+def test_a_note_is_not_related_to_itself_and_none_stands_twice(engine: Engine) -> None:
+    for path in NOTES:
+        found = paths(related(engine, path, limit=50))
+        assert path not in found
+        assert len(set(found)) == len(found)
+
+
+def test_a_passage_has_other_neighbours_than_its_note(engine: Engine) -> None:
+    water = related(engine, "Garden/Tomatoes.md", line=15)
+    assert water.fragment is not None
+    assert water.fragment.line_start <= 15 <= water.fragment.line_end
+    assert "apple" in water.fragment.text
+    blight = related(engine, "Garden/Tomatoes.md", line=10)
+    assert blight.notes[0].path == "Garden/Potatoes.md"
+    assert blight.notes[0].score > called(water, "Garden/Potatoes.md").score
+
+
+def test_a_heading_means_the_passage_under_it_and_a_line_behind_all_the_last(engine: Engine) -> None:
+    heading, text = related(engine, "Garden/Tomatoes.md", 8), related(engine, "Garden/Tomatoes.md", 10)
+    assert heading.fragment == text.fragment
+    assert related(engine, "Garden/Tomatoes.md", 999).fragment == related(engine, "Garden/Tomatoes.md", 15).fragment
+
+
+def test_the_parts_of_the_signals_add_up_to_the_score(engine: Engine) -> None:
+    for path in NOTES:
+        for note in related(engine, path).notes:
+            assert sum(signal.part for signal in note.signals) == pytest.approx(note.score)
+            assert [signal.name for signal in note.signals] == list(WEIGHTS)
+            assert all(0 <= signal.value <= 1 for signal in note.signals)
+            assert all(signal.part == signal.value * signal.weight for signal in note.signals)
+
+
+def test_no_score_can_be_above_one() -> None:
+    assert sum(WEIGHTS.values()) == pytest.approx(1)
+
+
+def test_the_best_come_first_and_the_limit_cuts_the_list(engine: Engine) -> None:
+    found = related(engine, "Garden/Tomatoes.md", limit=50)
+    scores = [note.score for note in found.notes]
+    assert scores == sorted(scores, reverse=True)
+    assert paths(related(engine, "Garden/Tomatoes.md", limit=2)) == paths(found)[:2]
+
+
+def test_the_passages_that_say_alike_are_shown_with_their_lines(engine: Engine) -> None:
+    match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
+    assert "Bordeaux" in match.here.fragment.text
+    assert "Bordeaux" in match.there.fragment.text
+    for side, path in ((match.here, "Garden/Tomatoes.md"), (match.there, "Garden/Potatoes.md")):
+        assert side.fragment.path == path
+        assert side.fragment.text == lines(path, side.fragment.line_start, side.fragment.line_end)
+    assert 0 < match.similarity <= 1
+
+
+def test_the_words_marked_on_both_sides_are_the_words_that_both_have(engine: Engine) -> None:
+    match = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").matches[0]
+    for side in (match.here, match.there):
+        marked = {side.fragment.text[span.start : span.end].lower() for span in side.spans}
+        assert {"blight", "bordeaux", "leaves"} <= marked
+    assert {"blight", "Bordeaux"} <= set(match.words)
+
+
+def test_rare_words_of_both_are_told_with_how_many_notes_have_them_and_where(engine: Engine) -> None:
+    words = {word.word: word for word in called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md").words}
+    assert words["Bordeaux"].notes == 2
+    assert "Bordeaux" in lines("Garden/Potatoes.md", words["Bordeaux"].line, words["Bordeaux"].line)
+
+
+def test_filling_words_are_not_told_as_shared(engine: Engine) -> None:
+    for path in NOTES:
+        told = {word.word.lower() for note in related(engine, path).notes for word in note.words}
+        assert not told & {"the", "and", "are", "with", "it", "see", "in"}
+
+
+def test_links_are_told_by_their_direction(engine: Engine) -> None:
+    tomatoes = related(engine, "Garden/Tomatoes.md", limit=50)
+    assert called(tomatoes, "Garden/Rain barrel.md").linked is Linked.TO
+    assert called(tomatoes, "Garden/Index.md").linked is Linked.FROM
+    assert called(tomatoes, "Garden/Potatoes.md").linked is Linked.NO
+    assert called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").linked is Linked.BOTH
+
+
+def test_notes_by_which_two_are_connected_are_told(engine: Engine) -> None:
+    common = called(related(engine, "Garden/Tomatoes.md"), "Garden/Basil.md").common
+    assert {(link.path, link.links_to_both) for link in common} == {
+        ("Garden/Rain barrel.md", False),
+        ("Garden/Index.md", True),
+    }
+
+
+def test_an_index_page_connects_less_than_a_note_with_few_links(engine: Engine) -> None:
+    def by_links(path: str, other: str) -> float:
+        note = called(related(engine, path, limit=50), other)
+        return next(signal.value for signal in note.signals if signal.name == "common links")
+
+    # Tomatoes and Potatoes are both on the index page only; Tomatoes and Basil both link to the barrel too.
+    assert by_links("Garden/Tomatoes.md", "Garden/Basil.md") > by_links("Garden/Tomatoes.md", "Garden/Potatoes.md") > 0
+
+
+def test_a_note_that_names_another_without_a_link_is_a_missing_link(engine: Engine) -> None:
+    tomatoes = called(related(engine, "Garden/Tomatoes.md"), "Garden/Potatoes.md")
+    assert tomatoes.missing_link
+    (mention,) = tomatoes.mentions
+    assert (mention.path, mention.text, mention.of) == ("Garden/Potatoes.md", "Tomatoes", "Garden/Tomatoes.md")
+    assert "Tomatoes" in lines(mention.path, mention.line, mention.line)
+
+
+def test_a_missing_link_is_told_from_either_side(engine: Engine) -> None:
+    assert called(related(engine, "Garden/Potatoes.md"), "Garden/Tomatoes.md").missing_link
+    assert called(related(engine, "Boat/Log.md"), "Boat/Night Watch.md").missing_link
+    assert called(related(engine, "Boat/Night Watch.md"), "Boat/Log.md").missing_link
+
+
+def test_an_alias_names_a_note_as_its_title_does(engine: Engine) -> None:
+    basil = called(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md")
+    assert basil.missing_link
+    assert [mention.text for mention in basil.mentions] == ["sweet basil"]
+
+
+def test_linked_notes_miss_no_link(engine: Engine) -> None:
+    assert not called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").missing_link
+
+
+def test_tags_and_folder_in_common_are_told(engine: Engine) -> None:
+    sails = called(related(engine, "Boat/Rigging.md"), "Boat/Sails.md")
+    assert sails.tags == ("boat",)
+    assert sails.place == "Boat/"
+    assert called(related(engine, "Kitchen/Pesto.md"), "Garden/Basil.md").place == ""
+
+
+def test_what_has_nothing_in_common_is_not_listed(engine: Engine) -> None:
+    assert "Boat/Night Watch.md" not in paths(related(engine, "Kitchen/Gazpacho.md", limit=50))
+
+
+def test_an_empty_note_is_near_nothing_and_no_error(engine: Engine) -> None:
+    found = related(engine, "Empty.md")
+    assert not found.notes
+    assert related(engine, "Empty.md", line=3).fragment is None
+
+
+def test_an_unknown_note_is_a_key_error(engine: Engine) -> None:
+    with pytest.raises(KeyError):
+        related(engine, "Nowhere.md")
+
+
+def test_the_same_index_gives_the_same_answer(snapshot: Snapshot, engine: Engine) -> None:
+    again = Engine(snapshot, Settings())
+    for path in NOTES:
+        assert related(engine, path).notes == related(again, path).notes
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_vault_of_one_note_has_none_related(tmp_path: Path, count: int) -> None:
+    notes = {"Only.md": "# Only\n\nNothing else is here.\n" * count}
+    opened = open_vault(tmp_path, notes)
+    try:
+        assert not related(Engine(opened, Settings()), "Only.md").notes
+    finally:
+        opened.close()
