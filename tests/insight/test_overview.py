@@ -16,7 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, Place
 from excerpt.insight.standout import log_likelihood
-from excerpt.insight.topic import worths
+from excerpt.insight.topic import COUNTED, worths
 from excerpt.model import Confidence, Fragment
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
@@ -262,6 +262,13 @@ def test_a_property_that_holds_a_date_dates_the_topic(tmp_path: Path) -> None:
     timeline = of_vault(tmp_path, notes, "hive").timeline
     assert timeline.date == "reviewed"
     assert [month.month for month in timeline.months] == ["2023-01", "2023-02", "2023-03"]
+
+
+def test_a_date_is_read_of_every_note_however_many_there_are(tmp_path: Path) -> None:
+    notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(COUNTED + 20)}
+    timeline = of_vault(tmp_path, notes, "hive").timeline
+    assert sum(month.notes for month in timeline.months) == len(notes)
+    assert timeline.undated == 0
 
 
 def test_the_times_of_files_date_the_topic_where_they_differ(tmp_path: Path) -> None:

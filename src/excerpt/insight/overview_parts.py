@@ -71,7 +71,8 @@ class LabelKind(StrEnum):
 class Standout:
     """A tag, a value of a property or a folder that notes about the topic have more often than the other notes.
 
-    `here` of `here_of` notes about the topic have it, and `overall` of `overall_of` notes of the vault. `g2` is the
+    `here` of `here_of` notes about the topic have it (of very many the best are counted), and `overall` of `overall_of`
+    notes of the vault. `g2` is the
     log-likelihood ratio (Dunning, 1993) of that. `name` is the property's, else empty; `filter` is what a query chooses
     those notes by; `place` is the best fragment of the best note that has it.
     """
