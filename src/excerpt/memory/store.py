@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,8 @@ class Contents:
     @cached_property
     def found(self) -> Memories:
         memories = tuple(kept.memory for _, kept in self.ids.values())
-        broken = [Skipped(name, kept.reason) for name, kept in sorted(self.files.items()) if isinstance(kept, Broken)]
-        return Memories(memories, tuple(broken))
+        broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, Broken))
+        return Memories(memories, tuple(Skipped(*each) for each in broken))
 
     @cached_property
     def named(self) -> Mapping[str, Memory]:
@@ -283,15 +284,21 @@ def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> Kept | B
 def _by_id(read: Mapping[str, Kept | Broken]) -> dict[str, tuple[str, Kept]]:
     """Memories by id, newest first. Of two files that state the same id (one is a copy made by hand), the one named
     after it keeps it and the other goes by its name, so that both are there."""
-    entries = [(name, kept) for name, kept in read.items() if isinstance(kept, Kept)]
-    entries.sort(key=lambda entry: (entry[1].memory.id not in entry[0], entry[0]))
-    found: dict[str, tuple[str, Kept]] = {}
-    for name, kept in entries:
-        memory = kept.memory if kept.memory.id not in found else replace(kept.memory, id=name_id(name))
-        found[memory.id] = (name, kept if memory is kept.memory else replace(kept, memory=memory))
+    entries = sorted(((name, kept) for name, kept in read.items() if isinstance(kept, Kept)), key=itemgetter(0))
+    found = {kept.memory.id: (name, kept) for name, kept in entries}
+    if len(found) < len(entries):
+        found = _told_apart(entries)
     newest = sorted(found.items(), key=lambda item: item[1][0])
     newest.sort(key=lambda item: item[1][1].memory.created, reverse=True)
     return dict(newest)
+
+
+def _told_apart(entries: Sequence[tuple[str, Kept]]) -> dict[str, tuple[str, Kept]]:
+    found: dict[str, tuple[str, Kept]] = {}
+    for name, kept in sorted(entries, key=lambda entry: (entry[1].memory.id not in entry[0], entry[0])):
+        memory = kept.memory if kept.memory.id not in found else replace(kept.memory, id=name_id(name))
+        found[memory.id] = (name, kept if memory is kept.memory else replace(kept, memory=memory))
+    return found
 
 
 def _slug(text: str) -> str:
