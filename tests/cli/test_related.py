@@ -44,8 +44,8 @@ def test_a_reader_sees_the_nearest_notes_with_place_sum_and_reasons(excerpt: Exc
     assert "     tags   #garden" in lines
     assert "     place  both in Garden/" in lines
     here = next(at for at, line in enumerate(lines) if line.startswith("     here "))
-    assert "Bordeaux" in lines[here]
-    assert lines[here + 1].startswith("     there ")
+    assert "Late blight turns the leaves of tomatoes" in lines[here]
+    assert "Late blight turns the leaves of potatoes" in lines[here + 1]
     assert "notes near Tomatoes" in answer.err
 
 

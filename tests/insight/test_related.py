@@ -163,6 +163,21 @@ def test_an_alias_names_a_note_as_its_title_does(engine: Engine) -> None:
     assert [mention.text for mention in basil.mentions] == ["sweet basil"]
 
 
+def test_an_ordinary_word_is_a_name_only_with_a_capital_within_a_sentence(tmp_path: Path) -> None:
+    notes = {
+        "Anchor.md": "# Anchor\n\nThe bower is forged.\n",
+        "Small.md": "# Small\n\nDrop the anchor and wait.\n",
+        "First.md": "# First\n\nAnchor and wait.\n",
+        "Within.md": "# Within\n\nThe pub is called Anchor and it is old.\n",
+    }
+    opened = open_vault(tmp_path, notes)
+    try:
+        found = related(Engine(opened, Settings()), "Anchor.md")
+        assert {note.path for note in found.notes if note.mentions} == {"Within.md"}
+    finally:
+        opened.close()
+
+
 def test_linked_notes_miss_no_link(engine: Engine) -> None:
     assert not called(related(engine, "Garden/Basil.md"), "Garden/Rain barrel.md").missing_link
 
@@ -182,6 +197,21 @@ def test_an_empty_note_is_near_nothing_and_no_error(engine: Engine) -> None:
     found = related(engine, "Empty.md")
     assert not found.notes
     assert related(engine, "Empty.md", line=3).fragment is None
+
+
+def test_shared_words_of_a_script_without_spaces_are_whole_and_counted(tmp_path: Path) -> None:
+    notes = {
+        "一.md": "# 一\n\n反向链接插件在侧边栏。点击标签页就能看。\n",
+        "二.md": "# 二\n\n从侧边栏打开标签页，再看反向链接。\n",
+        "三.md": "# 三\n\n向链子上了油。\n",
+        **{f"{n}.md": f"# {n}\n\n今天天气很好，我们去公园散步吧，带上第{n}本书。\n" for n in range(8)},
+    }
+    opened = open_vault(tmp_path, notes)
+    try:
+        other = called(related(Engine(opened, Settings()), "一.md", limit=50), "二.md")
+        assert ("反向链接", 2) in {(word.word, word.notes) for word in other.words}
+    finally:
+        opened.close()
 
 
 def test_an_unknown_note_is_a_key_error(engine: Engine) -> None:

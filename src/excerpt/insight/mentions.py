@@ -130,7 +130,7 @@ def _ordinary(name: str) -> bool:
 def _begins_sentence(text: str, found: Found) -> bool:
     """Whether what was found has a capital that any word would have there."""
     before = text[max(0, found.start - 40) : found.start]
-    return text[found.start].isupper() and _BEGINS_SENTENCE.search(before) is not None
+    return _BEGINS_SENTENCE.search(before) is not None
 
 
 class Names:
@@ -203,7 +203,9 @@ class Names:
         name = text[found.start : found.end]
         if not may_name(name, self._languages):
             return False
-        return not _ordinary(name) or (not _begins_sentence(text, found) and name in self._spelled_of(of))
+        if not _ordinary(name):
+            return True
+        return name[0].isupper() and name in self._spelled_of(of) and not _begins_sentence(text, found)
 
     def _spelled_of(self, note: int) -> tuple[str, ...]:
         """What a note is called, as it is spelled."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from excerpt.insight.nearness import Origin, Term, centred, rows_of, spread
 from excerpt.model import Fragment, Span
 from excerpt.search.lexical import Rows
 from excerpt.search.spans import SpanFinder
+from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import terms_of
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -38,9 +41,12 @@ RARE = 0.15
 TELLING = 0.7
 """How much a word says in general language at least, 0 to 1, for it to be told: "bandwidth" and "motion", not "since"
 and "remains"."""
+LONGEST_WIDE = 8
+"""Characters of the longest word of a script without spaces that is told: as far as both texts go on alike."""
 SHORTEST = 3
 """Letters of the shortest word that is told, where it has no sign or digit."""
 
+_WIDE_WORD = re.compile(f"[{WIDE_CHARACTERS}]+")
 _TEXT = FIELDS.index("text")
 
 
@@ -117,9 +123,11 @@ class Comparison:
                 break
             if len(term.notes) > most or number not in self._tellable or not self._has[number, at].any():
                 continue
-            word = term.spelled
+            fragment, line = self._first(number, int(there[self._has[number, at]][0]))
+            word = self._grown(term.spelled, fragment.text)
             if not _is_part(word, [other.word for other in told]):
-                told.append(Word(word, len(term.notes), self._line(number, int(there[self._has[number, at]][0]))))
+                notes = len(term.notes) if word == term.spelled else self._notes_with(word)
+                told.append(Word(word, notes, line))
         return tuple(told)
 
     # --- one pair -----------------------------------------------------------------------------------------------------
@@ -141,7 +149,8 @@ class Comparison:
         spans_here = self._finder.find(here.text, terms, self._language(here.path))
         spans_there = self._finder.find(there.text, terms, self._language(there.path))
         words: list[str] = []
-        for word in (self._terms[number].spelled for number in both):
+        for spelled in (self._terms[number].spelled for number in both):
+            word = _grown(spelled, here.text, there.text)
             if not _is_part(word, words):
                 words.append(word)
         return Pair(here, there, similarity, tuple(words), spans_here, spans_there)
@@ -155,12 +164,23 @@ class Comparison:
             number for number, term in enumerate(self._terms) if term.telling >= TELLING and _is_word(term.spelled)
         )
 
-    def _line(self, number: int, row: int) -> int:
-        """The line on which a word first stands in the fragment of `row`."""
+    def _grown(self, spelled: str, there: str) -> str:
+        text = next((fragment.text for fragment in self._origin.fragments if spelled in fragment.text), "")
+        return _grown(spelled, text, there)
+
+    def _notes_with(self, word: str) -> int:
+        """How many notes have all pairs of characters of a word in one fragment."""
+        lexical, table = self._snapshot.lexical, self._snapshot.table
+        pairs = {term for term in terms_of(word, self._origin.info.language)[0] if len(term) > 1}
+        having = [lexical.entries(term).rows for term in sorted(pairs)]
+        return len(np.unique(table.notes[reduce(np.intersect1d, having)])) if having else 0
+
+    def _first(self, number: int, row: int) -> tuple[Fragment, int]:
+        """The fragment of `row`, and the line on which a word first stands in it."""
         fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
         term = frozenset([self._terms[number].term])
         spans = self._finder.find(fragment.text, term, self._language(fragment.path))
-        return fragment.line_start + (fragment.text.count("\n", 0, spans[0].start) if spans else 0)
+        return fragment, fragment.line_start + (fragment.text.count("\n", 0, spans[0].start) if spans else 0)
 
     def _language(self, path: str) -> str:
         return self._snapshot.table.languages[self._snapshot.facets.numbers[path]]
@@ -170,6 +190,24 @@ def _has_prose(text: str) -> bool:
     return sum(map(str.isalpha, text_alone(text))) >= LEAST_PROSE
 
 
+def _grown(spelled: str, here: str, there: str) -> str:
+    """A word as it is spelled; of a script without spaces, as much around its two characters as both texts have."""
+    start = here.find(spelled)
+    if start < 0 or spelled not in there or not _WIDE_WORD.fullmatch(spelled):
+        return spelled
+    end = start + len(spelled)
+    while (
+        end < len(here)
+        and end - start < LONGEST_WIDE
+        and _WIDE_WORD.match(here[end])
+        and here[start : end + 1] in there
+    ):
+        end += 1
+    while start and end - start < LONGEST_WIDE and _WIDE_WORD.match(here[start - 1]) and here[start - 1 : end] in there:
+        start -= 1
+    return here[start:end]
+
+
 def _is_part(word: str, words: Sequence[str]) -> bool:
     """Whether `word` is one of `words`, a part of one, or has one as a part."""
     lower = word.lower()
@@ -177,8 +215,12 @@ def _is_part(word: str, words: Sequence[str]) -> bool:
 
 
 def _is_word(word: str) -> bool:
-    """Whether it is no number, and not one or two letters (of a script with spaces)."""
-    return any(map(str.isalpha, word)) and not (word.isascii() and word.isalpha() and len(word) < SHORTEST)
+    """Whether it is no number, and not one or two letters (of a script without spaces: one character)."""
+    return (
+        any(map(str.isalpha, word))
+        and len(word) > 1
+        and not (word.isascii() and word.isalpha() and len(word) < SHORTEST)
+    )
 
 
 def _standing_in(snapshot: Snapshot, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
