@@ -16,13 +16,29 @@ from excerpt.search.standing import Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insights import AskOverview, AskPassage, OverviewReady, PassageReady, Question
+from excerpt.tui.insights import (
+    AskMap,
+    AskNarrowed,
+    AskOverview,
+    AskPassage,
+    AskRelated,
+    Mapped,
+    Narrowed,
+    OverviewReady,
+    PassageReady,
+    Question,
+    RelatedFound,
+)
+from excerpt.tui.memory_questions import AskBadges, AskStandings
+from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.screens.main import MainScreen
 from tests.pack.vaults import Vault
+from tests.tui.nearby import map_of, related_of
 from tests.tui.overviews import OVERVIEW
+from tests.tui.remembered import badges_of, standings_of
 
 STATUS = Status(
     vault="/home/ada/notes",
@@ -152,6 +168,16 @@ class ScriptedEngine(EngineWorker):
 
     def ask_insight(self, question: Question) -> None:
         match question:
+            case AskRelated(number=number, path=path, line=line):
+                self._post(RelatedFound(number, related_of(self.notes.fragments, path, line)))
+            case AskMap(number=number, query=query):
+                self._post(Mapped(number, map_of(query)))
+            case AskNarrowed(query=query, filter=condition):
+                self._post(Narrowed(query, condition, f"{condition} {query}"))
+            case AskStandings(number=number, memories=memories):
+                self._post(standings_of(number, memories, self.notes))
+            case AskBadges(number=number, memories=memories, fragments=fragments):
+                self._post(badges_of(number, memories, fragments))
             case AskOverview():
                 self.topic = question.topic
                 known = "sync" in question.topic
@@ -214,6 +240,7 @@ class StillScreen(MainScreen):
     def __init__(self, vault: Path, settings: Settings, places: Places) -> None:
         super().__init__(vault, settings, places, {})
         self._engine = ScriptedEngine(vault, places, self._from_behind)
+        self._memories = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, self._from_behind)
 
     def start_indexing(self) -> None:
         """Nothing is indexed."""

@@ -20,8 +20,6 @@ from excerpt.settings import places, settings_of
 if TYPE_CHECKING:
     from excerpt.insight.map import Branch, VaultMap
 
-EVERYTHING = "path:/"
-"""The query that is answered where none is given: all notes."""
 _KINDS = ("folders", "tags", "properties", "modified", "created")
 _WIDEST = 120
 _LABEL, _BAR = 34, 16  # columns; of a narrow terminal two thirds
@@ -50,7 +48,7 @@ def command(*, query: str | None, vault: Path | None, depth: int, top: int, as_j
     folder = chosen_vault(vault)
     settings = settings_of(folder, where)
     with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
-        from excerpt.insight.map import VALUES, matches_map
+        from excerpt.insight.map import EVERYTHING, VALUES, matches_map
         from excerpt.search.engine import Engine
 
         found = matches_map(Engine(snapshot, settings), query or EVERYTHING, None if as_json else max(VALUES, top))

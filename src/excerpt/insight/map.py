@@ -14,6 +14,8 @@ import numpy.typing as npt
 from excerpt.insight.branches import ROOT, Counts, Tree, branches_of
 from excerpt.search.engine import Engine
 
+EVERYTHING = "path:/"
+"""The query to ask where none is given: all notes."""
 VALUES = 50
 """Values of a property that are listed unless more are asked for."""
 

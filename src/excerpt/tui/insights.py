@@ -6,7 +6,7 @@ imported. A newer question of its kind takes its place while it waits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from textual.message import Message
@@ -81,16 +81,17 @@ class AskRelated:
 
 @dataclass(frozen=True, slots=True)
 class AskMap:
-    """Where the matches of `query` are."""
+    """Where the matches of `query` are; those of an empty one are the whole vault."""
 
     kind: ClassVar[str] = "map"
     number: int
     query: str
 
     def answer(self, engine: Engine) -> Message:
-        from excerpt.insight.map import matches_map
+        from excerpt.insight.map import EVERYTHING, matches_map
 
-        return Mapped(self.number, matches_map(engine, self.query))
+        found = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
+        return Mapped(self.number, replace(found, query=self.query))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class _Kind:
 
     def _below(self, parent: str, branches: Iterable[Branch], depth: int) -> Iterator[MapRow]:
         for branch in branches:
-            key = f"{self._name} {branch.filter}"
+            key = f"{parent}\n{branch.label}"
             is_open = key in self._opened if branch.branches else None
             told = _told(branch.branches, is_time=self._is_time) if is_open is False else ""
             share = branch.fragments / self._largest if self._largest else 0.0
@@ -78,7 +78,7 @@ class _Kind:
             if is_open:
                 yield from self._below(key, branch.branches, depth + 1)
                 if branch.unlisted:
-                    yield MapRow(f"{key} …", key, depth + 1, "", unlisted=branch.unlisted)
+                    yield MapRow(f"{key}\n", key, depth + 1, "", unlisted=branch.unlisted)
 
 
 def _told(branches: tuple[Branch, ...], *, is_time: bool) -> str:
@@ -102,7 +102,7 @@ def _every(branches: tuple[Branch, ...]) -> list[str]:
 
 def stands_in(query: str, condition: str) -> bool:
     """Whether the filter stands in the query, as it is written on the map."""
-    return _places(condition).search(query) is not None
+    return bool(condition) and _places(condition).search(query) is not None
 
 
 def without(query: str, condition: str) -> str:

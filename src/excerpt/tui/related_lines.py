@@ -72,7 +72,7 @@ def first_reason(note: RelatedNote) -> int:
 
 
 def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
-    """All that is known of why, each line at most `width` cells, what tells most first."""
+    """All that is known of why, what tells most first, for `width` cells: only a long name or path is wider."""
     lines = [*_chunks(_sum(note), width)]
     if note.linked in _LINKED:
         lines.append(_labelled("links", (_LINKED[note.linked], "text")))

@@ -250,8 +250,8 @@ class InsightDesk(PackDesk):
     def action_put_filter(self) -> None:
         """Put the filter of the selected branch into the query, or take it off where it stands there."""
         branch, field = self.query_one(MapPanel).selected, self.query_one("#query", Input)
-        if branch is None:
-            self.notify("That is not a branch that one can search in.")
+        if branch is None or not branch.filter:
+            self.notify("No filter leads there." if branch is not None else "Choose a branch: this line has no filter.")
         elif stands_in(field.value, branch.filter):
             self._type(without(field.value, branch.filter))
         else:
