@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from textual.message import Message
 from textual.pilot import Pilot
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, Label, TextArea
 
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
 from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import (
     IndexCancelled,
     IndexEnded,
@@ -27,6 +28,8 @@ from excerpt.tui.screens.emptied import Emptied
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.memory_list import MemoryList
+from excerpt.tui.widgets.memory_pane import MemoryPane
+from excerpt.tui.widgets.offer_list import OfferList
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import until
@@ -100,7 +103,8 @@ async def settled(pilot: Pilot[None]) -> None:
     def shown() -> bool:
         hit, window = rows.selected, preview.window
         same = (hit and hit.fragment.id) == (window and window.fragment.id)
-        return same and pane.asked_all_answered and pane.cost_is_known
+        known = pane.cost_is_known and pane.memories_answered
+        return same and pane.asked_all_answered and known
 
     await until(pilot, shown, "the answers")
     await pilot.pause()
@@ -268,7 +272,60 @@ async def some_memories(pilot: Pilot[None]) -> None:
     await ready(pilot)
     await pilot.press("f4")
     rows = still(pilot).still.query_one(MemoryList)
-    await until(pilot, lambda: len(rows.memories) == 2, "the memories")
+    pane = still(pilot).still.query_one(MemoryPane)
+    await until(pilot, lambda: len(rows.memories) == 2 and pane.all_known, "the memories")
+
+
+async def broken_memory(pilot: Pilot[None]) -> None:
+    """The list has the focus, and the cursor is on the file that cannot be read."""
+    await some_memories(pilot)
+    await pilot.press("shift+tab", "G")
+
+
+async def memories_filtered(pilot: Pilot[None]) -> None:
+    await some_memories(pilot)
+    rows = still(pilot).still.query_one(MemoryList)
+    await pilot.press(*"fridge")
+    await until(pilot, lambda: len(rows.memories) == 1, "the one memory")
+    await until(pilot, lambda: still(pilot).still.query_one(MemoryPane).all_known, "its source")
+
+
+async def memory_changed(pilot: Pilot[None]) -> None:
+    await some_memories(pilot)
+    await pilot.press("ctrl+e")
+    await known_tags(pilot)
+
+
+async def found_with_memories(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    rows = still(pilot).still.query_one(HitList)
+    await until(pilot, lambda: bool(rows.badges), "the badge")
+
+
+async def memory_packed(pilot: Pilot[None]) -> None:
+    """A fragment and a memory are marked; the memory is selected."""
+    await found_with_memories(pilot)
+    rows = still(pilot).still.query_one(HitList)
+    await pilot.press("tab")
+    while rows.selected is not None and not is_memory(rows.selected):
+        await pilot.press("down")
+    await pilot.press("tab", "up", "ctrl+o")
+    await settled(pilot)
+
+
+async def remember_again(pilot: Pilot[None]) -> None:
+    await found_with_memories(pilot)
+    rows = still(pilot).still.query_one(HitList)
+    while rows.selected is not None and rows.selected.fragment.id not in rows.badges:
+        await pilot.press("down")
+    await pilot.press("ctrl+r")
+    await known_tags(pilot)
+    await until(pilot, lambda: bool(pilot.app.screen.query_one(OfferList).offers), "the offers")
+
+
+async def known_tags(pilot: Pilot[None]) -> None:
+    label = pilot.app.screen.query_one("#tags-label", Label)
+    await until(pilot, lambda: "in use" in str(label.content), "the tags in use")
 
 
 async def index(pilot: Pilot[None]) -> None:
@@ -369,6 +426,32 @@ def test_state(snap_compare: Compare, tmp_path: Path, greenwich: None, steps: St
 @pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
 def test_memories(snap_compare: Compare, memories: Path, size: tuple[int, int]) -> None:
     assert snap_compare(app_on(memories), terminal_size=size, run_before=some_memories)
+
+
+MEMORY_STATES: list[Steps] = [
+    memories_filtered,
+    memory_changed,
+    found_with_memories,
+    memory_packed,
+    remember_again,
+]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
+@pytest.mark.parametrize("steps", MEMORY_STATES, ids=lambda steps: steps.__name__)
+def test_memory_state(snap_compare: Compare, memories: Path, steps: Steps, size: tuple[int, int]) -> None:
+    assert snap_compare(app_on(memories), terminal_size=size, run_before=steps)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
+def test_broken_memory(snap_compare: Compare, memories: Path, size: tuple[int, int]) -> None:
+    folder = next((memories / "memories").iterdir())
+    (folder / "broken.md").write_text("---\ntags: [open\n---\nText.\n")
+    assert snap_compare(app_on(memories), terminal_size=size, run_before=broken_memory)
+
+
+def test_memories_at_the_smallest(snap_compare: Compare, memories: Path) -> None:
+    assert snap_compare(app_on(memories), terminal_size=(60, 15), run_before=some_memories)
 
 
 @pytest.mark.parametrize("size", [(60, 15), (200, 60)], ids=["60x15", "200x60"])

@@ -50,7 +50,7 @@ class Remember(Dialog[Kept]):
         #offered { color: $accent; margin-top: 1; }
         #offered, OfferList { display: none; }
         .-offering #offered, .-offering OfferList { display: block; }
-        .-offering TextArea { height: 5; max-height: 22vh; }
+        .-offering TextArea { height: 5; max-height: 14vh; }
         #trouble { color: $error; height: auto; }
     }
     """
@@ -86,9 +86,16 @@ class Remember(Dialog[Kept]):
                 yield Static(Content(visible_line(self._source)), id="source")
             yield Label("Tags", id="tags-label", markup=False)
             tags = ", ".join(self._tags)
-            yield Input(tags, placeholder="sync, decision", compact=True, id="tags", suggester=self._suggester)
+            yield Input(
+                tags,
+                placeholder="sync, decision",
+                compact=True,
+                select_on_focus=False,
+                id="tags",
+                suggester=self._suggester,
+            )
             yield Label("Why it matters")
-            yield Input(visible_line(self._why), compact=True, id="why")
+            yield Input(visible_line(self._why), compact=True, select_on_focus=False, id="why")
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label("You keep this already? ^g merges into it, ⏎ keeps both", id="offered")

@@ -104,33 +104,32 @@ class MemoryView(LineView, can_focus=False):
             yield from self._told("reason", memory.reason, width, self._ink("warning"))
             yield from self._told("", "It is left alone. ⏎ opens it in your editor.", width)
             return
+        found = shown.standing
+        if found is not None and (told := told_of(found)):
+            yield from self._told("", told, width, self._ink("warning"), indent=0)
+            yield ()
+        changed = found is not None and found.kind == "changed"
+        if found is not None and changed:
+            yield from self._differences(memory, found, width)
+            yield ()
+        yield from self._about(memory, width)
+        if not changed:
+            yield ()
+            yield from self._text(memory.text, shown.spans, width)
+
+    def _about(self, memory: Memory, width: int) -> Iterator[Sequence[Part]]:
         if memory.why:
             yield from self._told("why", memory.why, width)
         if memory.tags:
             yield from self._told("tags", " ".join(f"#{tag}" for tag in memory.tags), width)
-        yield from self._source(memory, shown.standing, width)
+        if memory.source is not None:
+            yield from self._told("source", place_of(memory.source), width)
+            if memory.source.heading_path:
+                yield from self._told("", " › ".join(memory.source.heading_path), width, self._ink("name"))
         if memory.query:
             yield from self._told("query", memory.query, width)
-        changed = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
-        yield from self._told("kept", local_time(memory.created) + changed, width)
-        yield ()
-        if shown.standing is not None and shown.standing.kind == "changed":
-            yield from self._differences(memory, shown.standing, width)
-        else:
-            yield from self._text(memory.text, shown.spans, width)
-
-    def _source(self, memory: Memory, found: Standing | None, width: int) -> Iterator[Sequence[Part]]:
-        if memory.source is None:
-            return
-        yield from self._told("source", place_of(memory.source), width)
-        headings = memory.source.heading_path
-        if headings:
-            yield from self._told("", " › ".join(headings), width, self._ink("name"))
-        if found is None:
-            return
-        told = told_of(found)
-        if told:
-            yield from self._told("", told, width, self._ink("warning"))
+        later = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
+        yield from self._told("kept", local_time(memory.created) + later, width)
 
     def _differences(self, memory: Memory, found: Standing, width: int) -> Iterator[Sequence[Part]]:
         from excerpt.memory.difference import side_by_side
@@ -159,9 +158,11 @@ class MemoryView(LineView, can_focus=False):
             yield from (self._parts(runs) for runs in rows)
             at += len(each) + 1
 
-    def _told(self, name: str, value: str, width: int, style: Style | None = None) -> Iterator[Sequence[Part]]:
-        for row, runs in enumerate(runs_of(visible_line(value), (), Ink.PLAIN, width - _NAME)):
-            left: Part = (f"{name if row == 0 else '':<{_NAME}}", self._ink("name"))
+    def _told(
+        self, name: str, value: str, width: int, style: Style | None = None, indent: int = _NAME
+    ) -> Iterator[Sequence[Part]]:
+        for row, runs in enumerate(runs_of(visible_line(value), (), Ink.PLAIN, width - indent)):
+            left: Part = (f"{name if row == 0 else '':<{indent}}", self._ink("name"))
             yield [left, *((run.text, style or Style.null()) for run in runs)]
 
     def _parts(self, runs: Sequence[Run]) -> list[Part]:

@@ -1,0 +1,34 @@
+"""How memories stand to the notes of a vault that is only spoken of, for pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from excerpt.memory.badges import remembered_at
+from excerpt.memory.stale import Kind, Standing
+from excerpt.model import Fragment, Memory
+from excerpt.tui.memory_messages import BadgesKnown, StandingsKnown
+from tests.pack.vaults import Vault
+
+
+def standings_of(number: int, memories: Sequence[Memory], notes: Vault) -> StandingsKnown:
+    return StandingsKnown(number, {memory.id: _standing(memory, notes) for memory in memories})
+
+
+def badges_of(number: int, memories: Sequence[Memory], fragments: Sequence[Fragment]) -> BadgesKnown:
+    found = ((one.id, remembered_at(memories, one.path, one.line_start, one.line_end)) for one in fragments)
+    return BadgesKnown(number, {fragment_id: about for fragment_id, about in found if about})
+
+
+def _standing(memory: Memory, notes: Vault) -> Standing:
+    """Whether the lines say the same; there is no looking for them elsewhere."""
+    source = memory.source
+    if source is None:
+        return Standing(Kind.NONE, memory)
+    if not any(each.path == source.path for each in notes.fragments):
+        return Standing(Kind.GONE, memory)
+    lines = notes.note_text(source.path).split("\n")
+    now = "\n".join(lines[source.line_start - 1 : source.line_end])
+    kind = Kind.FRESH if now == memory.text else Kind.CHANGED
+    return Standing(kind, memory, replace(source, digest="0" * 16), now)
