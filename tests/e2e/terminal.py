@@ -41,6 +41,7 @@ KEYS = {
     "f12": "\x1b[24~",
     "f8": "\x1b[19~",
     **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
+    **{f"alt+{letter}": f"\x1b{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"},
 }
 
 _OSC_52 = re.compile(rb"\x1b\]52;[^;]*;([A-Za-z0-9+/=]*)(?:\x07|\x1b\\)")
