@@ -51,7 +51,7 @@ def test_the_doctor_looks_at_keys_and_clipboard_without_the_screen(tmp_path: Pat
     assert "textual" not in names
 
 
-@pytest.mark.parametrize("command", ["search", "pack", "overview"])
+@pytest.mark.parametrize("command", ["search", "pack", "overview", "recall"])
 def test_searching_imports_the_engine_and_never_the_screen(tmp_path: Path, vault: Path, command: str) -> None:
     names = imported(tmp_path, command, "sync conflict", "--vault", vault)
     assert "numpy" in names

@@ -323,11 +323,12 @@ def test_a_failed_write_leaves_the_old_memory_and_no_rest(store: MemoryStore, mo
     assert list(store.folder.rglob("*.new")) == []
 
 
-# --- recall -----------------------------------------------------------------------------------------------------------
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
-def recalled(store: MemoryStore, words: str = "", tags: tuple[str, ...] = ()) -> list[str]:
-    return [memory.text for memory in store.recall(words, tags)]
+def with_words(store: MemoryStore, words: str) -> list[str]:
+    contents = store.contents()
+    return [memory.text for memory in contents.with_words(words, contents.found.memories)]
 
 
 @pytest.fixture
@@ -342,8 +343,16 @@ def three(store: MemoryStore) -> MemoryStore:
     return store
 
 
-def test_recall_of_nothing_gives_all_newest_first(three: MemoryStore) -> None:
-    assert recalled(three) == ["State-of-the-art encryption", "自动同步很快 1.0.21", "Conflicts are resolved by hand"]
+def test_all_are_given_newest_first(three: MemoryStore) -> None:
+    assert [memory.text for memory in three.all().memories] == [
+        "State-of-the-art encryption",
+        "自动同步很快 1.0.21",
+        "Conflicts are resolved by hand",
+    ]
+
+
+def test_tags_in_use_are_given_the_most_used_first(three: MemoryStore) -> None:
+    assert three.tags() == (("sync", 2), ("work", 1))
 
 
 @pytest.mark.parametrize(
@@ -363,22 +372,16 @@ def test_recall_of_nothing_gives_all_newest_first(three: MemoryStore) -> None:
         ("nothing here", []),
     ],
 )
-def test_recall_takes_all_words_in_any_form_and_the_last_as_a_beginning(
+def test_all_words_count_in_any_form_and_the_last_as_a_beginning(
     three: MemoryStore, words: str, found: list[str]
 ) -> None:
-    assert recalled(three, words) == found
-
-
-def test_recall_takes_all_tags_and_the_words(three: MemoryStore) -> None:
-    assert recalled(three, tags=("#Sync",)) == ["State-of-the-art encryption", "Conflicts are resolved by hand"]
-    assert recalled(three, tags=("sync", "work")) == ["Conflicts are resolved by hand"]
-    assert recalled(three, "encryption", ("work",)) == []
+    assert with_words(three, words) == found
 
 
 @given(st.text(st.characters(codec=None)))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_words_can_be_asked_for(three: MemoryStore, words: str) -> None:
-    assert set(recalled(three, words)) <= set(recalled(three))
+    assert set(with_words(three, words)) <= {memory.text for memory in three.all().memories}
 
 
 # --- two processes ----------------------------------------------------------------------------------------------------
@@ -414,6 +417,6 @@ def test_two_updates_of_one_memory_leave_the_last_and_keep_the_first_in_the_tras
     memory = store.remember("first")
     MemoryStore(store.folder).update(updated(memory, "from the other window"))
     store.update(updated(memory, "from this one"))
-    assert recalled(store) == ["from this one"]
+    assert [each.text for each in store.all().memories] == ["from this one"]
     kept = [file.read_text().rpartition("---\n\n")[2] for file in forgotten(store)]
     assert sorted(kept) == ["first\n", "from the other window\n"]

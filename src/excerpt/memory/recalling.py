@@ -21,7 +21,6 @@ from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory.files import normalise_tags
-from excerpt.memory.recall import wanted_words
 from excerpt.memory.store import TRASH, Contents, MemoryStore
 from excerpt.model import Confidence, Hit, Memory, Span
 from excerpt.search.engine import Engine, Ranking
@@ -107,7 +106,8 @@ class Recaller:
             self.unranked = str(error)
             found, known = [], frozenset()
         unknown = [memory for memory in memories if memory.id not in known] if len(known) < len(contents.ids) else []
-        return (found + _by_words(query, unknown, contents))[:limit]
+        by_words = _listed(contents.with_words(query, unknown)) if unknown else []
+        return (found + by_words)[:limit]
 
     def near(self, text: str, least: float, most: int = 3) -> list[tuple[Memory, float]]:
         """The memories whose text is nearest to `text` in meaning, from a cosine of `least` on, with that; none where
@@ -235,15 +235,6 @@ def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:
     """The hit's spans as they stand in the memory's text, which the fragment is a part of."""
     begin = text.find(hit.fragment.text)
     return tuple(Span(span.start + begin, span.end + begin) for span in hit.spans) if begin >= 0 else ()
-
-
-def _by_words(query: str, memories: Sequence[Memory], contents: Contents) -> list[Recalled]:
-    """Those of `memories` that hold all words of a query, newest first."""
-    if not memories:
-        return []
-    read = [contents.searched[memory.id] for memory in memories]
-    matches = wanted_words(query, [each.language for each in read])
-    return [Recalled(memory) for memory, each in zip(memories, read, strict=True) if matches(each)]
 
 
 def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float]]:

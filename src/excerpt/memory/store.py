@@ -20,7 +20,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from excerpt.errors import MemoryUnusableError, ReadError
-from excerpt.memory.files import name_id, normalise_tags, now, parse_memory, render_memory, stored
+from excerpt.memory.files import name_id, now, parse_memory, render_memory, stored
 from excerpt.memory.noticing import Noticing
 from excerpt.memory.recall import Searched, searched, wanted_words
 from excerpt.model import Memory, Skipped, Source
@@ -88,9 +88,14 @@ class Contents:
         """The memories by the names of their files."""
         return {name: kept.memory for name, kept in self.ids.values()}
 
+    def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
+        """Those of `memories` that hold all `words` (the last one may be the beginning of a word), in their order."""
+        read = [self._searched[memory.id] for memory in memories]
+        matches = wanted_words(words, [each.language for each in read])
+        return [memory for memory, each in zip(memories, read, strict=True) if matches(each)]
+
     @cached_property
-    def searched(self) -> Mapping[str, Searched]:
-        """What is looked at for words, by the memories' ids."""
+    def _searched(self) -> Mapping[str, Searched]:
         return {memory_id: searched(kept.memory) for memory_id, (_, kept) in self.ids.items()}
 
 
@@ -125,17 +130,6 @@ class MemoryStore:
     def all(self) -> Memories:
         """Every memory, newest first, and every broken file with its reason."""
         return self.contents().found
-
-    def recall(self, words: str = "", tags: Sequence[str] = ()) -> list[Memory]:
-        """Memories that hold all `words` (the last one may be the beginning of a word) and all `tags`, newest first."""
-        asked = set(normalise_tags(tags))
-        contents = self.contents()
-        memories = [memory for memory in contents.found.memories if asked <= set(memory.tags)]
-        if not words.strip():
-            return memories
-        read = [contents.searched[memory.id] for memory in memories]
-        matches = wanted_words(words, [each.language for each in read])
-        return [memory for memory, each in zip(memories, read, strict=True) if matches(each)]
 
     def tags(self) -> tuple[tuple[str, int], ...]:
         """Tags in use with how many memories have them, most used first."""
