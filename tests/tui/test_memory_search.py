@@ -188,6 +188,44 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
         )
 
 
+async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    async with app.run_test() as pilot:
+        await answered(pilot, app, "sync conflict")
+        pane = pane_of(app)
+        assert pane.packed is not None
+        passage = pane.packed.result.packs[0]
+        await pilot.press("ctrl+o", "m")
+        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await pilot.press("enter")
+        kept = MemoryStore(places.memory_folder(vault))
+        await until(pilot, lambda: bool(kept.all().memories), "the memory")
+    (memory,) = kept.all().memories
+    assert memory.text == passage.text
+    assert memory.source is not None
+    assert (memory.source.path, memory.source.line_start) == (passage.path, passage.line_start)
+    assert (memory.source.line_end, memory.query) == (passage.line_end, "sync conflict")
+    assert memory.source.digest == digest_of_text(memory.text)
+
+
+async def test_the_whole_pack_is_remembered_with_its_sources_named(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    async with app.run_test() as pilot:
+        await answered(pilot, app, "sync conflict")
+        packed = pane_of(app).packed
+        assert packed is not None
+        await pilot.press("ctrl+o", "R")
+        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await pilot.press("enter")
+        kept = MemoryStore(places.memory_folder(vault))
+        await until(pilot, lambda: bool(kept.all().memories), "the memory")
+    (memory,) = kept.all().memories
+    assert memory.text.strip() == packed.text.strip()
+    assert memory.source is None
+
+
 async def go_to_memory(pilot: AppPilot, rows: HitList) -> None:
     row = next(at for at, hit in enumerate(rows.hits) if is_memory(hit))
     while rows.cursor != row:

@@ -104,6 +104,8 @@ PACK: Sequence[Key] = [
     Key("pack-later", "J,shift+down", "pane('shift(1)')", "later", "Move the passage down", shown=True),
     Key("pack-earlier", "K,shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
     Key("pack-scope", "s", "pane('own_scope')", "its scope", "Next scope for this passage alone", shown=True),
+    Key("pack-remember", "m", "pane('remember')", "remember", "Keep the passage in memory"),
+    Key("pack-remember-all", "R", "pane('remember_pack')", "remember all", "Keep the whole pack in memory"),
     Key("pack-undo", "u", "pane('undo')", "undo", "Take back the last decision", shown=True),
     Key("pack-show", "space", "pane('edit')", "context", "Show it in the context, as enter does", shown=True),
     Key("pack-format", "f", "pane('format')", "format", "Next format"),

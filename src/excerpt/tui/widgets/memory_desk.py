@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import on
 from textual.reactive import var
 
-from excerpt.model import Hit, Memory
+from excerpt.model import Hit, Memory, Pack, Source
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.settings import Settings
@@ -13,10 +13,11 @@ from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.memory_messages import BadgesKnown, MemoriesFound, MemoryEditRequested, RecallRequested
 from excerpt.tui.memory_questions import AskBadges, BadgeKeeper
 from excerpt.tui.memory_rows import Showing, among, is_memory, showing_of
-from excerpt.tui.messages import EditRequested
+from excerpt.tui.messages import EditRequested, RememberRequested
 from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.pack_desk import PackDesk
+from excerpt.tui.widgets.pack_panel import PackPanel
 
 
 class MemoryDesk(PackDesk):
@@ -144,6 +145,27 @@ class MemoryDesk(PackDesk):
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))
         return memory is not None
+
+    def remember_passage(self) -> bool:
+        """Keep the passage selected in the pack panel, as it was grown; False if the panel has not the focus."""
+        panel = self.query_one(PackPanel)
+        row = panel.selected if panel.has_focus else None
+        if not isinstance(row, Pack):
+            return panel.has_focus
+        memory = self._memory_of(row.path)
+        if memory is not None:
+            self.post_message(MemoryEditRequested(memory))
+        else:
+            source = Source(row.path, row.line_start, row.line_end, row.digest, row.heading_path)
+            self.post_message(RememberRequested(None, self.pack_query, row.text, source))
+        return True
+
+    def action_remember_pack(self) -> None:
+        """Keep the pack as it would be copied; it names its sources itself."""
+        if self.packed is None or not self.packed.result.packs:
+            self.notify("There is nothing to keep yet: the pack is empty.", severity="warning")
+        else:
+            self.post_message(RememberRequested(None, self.pack_query, self.packed.text))
 
     # --- memories in the pack -----------------------------------------------------------------------------------------
 

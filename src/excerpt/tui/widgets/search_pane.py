@@ -287,7 +287,7 @@ class SearchPane(InsightDesk, MemoryDesk):
             self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
 
     def action_remember(self) -> None:
-        if not self.change_memory():
+        if not (self.remember_passage() or self.change_memory()):
             self.post_message(RememberRequested(self._hits.selected, self.query_text.strip()))
 
     def action_strategy(self) -> None:

@@ -1,0 +1,98 @@
+"""Memories in packs: notes of one fragment, beside those of the vault."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.model import Format, Memory, PackResult, Scope, Source, Strategy
+from excerpt.pack.memories import WithMemories
+from excerpt.pack.memory_fragment import name_of
+from excerpt.pack.pack import build_pack
+from excerpt.pack.reading import read_pack
+from excerpt.pack.render import Links, as_json
+from excerpt.settings import PackSettings
+from excerpt.text.tokens import open_tokenizer
+from tests.pack.test_moved_marks import MovedVault
+from tests.pack.vaults import sentence
+
+NOTE = f"# Roses\n\n{sentence('prune', 60)}\n\n{sentence('soil', 60)}\n"
+MEMORY = Memory(
+    "m0123456789",
+    "Prune in March.\n\nNot before.",
+    ("garden",),
+    "frost",
+    "2026-03-01T00:00:00Z",
+    "2026-03-02T00:00:00Z",
+    Source("Roses.md", 3, 3, ""),
+)
+COUNT = open_tokenizer("o200k").count
+
+
+@pytest.fixture
+def vault() -> MovedVault:
+    return MovedVault({"Roses.md": NOTE}, {})
+
+
+def packed(vault: MovedVault, memories: tuple[Memory, ...], *marked: str, budget: int = 1_000) -> PackResult:
+    source = WithMemories(vault, COUNT)
+    assert source.add(memories)
+    settings = PackSettings(budget=budget, scope=Scope.SECTION)
+    tokenizer = open_tokenizer("o200k")
+    return build_pack(
+        source, (), query="", strategy=Strategy.AUTO, settings=settings, tokenizer=tokenizer, marked=marked
+    )
+
+
+def test_a_memory_has_a_source_line_of_its_own(vault: MovedVault) -> None:
+    result = packed(vault, (MEMORY,), name_of(MEMORY.id))
+    heading, place = result.text.splitlines()[:2]
+    assert heading == "## [1] Memory › Roses.md, line 3 › frost"
+    assert place.startswith(f"From memory:{MEMORY.id}:1-3, modified 2026-03-02, digest ")
+    assert result.packs[0].text == MEMORY.text
+
+
+def test_a_memory_is_packed_beside_fragments_within_the_budget(vault: MovedVault) -> None:
+    marked = (vault.fragments[0].id, name_of(MEMORY.id))
+    both = packed(vault, (MEMORY,), *marked)
+    assert [pack.path for pack in both.packs] == ["Roses.md", name_of(MEMORY.id)]
+    small = packed(vault, (MEMORY,), *marked, budget=both.tokens - 1)
+    assert small.tokens < both.tokens
+    assert COUNT(small.text) == small.tokens
+
+
+def test_a_memory_whose_text_is_in_the_pack_already_is_left_out(vault: MovedVault) -> None:
+    same = replace(MEMORY, text=vault.fragments[0].text)
+    result = packed(vault, (same,), vault.fragments[0].id, name_of(MEMORY.id))
+    assert [pack.path for pack in result.packs] == ["Roses.md"]
+    assert [(left.path, left.reason.partition(" Roses")[0]) for left in result.left_out] == [
+        (name_of(MEMORY.id), "same text as")
+    ]
+
+
+def test_a_memory_that_is_forgotten_is_left_out_as_gone(vault: MovedVault) -> None:
+    result = packed(vault, (), name_of(MEMORY.id))
+    assert not result.packs
+    assert [left.path for left in result.left_out] == [name_of(MEMORY.id)]
+
+
+def test_a_memory_that_says_something_else_by_now_is_not_added(vault: MovedVault) -> None:
+    source = WithMemories(vault, COUNT)
+    assert source.add([MEMORY])
+    assert source.add([MEMORY])
+    assert not source.add([replace(MEMORY, text="Prune in April.")])
+
+
+def test_a_pack_with_a_memory_is_read_again(vault: MovedVault) -> None:
+    result = packed(vault, (MEMORY,), name_of(MEMORY.id))
+    (source,) = read_pack(result.text).sources
+    assert (source.path, source.text, source.intact) == (name_of(MEMORY.id), MEMORY.text, True)
+
+
+def test_no_link_into_the_vault_is_given_for_a_memory(vault: MovedVault) -> None:
+    result = packed(vault, (MEMORY,), vault.fragments[0].id, name_of(MEMORY.id))
+    data = json.loads(as_json(replace(result, format=Format.JSON), Links(Path("/vault"))))
+    assert ["link" in each for each in data["packs"]] == [True, False]
