@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.memory.store import MemoryStore
 from excerpt.model import Format, Scope
 from excerpt.pack.savings import SavingsFile
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.memory_rows import is_memory
+from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import AppPilot, pane_of, search, until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
@@ -73,6 +76,21 @@ async def test_marks_shaped_by_hand(form: Format, vault: Path, places: Places, t
             await pilot.press(key)
         text = await copied(pilot, app, clipboard)
     assert text
+    assert text == printed(form, vault, template, "--from-marks")
+
+
+@pytest.mark.parametrize("form", list(Format))
+async def test_marked_memories(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
+    MemoryStore(places.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
+    app = app_with(form, vault, places, template)
+    async with app.run_test() as pilot:
+        await search(pilot, app, "sync conflict")
+        rows = pane_of(app).query_one(HitList)
+        await until(pilot, lambda: pane_of(app).memories_answered and any(map(is_memory, rows.hits)), "the memory")
+        await pilot.press("up", "up", "tab", "tab", "tab")
+        text = await copied(pilot, app, clipboard)
+    assert b"memory:m" in text or form is Format.TEMPLATE
+    assert b"keep both versions" in text
     assert text == printed(form, vault, template, "--from-marks")
 
 
