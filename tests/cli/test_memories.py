@@ -86,6 +86,15 @@ def test_recall_is_a_query_that_says_how_sure_it_is(excerpt: Excerpt, vault: Pat
     assert found["confidence"] in ("strong", "likely", "weak")
 
 
+def test_recall_says_where_no_memory_answers_and_shows_those_that_share_a_word(excerpt: Excerpt, vault: Path) -> None:
+    for text in ("Sync keeps versions for 12 months", "The history shows versions of a note"):
+        excerpt("remember", text, "--vault", vault)
+    answer = excerpt("recall", "how", "long", "are", "versions", "kept", "--vault", vault)
+    assert answer.code == 0
+    assert "no memory answers this" in answer.err
+    assert "12 months" in answer.out
+
+
 def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
     excerpt("remember", "A thought", "--vault", vault)
     memory = sentence(excerpt, vault)

@@ -79,6 +79,17 @@ def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller)
     assert found[0].confidence is not Confidence.NOTHING
 
 
+def test_where_none_answers_those_with_a_word_of_the_query_are_told_of_as_such(recaller: Recaller) -> None:
+    for text in ("Sync keeps versions for 12 months", "The history shows versions of a note", "Bake it hot"):
+        recaller.store.remember(text)
+    found = recaller.recall("how long are versions kept")
+    assert {one.memory.text for one in found} == {
+        "Sync keeps versions for 12 months",
+        "The history shows versions of a note",
+    }
+    assert {one.confidence for one in found} == {Confidence.NOTHING}
+
+
 def test_spans_mark_the_words_in_the_memorys_text(recaller: Recaller) -> None:
     recaller.store.remember("First line\n\n## Heading\n\nthe conflict is here")
     (found,) = recaller.recall("conflict")

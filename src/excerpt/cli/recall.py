@@ -13,6 +13,7 @@ from excerpt.cli.memories import memory_as_json, recaller_of, shown, standing_as
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
+from excerpt.model import Confidence
 from excerpt.settings import places, settings_of
 
 if TYPE_CHECKING:
@@ -69,10 +70,15 @@ def command(
     if as_json:
         print_json({"memories": [_as_json(*each) for each in found]})
     elif found:
+        if all(each.confidence is Confidence.NOTHING for each, _ in found):
+            narrate(NO_ANSWER)
         put("\n\n".join(shown(each.memory, stands) for each, stands in found))
     else:
         narrate(_nothing(asked=bool(words or tags or source or since), stale=stale))
     return 0 if found else 1
+
+
+NO_ANSWER = "no memory answers this; those that share a word with it are below."
 
 
 def _as_json(recalled: Recalled, standing: Standing | None) -> dict[str, Any]:

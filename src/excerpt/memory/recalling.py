@@ -25,6 +25,7 @@ from excerpt.memory.store import TRASH, Contents, MemoryStore
 from excerpt.model import Confidence, Hit, Memory, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL
+from excerpt.search.fusion import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
 from excerpt.text.folding import fold
@@ -35,12 +36,14 @@ NEAR_IN_MEANING = 0.45
 
 _PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
 _MOST_COMPARED = 20
+_NEAREST = 5  # memories told of where none answers
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """A memory that was found. `spans` are what matched, in its text; `confidence` is None where nothing was asked that
-    could be answered, and where words alone were looked for."""
+    could be answered, and where words alone were looked for. It is NOTHING for all where no memory answers: then those
+    that have a word of the query are told of."""
 
     memory: Memory
     score: float = 0.0
@@ -196,6 +199,7 @@ def _ranked(index: _Index, query: str, settings: Settings, among: Collection[str
     ranking = engine.ranking([engine.answer(one, wanted, pool) for one in queries])
     chosen: list[int] = []
     memories: list[Memory] = []
+    nearest: list[tuple[int, Memory]] = []
     seen: set[int] = set()
     listed = all(answer.judgement is None for answer in ranking.answers)
     for at, note in enumerate(table.notes[ranking.rows].tolist()):
@@ -208,6 +212,10 @@ def _ranked(index: _Index, query: str, settings: Settings, among: Collection[str
             memories.append(memory)
             if len(chosen) == limit and not listed:
                 break
+        elif len(nearest) < _NEAREST and _has_a_word(ranking, at):
+            nearest.append((at, memory))
+    if nearest and not chosen:
+        chosen, memories = [at for at, _ in nearest], [memory for _, memory in nearest]
     if listed:
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
         return [Recalled(memory) for memory in newest]
@@ -225,6 +233,11 @@ def _answers(ranking: Ranking, at: int) -> bool:
     if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
         return True
     return float(answer.evidence.similarities[ranking.rows[at]]) >= NEAR_IN_MEANING
+
+
+def _has_a_word(ranking: Ranking, at: int) -> bool:
+    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    return bool(answer.scored.values[place, SIGNALS.index("words")] > 0)
 
 
 def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
