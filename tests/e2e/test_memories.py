@@ -1,0 +1,137 @@
+"""Memories in a real terminal of 80 columns: kept, found, changed, forgotten, taken back, and when their source
+changes; and the same from a shell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import EXCERPT, environment
+from tests.e2e.terminal import Terminal
+
+_SHIPS = "We ship on the 12th of March."
+_PAYS = "Grace pays as soon as we ship."
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "Launch.md").write_text(f"# Launch\n\n{_SHIPS}\n\n## Who decides\n\nAda decides about the date.\n")
+    (folder / "Money.md").write_text("# Money\n\nThe costs are shared by all.\n")
+    return folder
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Mapping[str, str]:
+    return environment(tmp_path / "home")
+
+
+@pytest.fixture
+def app(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
+    """The app on the vault, with the answer to a query on the screen."""
+    with Terminal([*EXCERPT, str(vault)], shell, 80, 24) as terminal:
+        terminal.wait_for("2 notes · watching")
+        terminal.type("ship march")
+        terminal.wait_for("❯ ship march", "▌ 1   Launch", "Launch.md · ")
+        yield terminal
+        terminal.press("ctrl+q")
+        assert terminal.wait_exit() == 0
+
+
+def run(shell: Mapping[str, str], vault: Path, *words: str) -> Any:
+    """What a command prints as JSON, in a process of its own."""
+    command = [*EXCERPT, *words, "--vault", str(vault), "--json"]
+    return json.loads(subprocess.run(command, env=dict(shell), check=True, capture_output=True).stdout)
+
+
+def remember_hit(app: Terminal) -> None:
+    """Keep the selected hit, tagged and with a reason."""
+    app.press("ctrl+r")
+    app.wait_for("Why it matters", "Launch.md, line 3")
+    app.type("release")
+    app.wait_for("  release")
+    app.press("tab")
+    app.type("final date")
+    app.wait_for("  final date")
+    app.press("enter")
+    app.wait_gone("Why it matters")
+
+
+def remember_thought(app: Terminal, text: str) -> None:
+    """In the Memory tab: write down a thought of one's own, of which the text comes first."""
+    app.press("ctrl+r")
+    app.wait_for("Why it matters")
+    app.type(text)
+    app.wait_for(text)
+    app.press("ctrl+s")
+    app.wait_gone("Why it matters")
+
+
+def test_what_is_kept_is_among_the_hits_and_the_memory_that_answers_comes_first(app: Terminal) -> None:
+    remember_hit(app)
+    app.wait_for("▌ 1   Launch", "◆ Memory › Launch.md, line 3 · final date")
+    app.wait_until(lambda: "◆" in app.line_with("▌ 1   Launch"), "to mark the hit that a memory is about")
+    app.press("f4")
+    app.wait_for("memories · 1", _SHIPS, "#release")
+    remember_thought(app, _PAYS)
+    app.wait_for("memories · 2", _PAYS)
+    assert app.row_of(_PAYS) < app.row_of(_SHIPS)
+    app.type("ship on the 12th")
+    app.wait_until(lambda: _SHIPS in app.lines[3] and _PAYS in app.lines[5], "to put what answers best first")
+    app.press("esc")
+    app.wait_until(lambda: _PAYS in app.lines[3], "to list the newest first again")
+
+
+def test_a_memory_is_changed_forgotten_and_taken_back(app: Terminal) -> None:
+    app.press("f4")
+    app.wait_for("No memories yet")
+    remember_thought(app, _PAYS)
+    app.wait_for(f"▌ {_PAYS}")
+    app.press("ctrl+e")
+    app.wait_for("Change the memory", "Tags")
+    app.type("money")
+    app.wait_for("  money")
+    app.press("enter")
+    app.wait_gone("Change the memory")
+    app.wait_for(f"▌ {_PAYS}", "▌ #money")
+    app.press("ctrl+d")
+    app.wait_for("No memories yet")
+    app.press("ctrl+u")
+    app.wait_for(f"▌ {_PAYS}", "▌ #money")
+
+
+def test_of_a_source_that_changed_the_difference_is_shown_and_the_new_text_taken(app: Terminal, vault: Path) -> None:
+    remember_hit(app)
+    app.press("f4")
+    app.wait_for("memories · 1", f"▌ {_SHIPS}")
+    note = (vault / "Launch.md").read_text()
+    (vault / "Launch.md").write_text(note.replace("12th of March", "2nd of April"))
+    app.wait_for("changed", "12th of March", "2nd of April")
+    app.press("ctrl+t")
+    app.wait_for("▌ We ship on the 2nd of April.")
+    app.wait_gone("12th of March")
+
+
+def test_a_memory_from_a_shell_is_kept_found_changed_forgotten_and_taken_back(
+    shell: Mapping[str, str], vault: Path
+) -> None:
+    kept = run(shell, vault, "remember", "--source", "Launch:3", "--tag", "release", "--why", "final date")
+    assert kept["text"] == _SHIPS
+    assert (kept["source"]["path"], kept["source"]["line_start"], kept["source"]["line_end"]) == ("Launch.md", 3, 3)
+    other = run(shell, vault, "remember", _PAYS)
+    (vault / "Launch.md").write_text(f"# Launch\n\nIt is late.\n\n{_SHIPS.replace('12th', '13th')}\n")
+    best = run(shell, vault, "recall", "ship on the 12th", "--sources")["memories"][0]
+    assert (best["id"], best["standing"]["kind"]) == (kept["id"], "changed")
+    assert best["standing"]["now"] == _SHIPS.replace("12th", "13th")
+    updated = run(shell, vault, "edit", kept["id"], "--update", "--tag", "sure")
+    assert (updated["text"], updated["tags"]) == (best["standing"]["now"], ["release", "sure"])
+    assert updated["source"]["line_start"] == 5
+    assert run(shell, vault, "forget", other["id"])["id"] == other["id"]
+    assert [memory["id"] for memory in run(shell, vault, "recall")["memories"]] == [kept["id"]]
+    assert run(shell, vault, "forget", "--undo", other["id"]) == {key: other[key] for key in other if key != "similar"}
