@@ -148,7 +148,7 @@ class ScriptedEngine(EngineWorker):
         """Nothing waits."""
 
     def search(self, number: int, query: str, strategy: Strategy) -> None:
-        words = query.casefold().split()
+        words = [word for word in query.casefold().split() if ":" not in word]
         found = [(fragment, _spans(fragment.text.casefold(), words)) for fragment in self.notes.fragments]
         held = sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))
         known = any(all(word in fragment.text.casefold() for word in words) for fragment, _ in held)

@@ -194,6 +194,46 @@ async def packed_marks(pilot: Pilot[None]) -> None:
     await settled(pilot)
 
 
+async def panel_shown(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys, and let the panel that is open follow."""
+    await pilot.press(*keys)
+    pane = still(pilot).still.query_one(SearchPane)
+    await until(pilot, lambda: pane.insights_known, "the panel")
+    await pilot.pause()
+
+
+async def related(pilot: Pilot[None]) -> None:
+    """The note at the top lacks a link; the one below it is selected."""
+    await results(pilot)
+    await panel_shown(pilot, "alt+r", "down")
+
+
+async def related_by_name(pilot: Pilot[None]) -> None:
+    """Related to the whole of another note, by a name in the text."""
+    await results(pilot)
+    await panel_shown(pilot, "alt+r", "f", "n", "left")
+    await panel_shown(pilot, "tab", "up")
+
+
+async def related_to_nothing(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await panel_shown(pilot, "alt+r")
+
+
+async def mapped(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await panel_shown(pilot, "alt+m")
+
+
+async def mapped_by_filter(pilot: Pilot[None]) -> None:
+    """A branch is open, another is put into the query."""
+    await results(pilot)
+    await panel_shown(pilot, "alt+m", *"jjlGkljkkkkkkk")
+    await panel_shown(pilot, "G", "l", "l", "l", "g", "j", "f")
+    await settled(pilot)
+    await panel_shown(pilot)
+
+
 async def packed_nothing(pilot: Pilot[None]) -> None:
     await ready(pilot)
     await pilot.press("ctrl+o")
@@ -392,6 +432,11 @@ STATES: list[Steps] = [
     packed,
     packed_marks,
     packed_nothing,
+    related,
+    related_by_name,
+    related_to_nothing,
+    mapped,
+    mapped_by_filter,
     hostile,
     hostile_pack,
     chinese,
@@ -471,6 +516,12 @@ def test_overviews_at_the_extremes(snap_compare: Compare, tmp_path: Path, size: 
 
 def test_an_overview_in_light(snap_compare: Compare, tmp_path: Path) -> None:
     assert snap_compare(app_on(tmp_path, "excerpt-light"), terminal_size=(140, 45), run_before=overview)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (200, 60)], ids=["60x15", "200x60"])
+@pytest.mark.parametrize("steps", [related, mapped_by_filter], ids=lambda steps: steps.__name__)
+def test_panels_at_the_extremes(snap_compare: Compare, tmp_path: Path, steps: Steps, size: tuple[int, int]) -> None:
+    assert snap_compare(app_on(tmp_path), terminal_size=size, run_before=steps)
 
 
 def test_light(snap_compare: Compare, tmp_path: Path) -> None:

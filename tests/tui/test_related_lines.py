@@ -57,7 +57,7 @@ def test_common_links_and_shared_words_stand_with_what_they_are() -> None:
     shown = texts(MISSING)
     assert "common both link to Kitchen" in shown
     assert "common link to both: Index [x]" in shown
-    assert "words  conflict (3) [/red] (5)" in shown
+    assert "words  conflict (3 notes) [/red] (5)" in shown
     assert "tags   #sync #howto" in shown
 
 

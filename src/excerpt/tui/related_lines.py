@@ -116,8 +116,10 @@ def _common(note: RelatedNote, width: int) -> Iterable[WhyLine]:
 
 
 def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
-    words = [f"{visible_line(word.word)} ({word.notes})" for word in note.words[:_MOST_WORDS]]
+    shown = note.words[:_MOST_WORDS]
+    words = [f"{visible_line(word.word)} ({word.notes})" for word in shown]
     if words:
+        words[0] = f"{words[0][:-1]} note{'' if shown[0].notes == 1 else 's'})"
         yield from _chunks([_label("words"), *((word, "text") for word in words)], width)
 
 

@@ -16,6 +16,7 @@ from excerpt.settings import Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insights import AskMap, AskNarrowed, AskRelated, Mapped, Narrowed, RelatedFound
 from excerpt.tui.map_rows import stands_in, without
+from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import EditRequested, Trouble
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.map_panel import MapPanel
@@ -29,6 +30,7 @@ _SETTLED = 0.15
 """Seconds a selection or a query stands before a panel follows it: whoever moves or types on needs none."""
 
 _NOTHING_SELECTED = Said("Nothing is selected", "What is related to the selected fragment stands here.")
+_MEMORY_SELECTED = Said("A memory is selected", "Select a fragment of a note to see what is related to it.")
 _LOOKING = Said("Looking for related notes")
 _GONE = Said("That note is not in the index any more")
 
@@ -144,7 +146,8 @@ class InsightDesk(PackDesk):
     def _subject(self) -> Subject | None:
         if self._followed:
             return self._followed[-1]
-        return Subject.of(self.selected.fragment) if self.selected is not None else None
+        hit = self.selected
+        return Subject.of(hit.fragment) if hit is not None and not is_memory(hit) else None
 
     def _ask_related(self, panel: RelatedPanel) -> None:
         subject = self._subject
@@ -152,7 +155,7 @@ class InsightDesk(PackDesk):
         if subject is None:
             self._engine.forget("related")
             self._insights_shown = self._insights_asked
-            self._show_related(_NOTHING_SELECTED)
+            self._show_related(_NOTHING_SELECTED if self.selected is None else _MEMORY_SELECTED)
             return
         if panel.related is None:
             panel.said = _LOOKING
@@ -197,7 +200,7 @@ class InsightDesk(PackDesk):
         if reason is None:
             return False
         if reason.fragment is None:
-            self.notify("That is a name or a link, not a passage. Enter opens its note.")
+            self.notify("That is a name, not a passage. Enter opens its note there.")
             return False
         self.show_fragment(reason.fragment.id, reason.spans)
         return True
@@ -228,6 +231,8 @@ class InsightDesk(PackDesk):
         panel = self.query_one(RelatedPanel)
         if not panel.rows.has_focus:
             super().action_mark()
+        elif panel.reason is not None and panel.reason.fragment is None:
+            self.notify("That is a name, not a passage: there is nothing to mark.")
         elif panel.reason is not None and panel.reason.fragment is not None:
             fragment = panel.reason.fragment
             self.decide(self.choices.toggling(Mark(fragment.id, fragment.path, panel.reason.spans)))
