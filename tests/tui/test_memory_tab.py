@@ -86,6 +86,23 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
         await until(pilot, lambda: [m.tags for m in rows.memories] == [("sync",)], "the one with the word")
 
 
+async def test_what_answers_best_is_selected_when_another_query_is_typed(app: ExcerptApp, store: MemoryStore) -> None:
+    store.remember("Soup is eaten by hand, and merge conflicts by machines.")
+    async with app.run_test() as pilot:
+        await pilot.press("f4")
+        rows = screen_of(app).query_one(MemoryList)
+        await until(pilot, lambda: len(rows.memories) == 3, "all memories")
+        screen_of(app).query_one("#filter", Input).value = "merge by hand"
+        await until(pilot, lambda: [m.tags for m in rows.memories] == [("sync",), ()], "the best of two first")
+        assert rows.cursor == 0
+        await pilot.press("down")
+        store.remember("Whoever edits by hand has to merge.")
+        screen_of(app).query_one(MemoryPane).reload()
+        await until(pilot, lambda: len(rows.memories) == 3, "what came in meanwhile")
+        assert rows.selected is not None
+        assert rows.selected.text.startswith("Soup is eaten")
+
+
 async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")

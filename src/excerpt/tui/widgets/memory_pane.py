@@ -79,6 +79,7 @@ class MemoryPane(Vertical):
         self._engine = engine
         self._asked = 0
         self._shown = 0
+        self._query = ""
         self._listed: MemoriesListed | None = None
         self._standings: dict[str, Standing] = {}
         self._waiting: list[Memory] = []
@@ -134,16 +135,23 @@ class MemoryPane(Vertical):
             memory_id: found for memory_id, found in self._standings.items() if same.get(memory_id) == found.memory
         }
         self.look_at_sources()
-        self._show()
+        self._show(self._is_answer_to_another_query(message.number))
 
-    def _show(self) -> None:
+    def _is_answer_to_another_query(self, number: int) -> bool:
+        """Whether the filter has a query now that was not answered before; none asks for nothing."""
+        if number != self._asked:
+            return False
+        before, self._query = self._query, self._filter.query
+        return self._query not in ("", before)
+
+    def _show(self, is_new: bool = False) -> None:
         listed, rows = self._listed, self._list
         found: tuple[Recalled, ...] = listed.found if listed is not None else ()
         if self._filter.stale:
             found = tuple(one for one in found if _is_stale(self._standings.get(one.memory.id)))
         unfiltered = self._filter == MemoryFilter()
         rows.set_reactive(MemoryList.standings, self._standings)
-        rows.show(found, listed.broken if listed is not None and unfiltered else ())
+        rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new)
         rows.display = bool(rows.row_count)
         self.query_one("#memory-body").set_class(not rows.row_count, "-bare")
         notice = self.query_one("#memory-notice", Notice)
