@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,8 @@ def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, greenwich: None) -
     """A data folder with two memories of fixed times."""
     places = Places(tmp_path, tmp_path, tmp_path / "data", tmp_path)
     store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
+    numbers = count(1)  # ids count in the tokens of a pack
+    monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-02-27T09:30:00+00:00")
     store.remember("Soup keeps for three days in the fridge.", tags=["kitchen"], why="plan the shopping")
     monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-03-01T14:05:00+00:00")

@@ -265,4 +265,3 @@ class MainScreen(MemoryKeeping):
             await self.app.run_action(action, self.query_one(f"#{tab}"))
 
         return run
-
