@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.memory.store import MemoryStore
+from excerpt.pack.marks_file import Kept, Mark, write_marks
+from excerpt.pack.memory_fragment import name_of
+from excerpt.settings import places
 from tests.cli.conftest import Excerpt
 
 CONFLICT = "A sync conflict arises when two devices change one note before they meet."
@@ -192,3 +196,23 @@ def test_controls_are_shown_and_no_file_outside_of_the_vault_is_read(
     assert not {"\x1b", "\x07"} & set(told.out + told.err)
     data = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json").json
     assert "swordfish" not in str([source["now"] for source in data["sources"]] + [data["quotations"][0]["place"]])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"), [("leave", (0, "stands")), ("edit", (1, "changed")), ("forget", (1, "gone"))]
+)
+def test_a_memory_that_is_cited_is_held_to_what_is_remembered(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, change: str, told: tuple[int, str]
+) -> None:
+    store = MemoryStore(places().memory_folder(vault))
+    memory = store.remember("Soup keeps for three days in the fridge.", why="plan the shopping")
+    write_marks(places().marks_file(vault), Kept("soup", (Mark(name_of(memory.id), ""),)))
+    pack, answer = tmp_path / "pack", tmp_path / "answer.md"
+    pack.write_text(excerpt("pack", "--from-marks", "--vault", vault).out, encoding="utf-8")
+    answer.write_text("It keeps for three days [1].\n", encoding="utf-8")
+    if change == "edit":
+        excerpt("edit", memory.id, "--text", "Soup keeps for two days in the fridge.", "--vault", vault)
+    if change == "forget":
+        excerpt("forget", memory.id, "--vault", vault)
+    check = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert (check.code, check.out.split()[1]) == told

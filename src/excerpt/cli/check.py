@@ -45,14 +45,16 @@ def command(
     settings = settings_of(chosen, where)
 
     from excerpt.cli.checked import check_as_json, print_check, summary_of
+    from excerpt.memory.store import MemoryStore
     from excerpt.pack.answers import read_answer
     from excerpt.pack.check import check_answer
-    from excerpt.pack.lookup import SnapshotLookup
+    from excerpt.pack.memories import LookupWithMemories
     from excerpt.pack.reading import read_pack
 
     pack = read_pack(packed)
+    memories = MemoryStore(where.memory_folder(chosen)).all().memories
     with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
-        check = check_answer(read_answer(said), pack, SnapshotLookup(snapshot))
+        check = check_answer(read_answer(said), pack, LookupWithMemories(snapshot, memories))
     if as_json:
         print_json(check_as_json(check))
     else:
