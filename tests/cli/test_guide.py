@@ -153,6 +153,18 @@ def test_the_options_of_pack_are_all_described() -> None:
     )
 
 
+def test_every_option_of_every_command_is_described() -> None:
+    described = set(re.findall(r"(?<![\w-])(--[a-z-]+)", (DEMO / "Command line.md").read_text(encoding="utf-8")))
+    commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
+    options = {
+        f"{name} {option}"
+        for name, command in commands.items()
+        for option in (o for parameter in (command.params if command else ()) for o in parameter.opts)
+        if option.startswith("--") and option not in described
+    }
+    assert options == set()
+
+
 def test_the_tokenizers_that_are_named_are_known() -> None:
     named = {cells[0].strip("`") for _, cells in rows("Token budget.md")} - {"name"}
     assert named < set(TOKENIZERS)
