@@ -13,7 +13,6 @@ from excerpt.cli.memories import memory_as_json, recaller_of, shown, standing_as
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.model import Confidence
 from excerpt.settings import places, settings_of
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def command(
     if as_json:
         print_json({"memories": [_as_json(*each) for each in found]})
     elif found:
-        if all(each.confidence is Confidence.NOTHING for each, _ in found):
+        if not any(each.answers for each, _ in found):
             narrate(NO_ANSWER)
         put("\n\n".join(shown(each.memory, stands) for each, stands in found))
     else:
@@ -87,6 +86,7 @@ def _as_json(recalled: Recalled, standing: Standing | None) -> dict[str, Any]:
         **memory_as_json(recalled.memory),
         "score": round(recalled.score, 6),
         "confidence": confidence_as_json(recalled.confidence),
+        "answers": recalled.answers,
         **told,
     }
 

@@ -42,13 +42,14 @@ _NEAREST = 5  # memories told of where none answers
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """A memory that was found. `spans` are what matched, in its text; `confidence` is None where nothing was asked that
-    could be answered, and where words alone were looked for. It is NOTHING for all where no memory answers: then those
-    that have a word of the query are told of."""
+    could be answered, and where words alone were looked for. Where no memory `answers`, those that have a word of the
+    query are told of."""
 
     memory: Memory
     score: float = 0.0
     confidence: Confidence | None = None
     spans: tuple[Span, ...] = ()
+    answers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +215,15 @@ def _ranked(index: _Index, query: str, settings: Settings, among: Collection[str
                 break
         elif len(nearest) < _NEAREST and _has_a_word(ranking, at):
             nearest.append((at, memory))
-    if nearest and not chosen:
+    answered = bool(chosen)
+    if not answered:
         chosen, memories = [at for at, _ in nearest], [memory for _, memory in nearest]
     if listed:
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
         return [Recalled(memory) for memory in newest]
     hits = engine.hits(_part(ranking, np.array(chosen, np.intp)), 0, limit)
     return [
-        Recalled(memory, hit.score, hit.confidence, _spans_in(memory.text, hit))
+        Recalled(memory, hit.score, hit.confidence, _spans_in(memory.text, hit), answered)
         for memory, hit in zip(memories, hits, strict=True)
     ]
 

@@ -13,7 +13,7 @@ from textual.containers import Container, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from excerpt.model import Confidence, Memory
+from excerpt.model import Memory
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
@@ -177,8 +177,8 @@ class MemoryPane(Vertical):
         title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
         stale = sum(map(_is_stale, self._standings.values()))
         title += f" · {stale} to look at (^g)" if stale and not self._filter.stale else ""
-        unsure = shown and all(one.confidence is Confidence.NOTHING for one in listed.found)
-        title += " · none answers, these share a word" if unsure else ""
+        unanswered = shown and not any(one.answers for one in listed.found)
+        title += " · none answers, these share a word" if unanswered else ""
         title += f" · {len(listed.broken)} unreadable" if listed.broken else ""
         return title + (" · by words alone" if listed.unranked else "")
 
