@@ -173,5 +173,5 @@ def test_the_last_line_of_progress_is_the_report(printed: Mapping[str, Any]) -> 
     assert set(printed["done"]) == {"event", *documented("index")}
 
 
-def test_a_memory_that_is_recalled_has_two_keys_more(printed: Mapping[str, Any]) -> None:
-    assert set(printed["recalled"]) == {*documented("Memories"), "score", "confidence"}
+def test_a_memory_that_is_recalled_has_three_keys_more(printed: Mapping[str, Any]) -> None:
+    assert set(printed["recalled"]) == {*documented("Memories"), "score", "confidence", "answers"}

@@ -19,7 +19,7 @@ def test_what_is_remembered_is_recalled_by_words_and_tags(excerpt: Excerpt, vaul
         answer = excerpt("recall", *asked, "--vault", vault, "--json")
         assert answer.code == 0
         (found,) = answer.json["memories"]
-        assert {key: found[key] for key in found if key not in ("score", "confidence")} == {
+        assert {key: found[key] for key in found if key not in ("score", "confidence", "answers")} == {
             key: kept.json[key] for key in kept.json if key != "similar"
         }
     assert kept.json["text"] == "We ship in March"
