@@ -1,6 +1,7 @@
 """Make every picture in screenshots/ from the running app on the demo vault: `make screenshots`.
 
-What differs from run to run (milliseconds, folders of this machine) is taken off the screen before the picture.
+The guide has copies of those that its notes show, since it is read where nothing else of the repository is. What
+differs from run to run (milliseconds, folders of this machine) is taken off the screen before the picture.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import tempfile
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +20,24 @@ from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from excerpt.cli.vaults import DEMO
+from excerpt.memory import store as store_module
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Source
 from excerpt.settings import ScreenSettings, Settings, places
+from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexFacts
 from excerpt.tui.widgets.memory_list import MemoryList
+from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import QueryStatus
 from excerpt.tui.widgets.search_pane import SearchPane
 
 FOLDER = Path("screenshots")
+GUIDE = DEMO / "Pictures"
 PATIENCE = 60.0
 
 Steps = Callable[[Pilot[None]], Awaitable[None]]
@@ -89,12 +99,54 @@ async def remember(pilot: Pilot[None]) -> None:
     await pilot.press("ctrl+r", *"budget,howto", "tab", *"the rule for every prompt")
 
 
+def some_memories() -> None:
+    """Three memories of fixed times; the source of the newest says something else today."""
+    store = MemoryStore(places().memory_folder(DEMO))
+    kept = (
+        ("2026-02-16", "Paste packs below the question for long prompts.", "howto", "Grace tried both", "", ""),
+        ("2026-02-27", "Marks outlive the query: collect first, then copy.", "packs", "for the talk", "", "marks"),
+        ("2026-03-01", _OUTDATED, "budget,rule", "what a budget of 4,000 means", "Token budget.md", "budget"),
+    )
+    for day, text, tags, why, path, query in kept:
+        source = Source(path, 5, 5, digest_of_text(text)) if path else None
+        setattr(store_module, "now", lambda day=day: f"{day}T09:30:00+00:00")  # noqa: B010 - mypy knows no such name
+        store.remember(text, tags.split(","), why, source, query=query)
+
+
+_OUTDATED = "The budget is the most tokens a pack may hold. It counts the passages, but no source lines."
+
+
 async def memory(pilot: Pilot[None]) -> None:
-    await remember(pilot)
-    await pilot.press("enter", "f4")
-    rows = screen_of(pilot).query_one(MemoryList)
-    await until(pilot, lambda: bool(rows.memories))
-    pilot.app.clear_notifications()
+    some_memories()
+    await search(pilot, "token budget")
+    await pilot.press("f4")
+    pane, rows = screen_of(pilot).query_one(MemoryPane), screen_of(pilot).query_one(MemoryList)
+    await until(pilot, lambda: len(rows.memories) == 3 and pane.all_known)
+
+
+async def found(pilot: Pilot[None]) -> None:
+    some_memories()
+    await search(pilot, "token budget")
+    rows = screen_of(pilot).query_one(HitList)
+    await until(pilot, lambda: bool(rows.badges))
+    await pilot.press("down", "down")
+    await settled(pilot)
+
+
+async def related(pilot: Pilot[None]) -> None:
+    await search(pilot, "token budget")
+    await pilot.press("alt+r")
+    desk = screen_of(pilot).query_one(SearchPane)
+    await until(pilot, lambda: desk.insights_known)
+    await pilot.press("down", "right")
+
+
+async def vault_map(pilot: Pilot[None]) -> None:
+    await search(pilot, "token budget")
+    await pilot.press("alt+m")
+    desk = screen_of(pilot).query_one(SearchPane)
+    await until(pilot, lambda: desk.insights_known)
+    await pilot.press("j", "j", "l", "j")
 
 
 async def overview(pilot: Pilot[None]) -> None:
@@ -125,12 +177,18 @@ SHOTS = (
     Shot("why", why),
     Shot("remember", remember),
     Shot("memory", memory),
+    Shot("found", found),
     Shot("overview", overview, size=(140, 40)),
+    Shot("related", related, size=(140, 40)),
+    Shot("map", vault_map),
     Shot("index", index),
     Shot("help", help_keys),
     Shot("light", pack, theme="excerpt-light"),
     Shot("narrow", pack, size=(80, 24)),
 )
+
+
+OF_GUIDE = frozenset({"remember", "memory", "found", "overview", "related", "map"})
 
 
 async def take(shot: Shot) -> None:
@@ -140,8 +198,12 @@ async def take(shot: Shot) -> None:
         await shot.steps(pilot)
         await pilot.pause(0.3)
         svg = app.export_screenshot(title="excerpt")
+    for folder in (places().data, places().state):  # the next picture has memories and marks of its own
+        shutil.rmtree(folder, ignore_errors=True)
     # Textual numbers each picture at random; without that a picture changes only with what is on it.
-    (FOLDER / f"{shot.name}.svg").write_text(re.sub(r"terminal-\d+-", "terminal-", svg), encoding="utf-8")
+    svg = re.sub(r"terminal-\d+-", "terminal-", svg)
+    for folder in (FOLDER, GUIDE) if shot.name in OF_GUIDE else (FOLDER,):
+        (folder / f"{shot.name}.svg").write_text(svg, encoding="utf-8")
     print(f"{FOLDER / shot.name}.svg")
 
 
@@ -149,8 +211,10 @@ def main() -> None:
     setattr(Input, "cursor_blink", False)  # noqa: B010 - a reactive of the class; a blink would come and go
     setattr(TextArea, "cursor_blink", False)  # noqa: B010
     FOLDER.mkdir(exist_ok=True)
+    GUIDE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as home:
-        os.environ["EXCERPT_HOME"] = home
+        os.environ |= {"EXCERPT_HOME": home, "TZ": "UTC"}
+        time.tzset()
         for shot in SHOTS:
             asyncio.run(take(shot))
 

@@ -64,6 +64,9 @@ def test_every_link_leads_to_a_note_and_a_heading_of_it(path: str) -> None:
     for link in read(path).links:
         if link.target.startswith("https://"):
             continue
+        if link.target.endswith(".svg"):
+            assert (DEMO / link.target).is_file(), link
+            continue
         target = read(by_name[link.target] if link.target else path)
         if link.heading:
             assert link.heading in {section.heading for section in target.sections}, link
@@ -72,6 +75,19 @@ def test_every_link_leads_to_a_note_and_a_heading_of_it(path: str) -> None:
 def test_every_note_is_linked_from_another() -> None:
     linked = {link.target for path in NOTES for link in read(path).links}
     assert [path for path in NOTES if not {Path(path).stem, path.removesuffix(".md")} & linked] == ["Start here.md"]
+
+
+@pytest.mark.parametrize("path", ["Memories.md", "Overviews.md", "Related notes.md", "Maps.md"])
+def test_what_has_a_place_on_the_screen_has_a_picture(path: str) -> None:
+    assert any(link.target.endswith(".svg") for link in read(path).links)
+
+
+def test_the_pictures_of_the_guide_are_shown_and_the_newest() -> None:
+    shown = {link.target for path in NOTES for link in read(path).links if link.target.endswith(".svg")}
+    assert {f"Pictures/{file.name}" for file in (DEMO / "Pictures").iterdir()} == shown
+    newest = Path(__file__).parents[2] / "screenshots"
+    for target in shown:
+        assert (DEMO / target).read_bytes() == (newest / Path(target).name).read_bytes()
 
 
 def test_the_keys_are_those_of_the_app() -> None:
