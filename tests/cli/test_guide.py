@@ -158,6 +158,17 @@ def _code(text: str) -> Iterator[str]:
     yield from re.findall(r"(?<!`)`(excerpt [^`\n]+)`", text)
 
 
+def test_the_readme_names_keys_commands_and_files_that_there_are() -> None:
+    root = Path(__file__).parents[2]
+    text = (root / "README.md").read_text(encoding="utf-8")
+    keys = {key for place in PLACES.values() for binding in place for key in binding.keys.split(",")}
+    written = re.findall(r"^\| (`[^|]+`) \|", text.partition("## Keys that matter")[2].partition("![")[0], re.M)
+    assert {key.lower() for cell in written for key in re.findall(r"`([^`]+)`", cell)} <= keys
+    assert set(re.findall(r"`excerpt ([a-z]+)\b", text)) <= set(COMMANDS)
+    targets = [target.replace("%20", " ") for target in re.findall(r"\]\(([^)]+)\)", text)]
+    assert [target for target in targets if not (root / target).exists()] == []
+
+
 def test_the_options_of_pack_are_all_described() -> None:
     command = program.get_command(click.Context(program), "pack")
     assert command is not None
