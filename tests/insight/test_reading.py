@@ -47,6 +47,7 @@ NOTES = {
     "Log 12:30.md": "one\ntwo\nthree\n",
     "C#.md": "Sharp.\n",
     "Empty.md": "",
+    "Pictured.md": "![A plan](plan.svg) of [[Gone.md]] and [[Release 1.2]], ![[Scans/all.PDF]]\n",
 }
 
 
@@ -135,6 +136,10 @@ def test_a_peek_tells_what_a_note_holds(snapshot: Snapshot) -> None:
     assert (found.line_start, found.line_end) == (9, 11)
     assert (found.lines, found.size, found.tokens) == (25, len(PLAN), snapshot.note_tokens("Work/Plan.md"))
     assert (found.links_to, found.linked_from, found.links_nowhere) == (1, 1, 1)
+
+
+def test_a_picture_is_no_note_that_is_lacking(snapshot: Snapshot) -> None:
+    assert peek(snapshot, "Pictured").links_nowhere == 2
 
 
 def test_the_outline_has_the_tokens_of_each_section_with_those_below(snapshot: Snapshot) -> None:

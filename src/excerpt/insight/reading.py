@@ -3,6 +3,7 @@ and no path leads out of the vault."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from excerpt.text.tokens import open_tokenizer
 
 FIRST_LINES = 8
 """Lines of a note's beginning that a peek shows, the frontmatter passed over."""
+
+_OTHER_FILE = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+"""The end of a link to a picture or the like. The index knows of notes alone, not whether such a file is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Peek:
     """What one wants to know of a note before reading it.
 
     `beginning` is its text from `line_start` to `line_end`. `modified` is the day of the file's last change, ISO 8601,
-    UTC. `links_to` and `linked_from` count notes, each once; `links_nowhere` the links in it that no note answers to.
+    UTC. `links_to` and `linked_from` count notes, each once; `links_nowhere` the links in it to notes that are not there.
     """
 
     path: str
@@ -135,7 +139,10 @@ def peek(snapshot: Snapshot, name: str, first_lines: int = FIRST_LINES) -> Peek:
         outline=_outline(snapshot, path, text),
         links_to=int(np.count_nonzero(sources == number)),
         linked_from=int(np.count_nonzero(targets == number)),
-        links_nowhere=sum(snapshot.facets.target_of(link) is None for link in snapshot.facets.written_links(own)),
+        links_nowhere=sum(
+            snapshot.facets.target_of(link) is None and not _OTHER_FILE.search(link.target)
+            for link in snapshot.facets.written_links(own)
+        ),
     )
 
 
