@@ -57,7 +57,8 @@ class Peek:
     """What one wants to know of a note before reading it.
 
     `beginning` is its text from `line_start` to `line_end`. `modified` is the day of the file's last change, ISO 8601,
-    UTC. `links_to` and `linked_from` count notes, each once; `links_nowhere` the links in it to notes that are not there.
+    UTC. `links_to` and `linked_from` count notes, each once; `links_nowhere` the links in it to notes that are not
+    there.
     """
 
     path: str
