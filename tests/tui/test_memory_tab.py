@@ -154,6 +154,17 @@ async def test_a_thought_without_a_source_is_written_in_the_tab(app: ExcerptApp,
         assert MemoryStore(folder).all().memories[0].source is None
 
 
+async def test_a_thought_just_written_is_the_one_that_is_selected(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("f4")
+        rows = screen_of(app).query_one(MemoryList)
+        await until(pilot, lambda: len(rows.memories) == 2, "both memories")
+        await pilot.press("down", "ctrl+r", *"Tea", "ctrl+s")
+        await until(pilot, lambda: len(rows.memories) == 3, "the thought")
+        assert rows.selected is not None
+        assert rows.selected.text == "Tea"
+
+
 async def test_escape_clears_the_filter_and_then_goes_back_to_the_search(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4", "x", "escape")

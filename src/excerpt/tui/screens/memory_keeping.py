@@ -63,7 +63,7 @@ class MemoryKeeping(IndexKeeping):
     def _memory_changed(self, message: MemoryChanged) -> None:
         self.notify(message.told, markup=False)
         for pane in self.query(MemoryPane):
-            pane.reload()
+            pane.reload(message.memory_id)
         self.query_one(SearchPane).recall()
 
     @on(OffersKnown)

@@ -67,14 +67,17 @@ class MemoryList(RowList):
         """What matched in the text of the selected memory."""
         return self.found[self.cursor].spans if self.cursor < len(self.found) else ()
 
-    def show(self, found: tuple[Recalled, ...], broken: tuple[Skipped, ...], is_new: bool = False) -> None:
-        """Take these; the cursor stays on the memory it stood on, else on its place, and goes to the first if these
-        answer a new question."""
+    def show(
+        self, found: tuple[Recalled, ...], broken: tuple[Skipped, ...], *, is_new: bool = False, wanted: str = ""
+    ) -> None:
+        """Take these; the cursor goes to the memory of the id `wanted`, or to the first if these answer a new question,
+        and else stays on the memory it stood on, or on its place."""
         selected = self.selected.id if self.selected is not None else None
         self.set_reactive(MemoryList.found, found)
         self.set_reactive(MemoryList.broken, broken)
         ids = [one.memory.id for one in found]
-        self.rows_changed(0 if is_new else ids.index(selected) if selected in ids else self.cursor)
+        stays = ids.index(selected) if selected in ids else self.cursor
+        self.rows_changed(ids.index(wanted) if wanted in ids else 0 if is_new else stays)
 
     def watch_standings(self, old: Mapping[str, Standing], new: Mapping[str, Standing]) -> None:
         for row, one in enumerate(self.found):

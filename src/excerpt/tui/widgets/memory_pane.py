@@ -80,6 +80,7 @@ class MemoryPane(Vertical):
         self._asked = 0
         self._shown = 0
         self._query = ""
+        self._wanted = ""
         self._listed: MemoriesListed | None = None
         self._standings: dict[str, Standing] = {}
         self._waiting: list[Memory] = []
@@ -116,9 +117,10 @@ class MemoryPane(Vertical):
 
     # --- what is found ------------------------------------------------------------------------------------------------
 
-    def reload(self) -> None:
-        """Ask for the memories again, as filtered now."""
+    def reload(self, wanted: str = "") -> None:
+        """Ask for the memories again, as filtered now, and select the one of the id `wanted`, if it is among them."""
         self._asked += 1
+        self._wanted = wanted or self._wanted
         self._worker.list(self._asked, self._filter)
 
     def listed(self, message: MemoriesListed) -> None:
@@ -135,7 +137,10 @@ class MemoryPane(Vertical):
             memory_id: found for memory_id, found in self._standings.items() if same.get(memory_id) == found.memory
         }
         self.look_at_sources()
-        self._show(self._is_answer_to_another_query(message.number))
+        wanted = ""
+        if message.number == self._asked:
+            wanted, self._wanted = self._wanted, ""
+        self._show(self._is_answer_to_another_query(message.number), wanted)
 
     def _is_answer_to_another_query(self, number: int) -> bool:
         """Whether the filter has a query now that was not answered before; none asks for nothing."""
@@ -144,14 +149,14 @@ class MemoryPane(Vertical):
         before, self._query = self._query, self._filter.query
         return self._query not in ("", before)
 
-    def _show(self, is_new: bool = False) -> None:
+    def _show(self, is_new: bool = False, wanted: str = "") -> None:
         listed, rows = self._listed, self._list
         found: tuple[Recalled, ...] = listed.found if listed is not None else ()
         if self._filter.stale:
             found = tuple(one for one in found if _is_stale(self._standings.get(one.memory.id)))
         unfiltered = self._filter == MemoryFilter()
         rows.set_reactive(MemoryList.standings, self._standings)
-        rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new)
+        rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new=is_new, wanted=wanted)
         rows.display = bool(rows.row_count)
         self.query_one("#memory-body").set_class(not rows.row_count, "-bare")
         notice = self.query_one("#memory-notice", Notice)
