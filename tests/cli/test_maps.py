@@ -49,6 +49,16 @@ def test_depth_and_top_cut_what_is_shown(excerpt: Excerpt, vault: Path) -> None:
     assert "… 1 more" in shown
 
 
+def test_values_that_each_note_has_for_itself_are_only_counted(excerpt: Excerpt, vault: Path) -> None:
+    for number in range(5):
+        text = f"---\nslug: note-{number}\nstate: open\n---\nText.\n"
+        (vault / f"{number}.md").write_text(text, encoding="utf-8")
+    shown = excerpt("map", "--vault", vault, "text").out
+    assert "… 5 values, each of one note" in shown
+    assert "slug:=note-0" not in shown
+    assert "state:=open" in shown
+
+
 def test_a_map_of_nothing_ends_with_1(excerpt: Excerpt, vault: Path) -> None:
     told = excerpt("map", "--vault", vault, '"no such phrase"')
     assert (told.code, told.out) == (1, "")

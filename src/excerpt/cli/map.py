@@ -24,6 +24,7 @@ _KINDS = ("folders", "tags", "properties", "modified", "created")
 _WIDEST = 120
 _LABEL, _BAR = 34, 16  # columns; of a narrow terminal two thirds
 _NARROW = 110
+_LEAST_NAMES = 4
 _LEAST = 8  # columns for a filter; of less none is of use
 
 
@@ -81,7 +82,8 @@ def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
         yield paint(f"{kind:<{label}} {'fragments':>9} {'notes':>6}", bold=True)
         is_dated = kind in ("modified", "created")
         most = max(branch.fragments for branch in branches)
-        yield from _Shown(most, depth, len(branches) if is_dated else top, width, label, bars).lines(branches)
+        shown = _Shown(most, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties")
+        yield from shown.lines(branches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,16 @@ class _Shown:
     width: int | None
     label: int
     bars: int
+    is_of_values: bool = False
 
     def lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
         indent = "  " * (level + 1)
         for branch in branches[: self.top]:
             yield self._line(branch, indent)
-            if level + 1 < self.depth:
+            if self.is_of_values and _tells_nothing(branch):
+                count = len(branch.branches) + branch.unlisted
+                yield paint(f"{indent}  … {count:,} values, each of one note", dim=True)
+            elif level + 1 < self.depth:
                 yield from self.lines(branch.branches, level + 1, branch.unlisted)
         if rest := len(branches[self.top :]) + unlisted:
             yield paint(f"{indent}… {rest:,} more", dim=True)
@@ -115,6 +121,11 @@ class _Shown:
             left = self.width - self.label - self.bars - 22
             asked = cut(asked, left) if left >= _LEAST else ""
         return f"{start}  {paint(asked, dim=True)}".rstrip()
+
+
+def _tells_nothing(branch: Branch) -> bool:
+    """Whether a property's values are names of their notes (addresses, descriptions), which divide nothing."""
+    return len(branch.branches) >= _LEAST_NAMES and all(value.notes == 1 for value in branch.branches)
 
 
 def map_as_json(found: VaultMap) -> dict[str, Any]:
