@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from excerpt.index.build import build
@@ -343,6 +343,7 @@ def test_gibberish_finds_no_word(engine: Engine) -> None:
         assert hit.spans == ()
 
 
+@example("1:Ά", Strategy.AUTO)  # the model reads no Greek
 @given(st.text(max_size=60), st.sampled_from([Strategy.AUTO, *FORCED]))
 @settings(max_examples=150, deadline=None)
 def test_every_string_is_a_valid_query(engine: Engine, query: str, strategy: Strategy) -> None:
