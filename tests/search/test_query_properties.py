@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from excerpt.search.query import MAX_ALTERNATIVES, alternatives
+from excerpt.search.query import MAX_ALTERNATIVES, PROSE, alternatives
 
 PROPERTIES = frozenset({"status"})
 TAGS = frozenset({"project"})
@@ -70,6 +70,8 @@ def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
         return
     before, after = alternatives(typed, PROPERTIES, TAGS), alternatives(f"{one} {typed}", PROPERTIES, TAGS)
     assert len(before) == len(after) == 1
+    if one == "-#project" and len(before[0].words.split()) > PROSE:
+        return  # in prose a sign before a word is its writer's
     assert after[0].words.split() == before[0].words.split()
     assert after[0].excluded == before[0].excluded
     assert set(after[0].filters) >= set(before[0].filters)
