@@ -127,12 +127,31 @@ class MemorySettings:
     recall_first: bool = False
 
 
+class Placing(StrEnum):
+    """Where the context of the selected fragment stands: by the width of the window, or always beside the list, or
+    always below it."""
+
+    AUTO = "auto"
+    BESIDE = "beside"
+    BELOW = "below"
+
+
+class Density(StrEnum):
+    """How much room a row of the list takes: two lines, or one."""
+
+    COMFORTABLE = "comfortable"
+    COMPACT = "compact"
+
+
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """`editor` is a command line; empty means $VISUAL, then $EDITOR. `keys` maps binding ids to keys."""
+    """`editor` is a command line; empty means $VISUAL, then $EDITOR. `context` is where the context stands, `density`
+    how close the rows of lists are. `keys` maps binding ids to keys."""
 
     theme: str = "excerpt-dark"
     editor: str = ""
+    context: Placing = Placing.AUTO
+    density: Density = Density.COMFORTABLE
     keys: dict[str, str] = field(default_factory=dict)
 
 

@@ -11,6 +11,7 @@ from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source
 from excerpt.pack.marks_file import Kept
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.packing import Cost, Packed
+from excerpt.tui.panes import Panes
 
 if TYPE_CHECKING:
     from excerpt.search.standing import NoteExplanation
@@ -154,6 +155,13 @@ class MarksChanged(Message):
     """The marks, or the decisions about their pack, are others: to be kept."""
 
     kept: Kept
+
+
+@dataclass
+class PanesChanged(Message):
+    """The panes stand otherwise, or their rows are otherwise close: for all tabs, and to be kept."""
+
+    panes: Panes
 
 
 @dataclass
