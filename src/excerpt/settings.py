@@ -146,12 +146,19 @@ class Density(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
     """`editor` is a command line; empty means $VISUAL, then $EDITOR. `context` is where the context stands, `density`
-    how close the rows of lists are. `keys` maps binding ids to keys."""
+    how close the rows of lists are. `plain` draws no lines and blocks and moves nothing; without `motion` only the
+    latter holds. `keys` maps binding ids to keys.
+
+    `restore` brings back query, selection, tab and panes at the next start; without it nothing of that is kept.
+    """
 
     theme: str = "excerpt-dark"
     editor: str = ""
     context: Placing = Placing.AUTO
     density: Density = Density.COMFORTABLE
+    restore: bool = True
+    plain: bool = False
+    motion: bool = True
     keys: dict[str, str] = field(default_factory=dict)
 
 
@@ -197,6 +204,10 @@ class Places:
     def marks_file(self, vault: Path) -> Path:
         """The marks that the screen keeps of one vault; may be deleted at any time."""
         return self.state / "marks" / f"{vault_slug(vault)}.json"
+
+    def session_file(self, vault: Path) -> Path:
+        """Where the user was in one vault; may be deleted at any time."""
+        return self.state / "sessions" / f"{vault_slug(vault)}.json"
 
     def savings_file(self, vault: Path) -> Path:
         """What the packs of one vault have saved so far; may be deleted at any time."""
@@ -263,7 +274,7 @@ def load_settings(*files: Path) -> Settings:
     together: dict[str, Any] = {}
     for file in files:
         raw = _read(file)
-        _check(raw, file)
+        check_settings(raw, file)
         _speak_over(together, raw)
     return msgspec.convert(together, Settings)
 
@@ -281,7 +292,7 @@ def _read(file: Path) -> dict[str, Any]:
         ) from error
 
 
-def _check(raw: dict[str, Any], file: Path) -> None:
+def check_settings(raw: dict[str, Any], file: Path) -> None:
     """Raise SettingsError unless what one file says is valid by itself."""
     _reject_unknown(raw, Settings, file, ())
     try:

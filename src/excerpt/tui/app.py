@@ -5,32 +5,42 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
+from textual.reactive import var
 from textual.screen import Screen
+from textual.widgets import Input, TextArea
 
 from excerpt.errors import ExcerptError, SettingsError, VaultError
 from excerpt.settings import Places, Settings
-from excerpt.tui.keys import PLACES, keys_of, shown_key, usable
+from excerpt.tui.bindings import bindings, places_here
+from excerpt.tui.keymap import keys_of, shown_key, usable
+from excerpt.tui.keys import PLACES
+from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.session import NEW, read_session
 from excerpt.tui.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_files
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
 _DEFAULT_THEME = "excerpt-dark"
-_TAB_OF_PLACE = {"Everywhere": None, "Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
+_TAB_OF_PLACE = {"Always": None, "Everywhere": None, "Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
 
 
-class ExcerptApp(App[None]):
+class ExcerptApp(App[None], inherit_bindings=False):
     """excerpt on one vault."""
 
     TITLE = "excerpt"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "help_quit", show=False, system=True)]
-    COMMAND_PALETTE_BINDING = "ctrl+backslash"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("Always"),
+        Binding("ctrl+c", "help_quit", show=False, system=True),
+    ]
     NOTIFICATION_TIMEOUT = 6
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
@@ -40,6 +50,9 @@ class ExcerptApp(App[None]):
     VerticalScroll { scrollbar-size-vertical: 1; }
     Input>.input--placeholder { color: $text-faint; }
     """
+
+    plain: var[bool] = var(False, init=False)
+    """ASCII in the place of lines and blocks, and nothing moves."""
 
     def __init__(
         self, vault: Path, settings: Settings, places: Places, environment: Mapping[str, str] | None = None
@@ -52,12 +65,17 @@ class ExcerptApp(App[None]):
         self._settings = settings
         self._places = places
         self._problems: list[str] = []
+        self._session = read_session(places.session_file(vault)) if settings.screen.restore else NEW
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(keymap)
         self._use_theme(settings.screen.theme)
+        self._plain = Plain()
+        self._animates = self.animation_level
+        self.set_reactive(ExcerptApp.plain, settings.screen.plain)
+        self.watch_plain()
 
     def get_default_screen(self) -> MainScreen:
-        return MainScreen(self._vault, self._settings, self._places, self._shell)
+        return MainScreen(self._vault, self._settings, self._places, self._shell, self._session)
 
     def on_ready(self) -> None:
         """After the first frame: the other themes, and what is wrong with the settings, in one toast."""
@@ -67,6 +85,26 @@ class ExcerptApp(App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return DARK_DEFAULTS if self.current_theme.dark else LIGHT_DEFAULTS
+
+    # --- plain and still ----------------------------------------------------------------------------------------------
+
+    def watch_plain(self) -> None:
+        self.animation_level = "none" if self.is_still else self._animates
+        if self.is_running:
+            self.refresh_css(animate=False)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether nothing is to move by itself."""
+        return self.plain or not self._settings.screen.motion
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, self._plain] if self.plain else filters
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        if self.is_still and isinstance(event.widget, Input | TextArea):
+            event.widget.cursor_blink = False
 
     @property
     def defect(self) -> Exception | None:
@@ -103,6 +141,14 @@ class ExcerptApp(App[None]):
                     self.register_theme(load_theme(file))
                 except SettingsError as error:
                     self._problems.append(str(error))
+
+    def action_help(self) -> None:
+        from excerpt.tui.screens.help import Help
+
+        if isinstance(self.screen, Help):
+            self.screen.dismiss()
+        else:
+            self.push_screen(Help(self._keymap, places_here(self.screen)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Everything a key can do, by name."""

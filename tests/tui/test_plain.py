@@ -1,0 +1,94 @@
+"""The plain mode: no sign is drawn that a screen reader cannot say, and nothing moves."""
+
+from __future__ import annotations
+
+import ast
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+import excerpt.tui
+from excerpt.settings import ScreenSettings, Settings
+from excerpt.tui.glyphs import PUNCTUATION, SIGNS, plain_sign, plainly
+from excerpt.tui.messages import IndexOpened
+from tests.tui.still import STATUS, StillApp
+
+SOURCES = sorted(Path(excerpt.tui.__file__).parent.rglob("*.py"))
+PLAIN = replace(Settings(), screen=ScreenSettings(plain=True))
+
+
+def literals(file: Path) -> Iterator[str]:
+    """The strings of a module that may be drawn: all but docstrings."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+def is_letter(sign: str) -> bool:
+    return sign.isascii() or sign in PUNCTUATION or unicodedata.category(sign)[0] in "LMNZC"
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
+def test_every_sign_that_a_widget_may_draw_has_a_plain_one(file: Path) -> None:
+    drawn = {sign for text in literals(file) for sign in text if not is_letter(sign)}
+    assert drawn <= SIGNS.keys()
+
+
+def test_each_sign_and_its_plain_one_take_one_cell() -> None:
+    assert [sign for sign, plain in SIGNS.items() if not (cell_len(sign) == cell_len(plain) == 1)] == []
+    assert all(plain.isascii() for plain in SIGNS.values())
+
+
+@given(st.text())
+def test_text_is_as_wide_as_before_and_keeps_its_letters(text: str) -> None:
+    plain = plainly(text)
+    assert cell_len(plain) == cell_len(text)
+    assert [b for a, b in zip(text, plain, strict=True) if is_letter(a)] == [a for a in text if is_letter(a)]
+
+
+def test_the_tree_in_a_note_is_drawn_of_ascii() -> None:
+    assert plainly("├── notes\n│   └── 笔记.md") == "+-- notes\n|   +-- 笔记.md"
+
+
+async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, PLAIN)
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.still.say(IndexOpened(STATUS))
+        await pilot.press(*"sync conflict", "tab", "alt+m")
+        await pilot.pause(0.3)
+        shown = drawn(app)
+        await pilot.press("ctrl+t")
+        await pilot.pause(0.3)
+        shown += drawn(app)
+    assert "Conflicts" in shown
+    assert "*" in shown
+    assert {sign for sign in shown if plain_sign(sign) != sign} == set()
+    assert app.animation_level == "none"
+
+
+async def test_the_plain_mode_comes_and_goes_while_the_app_is_open(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"sync")
+        await pilot.pause(0.2)
+        fancy = drawn(app)
+        app.plain = True
+        await pilot.pause(0.2)
+        plain = drawn(app)
+        app.plain = False
+        await pilot.pause(0.2)
+        assert drawn(app) == fancy
+    assert "❯" in fancy
+    assert "❯" not in plain
+
+
+def drawn(app: StillApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
