@@ -217,6 +217,14 @@ class Places:
         """The log of what the user opened and packed in one vault; may be deleted at any time."""
         return self.state / "use" / f"{vault_slug(vault)}.jsonl"
 
+    def history_file(self, vault: Path) -> Path:
+        """The queries asked of one vault; may be deleted at any time."""
+        return self.state / "history" / f"{vault_slug(vault)}.jsonl"
+
+    def saved_queries_file(self, vault: Path) -> Path:
+        """The queries that the user gave names; the user's, never deleted by excerpt."""
+        return self.data / "queries" / f"{vault_slug(vault)}.json"
+
     def watch_folder(self, vault: Path) -> Path:
         """Who watches one vault just now; may be deleted at any time."""
         return self.state / "watch" / vault_slug(vault)

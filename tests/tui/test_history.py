@@ -1,0 +1,85 @@
+"""Queries asked before: what is kept of them, how one walks back, and their file."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from excerpt.tui import history_file
+from excerpt.tui.history import QueryHistory, Walk
+from excerpt.tui.history_file import add_query, forget_query, read_history
+
+
+def test_each_query_stands_once_the_newest_first() -> None:
+    assert QueryHistory.of(["sync", "soup", "sync"]).queries == ("sync", "soup")
+
+
+def test_a_query_that_was_only_on_the_way_to_the_next_is_left_out() -> None:
+    assert QueryHistory.of(["soup", "sync", "sync conflict", "sync conflict tag:howto"]).queries == (
+        "sync conflict tag:howto",
+        "soup",
+    )
+
+
+def test_history_is_looked_through_by_words_in_any_order_and_case() -> None:
+    assert QueryHistory.of(["Sync conflict", "soup"]).having("CONFL sy") == ("Sync conflict",)
+
+
+def test_a_walk_goes_to_older_queries_and_back_and_ends_past_either_end() -> None:
+    walk = Walk(QueryHistory.of(["first", "second"])).moved(1)
+    assert walk is not None
+    assert walk.query == "second"
+    older = walk.moved(1)
+    assert older is not None
+    assert older.query == "first"
+    assert older.moved(1) is None
+    assert walk.moved(-1) is None
+
+
+def test_what_is_added_is_read_back_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "notes.jsonl"
+    for query in ("sync", 'a "quoted" 冲突 \udc80', "soup"):
+        add_query(file, query)
+    assert read_history(file).queries == ("soup", 'a "quoted" 冲突 \udc80', "sync")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_query_is_forgotten_for_good(tmp_path: Path) -> None:
+    file = tmp_path / "notes.jsonl"
+    for query in ("sync", "soup"):
+        add_query(file, query)
+    forget_query(file, "sync")
+    assert read_history(file).queries == ("soup",)
+
+
+def test_a_line_that_a_dying_process_left_behind_costs_no_other_query(tmp_path: Path) -> None:
+    file = tmp_path / "notes.jsonl"
+    add_query(file, "sync")
+    with file.open("ab") as opened:
+        opened.write(b'{"query": "so')
+    add_query(file, "soup")
+    assert read_history(file).queries == ("soup", "sync")
+
+
+def test_a_large_file_is_made_small_again_and_the_newest_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_file, "_COMPACT_BYTES", 100)
+    file = tmp_path / "notes.jsonl"
+    for _ in range(5):
+        for query in ("sync", "soup", "lentils"):
+            add_query(file, query)
+    assert file.stat().st_size <= 150
+    assert read_history(file).queries == ("lentils", "soup", "sync")
+
+
+def test_apps_that_ask_at_the_same_time_lose_none_of_their_queries(tmp_path: Path) -> None:
+    file = tmp_path / "notes.jsonl"
+    asked = [f"query {letter}{number}" for letter in "ab" for number in range(9)]
+    threads = [threading.Thread(target=add_query, args=(file, query)) for query in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(read_history(file).queries) == sorted(asked)
