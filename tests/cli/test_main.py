@@ -18,7 +18,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The vaults that the app was asked to open."""
     vaults: list[Path] = []
 
-    def note(path: Path, keep_as_last: bool = True) -> None:
+    def note(path: Path, keep_as_last: bool = True, plain: bool = False) -> None:
         vaults.append(path)
 
     monkeypatch.setattr(app, "start_app", note)
@@ -49,6 +49,16 @@ def test_every_command_explains_itself_and_its_options(excerpt: Excerpt, name: s
 def test_a_first_word_that_is_no_command_is_the_vault(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:
     assert excerpt(vault).code == 0
     assert opened == [vault]
+
+
+@pytest.mark.parametrize("argv", [("--plain", "VAULT"), ("VAULT", "--plain"), ("--plain", "demo")])
+def test_the_app_opens_plainly_where_the_option_stands_before_or_after_the_vault(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, argv: tuple[str, str]
+) -> None:
+    opened: list[bool] = []
+    monkeypatch.setattr("excerpt.tui.app.run_app", lambda _, settings, __: opened.append(settings.screen.plain))
+    assert excerpt(*(str(vault) if word == "VAULT" else word for word in argv)).code == 0
+    assert opened == [True]
 
 
 def test_a_vault_named_like_a_command_opens_as_a_path(

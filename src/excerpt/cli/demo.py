@@ -11,9 +11,10 @@ from excerpt.cli.vaults import DEMO
 
 @click.command()
 @click.option("--path", is_flag=True, help="Print where the demo vault lies, and do not open it.")
-def command(path: bool) -> None:
+@click.pass_obj
+def command(plain: bool, path: bool) -> None:
     """Open the demo vault, which is also the user guide."""
     if path:
         put(str(DEMO))
     else:
-        start_app(DEMO, keep_as_last=False)
+        start_app(DEMO, keep_as_last=False, plain=plain)

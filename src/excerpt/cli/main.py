@@ -81,25 +81,29 @@ class VaultOrCommand(click.Group):
     epilog="A vault named like a command opens as a path: excerpt ./index",
 )
 @click.version_option(__version__, message="excerpt %(version)s")
+@click.option("--plain", is_flag=True, help="Draw the app in ASCII signs, without lines, blocks and motion.")
 @click.pass_context
-def program(ctx: click.Context) -> None:
+def program(ctx: click.Context, plain: bool) -> None:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
     With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one.
     """
+    ctx.obj = plain
     if ctx.invoked_subcommand is None:
         from excerpt.cli.app import start_app
 
-        start_app(last_vault())
+        start_app(last_vault(), plain=plain)
 
 
 @click.command(add_help_option=False)
 @click.argument("vault", type=click.Path(path_type=Path))
-def open_vault_in_app(vault: Path) -> None:
+@click.option("--plain", is_flag=True)
+@click.pass_obj
+def open_vault_in_app(is_plain: bool, vault: Path, plain: bool) -> None:
     """Open a vault in the app."""
     from excerpt.cli.app import start_app
 
-    start_app(vault)
+    start_app(vault, plain=is_plain or plain)
 
 
 def main(argv: list[str] | None = None) -> None:
