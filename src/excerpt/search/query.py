@@ -130,6 +130,43 @@ def narrowed(
     return f"{forced}{rest}"
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A filter, an excluded word or an excluded phrase as it stands in a text, from `start` to `end` (exclusive).
+
+    `filter` is None for what is excluded without one. An `open` condition was typed last and may go on."""
+
+    start: int
+    end: int
+    filter: Filter | None = None
+    open: bool = False
+
+
+def conditions(
+    text: str, properties: Container[str] = frozenset(), tags: Collection[str] | None = None
+) -> tuple[Condition, ...]:
+    """What of `text` chooses among notes, in order: what `alternatives` makes filters and exclusions of.
+
+    `properties` and `tags` are as there.
+    """
+    _, rest = _forced(text)
+    before = len(text) - len(rest)
+    pieces = list(_pieces(rest, _Names(properties, tags)))
+    return tuple(
+        Condition(before + piece.start, before + piece.end, piece.filter, piece.end == len(rest))
+        for group in _groups(pieces)
+        for piece in _as_meant(rest, group)
+        if piece.filter or piece.minus
+    )
+
+
+def unpaired_quotation_mark(text: str, properties: Container[str] = frozenset()) -> int:
+    """Where a quotation mark stands that has no partner, and is no inch; -1 where none does."""
+    at = text.rfind('"')
+    inside = any(piece.start <= at < piece.end for piece in _pieces(text, _Names(properties, None)))
+    return -1 if inside else at
+
+
 def _forced(text: str) -> tuple[Strategy | None, str]:
     first, _, rest = text.lstrip().partition(" ")
     strategy = _FORCED.get(first.lower())

@@ -1,0 +1,67 @@
+"""How a query was read, as the query bar tells it: its filters, and what cannot be meant so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.query import conditions, unpaired_quotation_mark
+from excerpt.search.reading import read_query
+from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    snapshot = open_vault(tmp_path_factory.mktemp("reading"), NOTES, MODIFIED)
+    yield snapshot
+    snapshot.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("!p sync tag:howto -draft", ["tag:howto", "-draft"]),
+        ('a -"two words" | #b path:"x y"', ['-"two words"', "#b", 'path:"x y"']),
+        ("-match and -replace operators", []),
+        ("what is it that keeps a #tag in place", []),
+        ('"a phrase" word', []),
+    ],
+)
+def test_filters_and_exclusions_are_named_where_they_stand(query: str, found: list[str]) -> None:
+    assert [query[one.start : one.end] for one in conditions(query)] == found
+
+
+def test_a_quotation_mark_without_a_partner_is_found_and_an_inch_is_none() -> None:
+    assert unpaired_quotation_mark('sync "two devices') == 5
+    assert unpaired_quotation_mark('sync "two devices"') == -1
+    assert unpaired_quotation_mark('a 19" screen') == -1
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("plan tag:project status:done", []),
+        ('plan "two lines', ['a " is still open']),
+        ("tag: plan", ["tag: names no tag yet"]),
+        ("modified:soon plan", ["“soon” is no time: 7d, 2025-03"]),
+        ("created: plan", ["created: names no time yet: 7d, 2025-03"]),
+        ("tag:nowhere plan", ["no note is tagged “nowhere”"]),
+        ('path:"not there/" plan', ["no path has “not there/” in it"]),
+        ("status:unheard plan", ["no note has status:unheard"]),
+        ("statsu:done plan", ["statsu: is no filter; status: is"]),
+        ("!x plan", ["!x is no strategy: !a !p !s !h"]),
+        ("see http://example.org and std::vector 12:30 remark:this", []),
+        ("-tag:nowhere plan", []),
+        (" | ".join("abcdefghij"), ["only 8 queries are run at once"]),
+    ],
+)
+def test_what_does_not_do_what_it_looks_like_is_said_and_nothing_else(
+    library: Snapshot, query: str, said: list[str]
+) -> None:
+    assert [doubt.said for doubt in read_query(library, query, TODAY, thoroughly=True).doubts] == said
+
+
+def test_while_it_is_typed_nothing_is_doubted(library: Snapshot) -> None:
+    assert read_query(library, "tag: pl", TODAY, thoroughly=False).doubts == ()
