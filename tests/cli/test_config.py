@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -40,6 +41,13 @@ def test_check_says_that_a_file_is_valid(excerpt: Excerpt, settings_file: Path) 
     answer = excerpt("config", "--check")
     assert answer.code == 0
     assert answer.out == f"{settings_file} is valid.\n"
+
+
+def test_the_schema_is_printed_even_where_the_file_is_broken(excerpt: Excerpt, settings_file: Path) -> None:
+    settings_file.write_text("[pack\n", encoding="utf-8")
+    answer = excerpt("config", "--schema")
+    assert answer.code == 0
+    assert "budget" in json.loads(answer.out)["$defs"]["PackSettings"]["properties"]
 
 
 def test_check_says_that_there_is_no_file(excerpt: Excerpt, home: Path) -> None:
@@ -152,7 +160,7 @@ def test_edit_makes_the_file_opens_it_and_checks_it(
     monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
     answer = excerpt("config", "--vault", vault, "--edit")
     (file,) = (home / "config" / "vaults").iterdir()
-    assert file.read_text(encoding="utf-8").startswith("# Settings of one vault")
+    assert file.read_text(encoding="utf-8").startswith("#:schema ../excerpt.schema.json\n# Settings of one vault")
     assert answer.code == 2
     assert "Did you mean pack.budget?" in answer.err
     assert str(file) in answer.err

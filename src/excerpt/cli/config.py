@@ -17,12 +17,10 @@ import msgspec
 from excerpt.cli.printing import line_for_stdout, put
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.settings import Settings, load_settings, open_vault, places
+from excerpt.settings_edit import begin_with
+from excerpt.settings_schema import schema_text
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
-_FOR_ALL = (
-    "# Settings for all vaults. What can be set: `excerpt config`. A vault's own: `excerpt config --vault V --edit`"
-)
-_FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# The vault: {vault}"
 
 
 @click.command()
@@ -34,12 +32,16 @@ _FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# T
 @click.option("--path", is_flag=True, help="Print where the settings file is looked for.")
 @click.option("--check", is_flag=True, help="Say whether the settings file is valid, and what is wrong with it.")
 @click.option("--edit", is_flag=True, help="Open the settings file in your editor, made if need be, and check it.")
-def command(vault: Path | None, path: bool, check: bool, edit: bool) -> None:
+@click.option("--schema", is_flag=True, help="Print the JSON schema of the settings file, for editors that know such.")
+def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: bool) -> None:
     """Show the settings in effect.
 
     They are printed as TOML that can be kept as excerpt.toml. With --vault, the file is the one of that vault alone:
     it stands beside excerpt.toml, not in the vault, and speaks over it.
     """
+    if schema:
+        put(schema_text())
+        return
     where = places()
     chosen = None if vault is None else open_vault(vault)
     file = where.settings_file if chosen is None else where.vault_settings_file(chosen)
@@ -47,7 +49,7 @@ def command(vault: Path | None, path: bool, check: bool, edit: bool) -> None:
         put(line_for_stdout(str(file)))
         return
     if edit:
-        _edit(file, _FOR_ALL if chosen is None else _FOR_ONE.format(vault=_commented(chosen)))
+        _edit(file, begin_with(where, chosen))
     settings = load_settings(file) if chosen is None else load_settings(where.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)
@@ -65,11 +67,6 @@ def _instead(vault: Path | None) -> str:
     return "every setting has its default" if vault is None else "the settings for all vaults hold"
 
 
-def _commented(vault: Path) -> str:
-    """A path for a comment: without what ends a line or is not allowed in TOML."""
-    return json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
-
-
 def _check_patterns(settings: Settings, file: Path) -> None:
     """The scan of a vault knows what a pattern is; raises SettingsError as it does, with the file."""
     from excerpt.vault.scan import patterns_of
@@ -80,7 +77,7 @@ def _check_patterns(settings: Settings, file: Path) -> None:
         raise SettingsError(f"{file}: {error.message}") from error
 
 
-def _edit(file: Path, begin_with: str) -> None:
+def _edit(file: Path, beginning: str) -> None:
     """Run the user's editor on the file. Raises ExcerptError if there is none or the file cannot be made."""
     from excerpt.tui.editor import editor_command
 
@@ -92,7 +89,7 @@ def _edit(file: Path, begin_with: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            file.write_text(f"{begin_with}\n", encoding="utf-8")
+            file.write_text(beginning, encoding="utf-8")
         code = subprocess.run(editor.argv, check=False).returncode
     except OSError as error:
         raise ExcerptError(f"{file} cannot be edited: {error.strerror or error}.", "Check its permissions.") from error

@@ -1,0 +1,127 @@
+"""A settings file is changed in one place: what else stands in it stays, to the byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.errors import SettingsError
+from excerpt.settings import PackSettings, Places, Settings, load_settings
+from excerpt.settings_edit import Value, begin_with, change_setting, with_setting
+
+FILE = Path("/config/excerpt.toml")
+TEXT = """\
+#:schema ./excerpt.schema.json
+# mine
+
+[screen]   # how it looks
+theme = 'excerpt-light'  # for the day
+keys.copy-pack = "ctrl+g"
+
+# what goes into a prompt
+[pack]
+budget   = 8_000   # the model takes more
+
+# the end
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "old", "new"),
+    [
+        ("pack.budget", 6000, "budget   = 8_000   # the model takes more", "budget   = 6000   # the model takes more"),
+        ("screen.theme", "x", "theme = 'excerpt-light'  # for the day", 'theme = "x"  # for the day'),
+        ("pack.budget", None, "budget   = 8_000   # the model takes more\n", ""),
+        ("screen.keys.copy-pack", None, 'keys.copy-pack = "ctrl+g"\n', ""),
+    ],
+)
+def test_a_change_touches_nothing_else(key: str, value: Value | None, old: str, new: str) -> None:
+    assert with_setting(TEXT, key, value, FILE) == TEXT.replace(old, new)
+
+
+@pytest.mark.parametrize("key", ["pack.scope", "search.boosts.links", "memory.in_search", "screen.editor"])
+def test_a_setting_that_was_not_there_is_added_and_every_line_of_before_stays(key: str) -> None:
+    value: Value = {"pack.scope": "note", "screen.editor": "vim"}.get(key, False)
+    changed = with_setting(TEXT, key, value, FILE)
+    lines = changed.splitlines()
+    assert [line for line in TEXT.splitlines() if line not in lines] == []
+    assert tomllib.loads(changed)["pack"]["budget"] == 8000
+    found: object = tomllib.loads(changed)
+    for part in key.split("."):
+        assert isinstance(found, dict)
+        found = found[part]
+    assert found == value
+
+
+def test_what_is_added_stands_above_the_comment_of_the_next_table() -> None:
+    first = 'keys.copy-pack = "ctrl+g"\n'
+    assert with_setting(TEXT, "screen.editor", "vim", FILE) == TEXT.replace(first, f'{first}editor = "vim"\n')
+
+
+def test_a_value_that_is_not_valid_is_refused_with_what_was_meant() -> None:
+    with pytest.raises(SettingsError, match='Did you mean "section"'):
+        with_setting(TEXT, "pack.scope", "sectoin", FILE)
+
+
+def test_a_file_that_is_not_valid_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "excerpt.toml"
+    for broken in ("[pack\n", "[pack]\nbudgett = 3\n"):
+        file.write_text(broken)
+        with pytest.raises(SettingsError):
+            change_setting(file, "pack.limit", 3)
+        assert file.read_text() == broken
+
+
+@pytest.mark.parametrize(("of_one", "up"), [(False, "."), (True, "..")])
+def test_a_file_that_is_not_there_is_made_and_names_its_schema(tmp_path: Path, of_one: bool, up: str) -> None:
+    places = Places(tmp_path, tmp_path, tmp_path, tmp_path)
+    vault = tmp_path / "notes\n[vault]" if of_one else None
+    file = places.settings_file if vault is None else places.vault_settings_file(vault)
+    change_setting(file, "pack.budget", 250, begin_with(places, vault))
+    assert file.read_text().startswith(f"#:schema {up}/excerpt.schema.json\n# Settings ")
+    assert json.loads((file.parent / up / "excerpt.schema.json").read_text())["title"] == "excerpt.toml"
+    assert file.read_text().endswith("\n\n[pack]\nbudget = 250\n")
+    assert load_settings(file) == Settings(pack=PackSettings(budget=250))
+
+
+def test_taking_a_setting_out_makes_no_file(tmp_path: Path) -> None:
+    change_setting(tmp_path / "excerpt.toml", "pack.budget", None)
+    assert not (tmp_path / "excerpt.toml").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and modes are POSIX's")
+def test_a_link_to_the_file_stays_one_and_the_mode_stays(tmp_path: Path) -> None:
+    kept = tmp_path / "dotfiles" / "excerpt.toml"
+    kept.parent.mkdir()
+    kept.write_text("# mine\n")
+    kept.chmod(0o640)
+    link = tmp_path / "excerpt.toml"
+    link.symlink_to(kept)
+    change_setting(link, "pack.budget", 250)
+    assert link.is_symlink()
+    assert "budget = 250" in kept.read_text()
+    assert kept.stat().st_mode & 0o777 == 0o640
+    assert [file.name for file in kept.parent.iterdir()] == ["excerpt.toml"]
+
+
+def test_the_line_ends_of_windows_stay(tmp_path: Path) -> None:
+    file = tmp_path / "excerpt.toml"
+    file.write_bytes(b"# mine\r\n[pack]\r\nbudget = 250\r\n")
+    change_setting(file, "pack.budget", 500)
+    assert file.read_bytes() == b"# mine\r\n[pack]\r\nbudget = 500\r\n"
+
+
+@given(st.text(max_size=30).filter(lambda text: text.isprintable() or "\n" in text))
+def test_any_text_is_written_so_that_it_is_read_again(text: str) -> None:
+    try:
+        changed = with_setting(TEXT, "screen.editor", text, FILE)
+    except SettingsError:
+        assert any("\ud800" <= character <= "\udfff" for character in text)
+    else:
+        assert tomllib.loads(changed)["screen"]["editor"] == text

@@ -1,0 +1,50 @@
+"""The schema of excerpt.toml says what excerpt itself takes and refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from excerpt.settings import Settings
+from excerpt.settings_schema import MEANINGS, keys, schema
+
+
+def property_of(key: str) -> dict[str, Any]:
+    """What the schema says of a dotted key."""
+    made = schema()
+    shape: dict[str, Any] = made
+    for part in key.split("."):
+        while "$ref" in shape or "allOf" in shape:
+            shape = made["$defs"][(shape.get("$ref") or shape["allOf"][0]["$ref"]).rpartition("/")[2]]
+        shape = shape["properties"][part]
+    return shape
+
+
+def test_every_setting_has_a_meaning_and_no_other_has() -> None:
+    assert list(MEANINGS) == list(keys())
+
+
+def test_each_setting_has_its_meaning_and_its_default() -> None:
+    defaults: Any = msgspec.to_builtins(Settings())
+    for key in keys():
+        value = defaults
+        for part in key.split("."):
+            value = value[part]
+        assert property_of(key)["description"] == MEANINGS[key]
+        assert property_of(key).get("default", {}) == value, key
+
+
+def test_a_key_that_it_does_not_name_is_an_error() -> None:
+    made = schema()
+    tables = [shape for shape in made["$defs"].values() if "properties" in shape]
+    assert len(tables) == 8
+    assert all(table["additionalProperties"] is False for table in tables)
+
+
+def test_ranges_and_choices_are_those_that_are_held_to() -> None:
+    assert property_of("search.fuzzy_threshold")["maximum"] == 1
+    assert property_of("pack.budget")["minimum"] == 0
+    assert "de" in property_of("vault.language")["enum"]
+    scope = property_of("pack.scope")["allOf"][0]["$ref"].rpartition("/")[2]
+    assert set(schema()["$defs"][scope]["enum"]) == {"none", "neighbors", "section", "note"}
