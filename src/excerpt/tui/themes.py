@@ -1,4 +1,8 @@
-"""Themes are files: those that ship with excerpt, and the user's own in `themes/` of the settings folder."""
+"""Themes are files: those that ship with excerpt, and the user's own in `themes/` of the settings folder.
+
+A file need say little: what it does not is made of what it says, so that a theme of two colours can be read. The
+variables of Textual's own widgets are given excerpt's, as theirs are blends that no theme can hold to a contrast.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,34 @@ LIGHT_DEFAULTS = {
     "ink-code": "#7a3e9d",
     "surface-active": "#e3ecf7",
 }
-"""Variables of excerpt's own, for themes that do not say them."""
+"""Variables of excerpt's own, for Textual's themes, and where a file's colours do not make them."""
+
+_OF_TEXTUAL = {
+    "text": "foreground",
+    "text-muted": "text-soft",
+    "text-disabled": "text-faint",
+    "foreground-muted": "text-soft",
+    "foreground-disabled": "text-faint",
+    "block-cursor-foreground": "foreground",
+    "block-cursor-background": "surface-active",
+    "block-cursor-blurred-foreground": "foreground",
+    "block-cursor-blurred-background": "surface-active",
+    "block-hover-background": "surface-active",
+    "input-cursor-foreground": "background",
+    "input-cursor-background": "foreground",
+    "input-selection-foreground": "match-foreground",
+    "input-selection-background": "match-background",
+    "screen-selection-foreground": "match-foreground",
+    "screen-selection-background": "match-background",
+    "button-foreground": "foreground",
+    "button-color-foreground": "background",
+    "link-color": "primary",
+    "link-color-hover": "foreground",
+    "link-background-hover": "surface-active",
+    **{f"text-{kind}": kind for kind in ("primary", "secondary", "accent", "success", "warning", "error")},
+    **{f"{kind}-muted": "panel" for kind in ("primary", "secondary", "accent", "success", "warning", "error")},
+}
+"""Variables of Textual's widgets, and which of the theme's they are."""
 
 
 class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,4 +100,19 @@ def load_theme(file: Path) -> Theme:
                 Color.parse(value)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, ColorParseError) as error:
         raise SettingsError(f"The theme {file} cannot be used: {error}.") from error
-    return Theme(name=file.stem, **msgspec.structs.asdict(found))
+    said = msgspec.structs.asdict(found)
+    own = said.pop("variables")
+    colours = {**Theme(name=file.stem, **said).to_color_system().generate()}
+    made = {**_made(Color.parse(colours["foreground"]), Color.parse(colours["background"]), dark=found.dark), **own}
+    textual = {name: made.get(source) or colours[source] for name, source in _OF_TEXTUAL.items()}
+    return Theme(name=file.stem, variables={**textual, **made}, **said)
+
+
+def _made(foreground: Color, background: Color, *, dark: bool) -> dict[str, str]:
+    """excerpt's own variables of a theme that says none: softer text and the selected row, of its two main colours."""
+    return {
+        **(DARK_DEFAULTS if dark else LIGHT_DEFAULTS),
+        "text-soft": foreground.blend(background, 0.25).hex,
+        "text-faint": foreground.blend(background, 0.35).hex,
+        "surface-active": background.blend(foreground, 0.12).hex,
+    }
