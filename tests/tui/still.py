@@ -35,6 +35,7 @@ from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, 
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.session import Session
 from tests.pack.vaults import Vault
 from tests.tui.nearby import map_of, related_of
 from tests.tui.overviews import OVERVIEW
@@ -237,8 +238,8 @@ def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
 class StillScreen(MainScreen):
     """Indexes nothing; `say` puts what a thread or process would have said."""
 
-    def __init__(self, vault: Path, settings: Settings, places: Places) -> None:
-        super().__init__(vault, settings, places, {})
+    def __init__(self, vault: Path, settings: Settings, places: Places, session: Session) -> None:
+        super().__init__(vault, settings, places, {}, session)
         self._engine = ScriptedEngine(vault, places, self._from_behind)
         self._memories = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, self._from_behind)
 
@@ -259,7 +260,7 @@ class StillApp(ExcerptApp):
         super().__init__(*self._still, {})
 
     def get_default_screen(self) -> StillScreen:
-        return StillScreen(*self._still)
+        return StillScreen(*self._still, self._session)
 
     @property
     def still(self) -> StillScreen:

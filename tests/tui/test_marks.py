@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,16 @@ from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark, read_marks, write_
 from excerpt.pack.wishes import Wishes
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.marks_keeper import MarksKeeper
+from excerpt.tui.state_keeper import StateKeeper
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, status_of, until
 
 KEPT = Kept("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Wishes(scopes=(("a" * 12, Scope.NOTE),)))
+
+
+def keeper_of(file: Path, failed: Callable[[str], None]) -> StateKeeper[Kept]:
+    return StateKeeper(file, read_marks, write_marks, failed)
 
 
 def unused(reason: str) -> None:
@@ -26,7 +31,7 @@ def unused(reason: str) -> None:
 
 async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
-    keeper = MarksKeeper(file, unused)
+    keeper = keeper_of(file, unused)
     await keeper.read()
     keeper.keep(Kept("s", KEPT.marks))
     keeper.keep(KEPT)
@@ -37,7 +42,7 @@ async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> N
 async def test_with_the_last_mark_the_file_goes(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
-    keeper = MarksKeeper(file, unused)
+    keeper = keeper_of(file, unused)
     assert await keeper.read() == KEPT
     keeper.keep(NOTHING_KEPT)
     await keeper.end()
@@ -47,7 +52,7 @@ async def test_with_the_last_mark_the_file_goes(tmp_path: Path) -> None:
 async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
-    keeper = MarksKeeper(file, unused)
+    keeper = keeper_of(file, unused)
     keeper.keep(NOTHING_KEPT)
     await keeper.end()
     assert read_marks(file) == KEPT
@@ -56,7 +61,7 @@ async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> No
 async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> None:
     told: list[str] = []
     (tmp_path / "folder").write_text("")
-    keeper = MarksKeeper(tmp_path / "folder" / "marks.json", told.append)
+    keeper = keeper_of(tmp_path / "folder" / "marks.json", told.append)
     await keeper.read()
     keeper.keep(KEPT)
     await keeper.end()
@@ -119,6 +124,7 @@ def packed_paths(app: ExcerptApp) -> list[str]:
     return [one.path for one in pack.packs] if pack is not None else []
 
 
+@pytest.mark.usefixtures("living")
 async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_start(
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
@@ -133,6 +139,7 @@ async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_star
     assert [mark.path for mark in read_marks(places.marks_file(vault)).marks] == ["renamed/Other.md"]
 
 
+@pytest.mark.usefixtures("living")
 async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await marked_sync(pilot, app)

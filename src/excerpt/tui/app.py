@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.console import RenderableType
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -105,6 +106,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if self.is_still and isinstance(event.widget, Input | TextArea):
             event.widget.cursor_blink = False
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave; where the user is on each screen is kept first, as its widgets go before it does."""
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen):
+                screen.keep_session()
+        super().exit(result, return_code, message)
 
     @property
     def defect(self) -> Exception | None:

@@ -16,13 +16,13 @@ from textual.binding import BindingType
 from textual.widgets import ContentSwitcher, Input
 
 from excerpt.errors import ExcerptError
+from excerpt.pack.marks_file import read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.copying import Copier
 from excerpt.tui.editor import editor_command
 from excerpt.tui.insights import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.keys import PLACES
-from excerpt.tui.marks_keeper import MarksKeeper
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -30,7 +30,9 @@ from excerpt.tui.messages import (
     SearchRequested,
     Trouble,
 )
-from excerpt.tui.screens.memory_keeping import MemoryKeeping
+from excerpt.tui.screens.session_keeping import SessionKeeping
+from excerpt.tui.session import NEW, Session
+from excerpt.tui.state_keeper import StateKeeper
 from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.key_bar import KeyBar
@@ -43,7 +45,7 @@ _PLACE_OF_TAB = {"search": "Search", "overview": "Overview", "memory": "Memory",
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
 
 
-class MainScreen(MemoryKeeping):
+class MainScreen(SessionKeeping):
     """Tabs and panes, and what panes ask for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
@@ -80,13 +82,21 @@ class MainScreen(MemoryKeeping):
     }
     """
 
-    def __init__(self, vault: Path, settings: Settings, places: Places, environment: Mapping[str, str]) -> None:
-        """`environment` is that of the user's shell, for the programs started from here."""
-        super().__init__(vault, settings, places)
+    def __init__(
+        self,
+        vault: Path,
+        settings: Settings,
+        places: Places,
+        environment: Mapping[str, str],
+        session: Session = NEW,
+    ) -> None:
+        """`environment` is that of the user's shell, for the programs started from here; `session` is where the user
+        was the last time."""
+        super().__init__(vault, settings, places, session)
         self._places = places
         self._environment = dict(environment)
         self._use = UseRecorder(places.use_file(vault), self._use_not_kept, on=settings.search.boosts.use)
-        self._marks = MarksKeeper(places.marks_file(vault), self._marks_not_kept)
+        self._marks = StateKeeper(places.marks_file(vault), read_marks, write_marks, self._marks_not_kept)
         self._copier = Copier(vault, places, self._environment, self._send_escape)
         self._begun = False
 
@@ -98,6 +108,7 @@ class MainScreen(MemoryKeeping):
 
     def on_mount(self) -> None:
         self.query_one(TabBar).vault = self.vault.name
+        self.resume_session()
         self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:
@@ -110,10 +121,11 @@ class MainScreen(MemoryKeeping):
         self._begun = True
         self.show_index()
         self.begin_index()
+        self.resume_tab()
         self.query_one(SearchPane).restore(await self._marks.read())
 
     async def on_unmount(self) -> None:
-        await asyncio.gather(self.end_index(), self._marks.end(), self.end_memories())
+        await asyncio.gather(self.end_session(), self.end_index(), self._marks.end(), self.end_memories())
 
     @on(IndexPane.Asked)
     def _index_asked(self, event: IndexPane.Asked) -> None:

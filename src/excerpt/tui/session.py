@@ -1,0 +1,89 @@
+"""Where the user was in a vault, kept from one time to the next: tab, query, selection, panes, how packs are wanted.
+
+One file a vault in the state folder, which may be deleted at any time. What was not changed by hand is not in it, so
+that a change of the settings holds at the next start. Marks have a file of their own (pack/marks_file.py), as commands
+read them too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from excerpt.model import Format, Hit, Scope, Strategy
+from excerpt.tui.panes import Panes
+
+_LONGEST = 10_000
+"""Characters of a query beyond which it is no query that anyone wants back."""
+
+_Budget = Annotated[int, msgspec.Meta(ge=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The selected fragment: its id, and where it stood, by which it is found again after an edit."""
+
+    fragment: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """None means what the settings say. `budget` is in tokens."""
+
+    tab: str = "search"
+    query: str = ""
+    place: Place | None = None
+    strategy: Strategy | None = None
+    scope: Scope | None = None
+    budget: _Budget | None = None
+    form: Format | None = None
+    panes: Panes | None = None
+
+
+NEW = Session()
+
+
+def read_session(file: Path) -> Session:
+    """What was kept; a new session where there is no file, or one that makes no sense."""
+    try:
+        session = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), Session)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return NEW
+    return session if len(session.query) <= _LONGEST else NEW
+
+
+def write_session(file: Path, session: Session) -> None:
+    """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = file.with_suffix(f".{os.getpid()}")
+    try:
+        # ASCII: a path or query that is not UTF-8 becomes escapes that JSON reads back.
+        fresh.write_text(json.dumps(asdict(session)) + "\n", encoding="ascii")
+        fresh.replace(file)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+
+
+def row_of(place: Place, hits: Sequence[Hit]) -> int | None:
+    """The row of what was selected: that fragment, else the one of its note that begins nearest; None if there is none.
+
+    `hits` are those that answer the same query.
+    """
+    of_note = []
+    for row, hit in enumerate(hits):
+        if hit.fragment.id == place.fragment:
+            return row
+        if hit.fragment.path == place.path:
+            of_note.append((abs(hit.fragment.line_start - place.line), row))
+    return min(of_note)[1] if of_note else None

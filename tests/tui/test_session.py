@@ -1,0 +1,146 @@
+"""Where the user was is there again at the next start, and never stands in the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.model import Format, Fragment, Hit, Scope, Strategy
+from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
+from excerpt.tui.messages import IndexOpened
+from excerpt.tui.panes import Panes, Placing
+from excerpt.tui.session import NEW, Place, Session, read_session, row_of, write_session
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.tab_bar import TabBar
+from tests.tui.conftest import AppPilot, pane_of, until
+from tests.tui.still import STATUS, StillApp
+
+KEPT = Session(
+    "search",
+    "sync",
+    Place("a" * 12, "Notes/A [x].md", 12),
+    Strategy.SEMANTIC,
+    Scope.NOTE,
+    8000,
+    Format.XML,
+    Panes(Placing.BELOW, 0.61, "list"),
+)
+VAULT = Path("/home/ada/notes")
+
+
+def test_a_session_is_read_as_it_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "session.json"
+    write_session(file, KEPT)
+    assert read_session(file) == KEPT
+    assert [each.name for each in file.parent.iterdir()] == ["session.json"]
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "{", "7", '{"query": 7}', '{"strategy": "best"}', '{"budget": 0}', '{"panes": {"share": "wide"}}']
+)
+def test_a_file_that_makes_no_sense_is_a_new_session(tmp_path: Path, damage: str) -> None:
+    file = tmp_path / "session.json"
+    file.write_text(damage)
+    assert read_session(file) == NEW
+
+
+def test_a_query_longer_than_anyone_wants_back_is_a_new_session(tmp_path: Path) -> None:
+    write_session(tmp_path / "session.json", replace(KEPT, query="x" * 10_001))
+    assert read_session(tmp_path / "session.json") == NEW
+
+
+def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
+    hits = [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9), hit_at("c", "B.md", 30)]
+    assert row_of(Place("c", "B.md", 9), hits) == 2
+    assert row_of(Place("gone", "B.md", 22), hits) == 2
+    assert row_of(Place("gone", "Gone.md", 1), hits) is None
+
+
+def hit_at(fragment_id: str, path: str, line: int) -> Hit:
+    return Hit(Fragment(fragment_id, path, "", (), 0, 0, line, line, "text", 1, ""), 1.0)
+
+
+def session_file(data: Path) -> Path:
+    return Places(data, data, data, data / "state").session_file(VAULT)
+
+
+async def opened(pilot: AppPilot, app: StillApp) -> None:
+    """Until all is there, and something answers."""
+    await until(pilot, lambda: bool(app.still.query("#memory")), "all tabs")
+    app.still.say(IndexOpened(STATUS))
+    await until(pilot, lambda: app.still.status is not None, "the index")
+
+
+async def answered(pilot: AppPilot, app: StillApp, query: str) -> None:
+    await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == query, f"the answer to {query}")
+
+
+async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(120, 30)) as pilot:
+        await opened(pilot, app)
+        await pilot.press(*"sync")
+        await answered(pilot, app, "sync")
+        await pilot.press("down", "ctrl+s", "ctrl+e", "f8", "alt+t")
+        await answered(pilot, app, "sync")
+        before = pane_of(app).selected
+        await pilot.press("f4")
+        await until(pilot, lambda: app.still.query_one(TabBar).active == "memory", "the tab")
+        app.exit()
+    again = StillApp(tmp_path, Settings())
+    async with again.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: again.still.query_one(TabBar).active == "memory", "the tab")
+        await opened(pilot, again)
+        await answered(pilot, again, "sync")
+        pane = pane_of(again)
+        assert pane.selected is not None and pane.selected == before
+        assert pane.selected is not pane.query_one(HitList).hits[0]
+        assert (pane.strategy, pane.scope) == (Strategy.ADAPTIVE, Scope.SECTION)
+        assert pane.budget > Settings().pack.budget
+        assert pane.form is not Format.MARKDOWN
+
+
+async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_path: Path) -> None:
+    write_session(session_file(tmp_path), Session(query="merging versions"))
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test() as pilot:
+        await opened(pilot, app)
+        await answered(pilot, app, "merging versions")
+        await pilot.press(*"sync")
+        await answered(pilot, app, "sync")
+        assert pane_of(app).query_one(HitList).cursor == 0
+
+
+async def test_what_the_settings_say_holds_unless_it_was_changed_by_hand(tmp_path: Path) -> None:
+    async with StillApp(tmp_path, Settings()).run_test() as pilot:
+        await pilot.press("x", "ctrl+q")
+    settings = Settings(search=SearchSettings(strategy=Strategy.SEMANTIC))
+    again = StillApp(tmp_path, settings)
+    async with again.run_test():
+        assert pane_of(again).query_text == "x"
+        assert pane_of(again).strategy is Strategy.SEMANTIC
+
+
+async def test_without_restore_nothing_comes_back_and_nothing_is_kept(tmp_path: Path) -> None:
+    file = session_file(tmp_path)
+    write_session(file, Session(query="from before"))
+    app = StillApp(tmp_path, Settings(screen=ScreenSettings(restore=False)))
+    async with app.run_test() as pilot:
+        await opened(pilot, app)
+        assert pane_of(app).query_text == ""
+        await pilot.press(*"sync")
+        await answered(pilot, app, "sync")
+    assert read_session(file).query == "from before"
+
+
+async def test_a_state_folder_that_cannot_be_written_is_said_and_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test() as pilot:
+        await opened(pilot, app)
+        await pilot.press(*"sync")
+        app.still.keep_session()
+        await until(pilot, lambda: any("not kept" in n.message for n in app._notifications), "the notice")
+        await answered(pilot, app, "sync")
