@@ -244,6 +244,23 @@ class Facets:
         found = self._rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
         return [(name, value, self._numbers[note]) for name, value, note in found]
 
+    def values_as_written(self, name: str) -> list[tuple[str, int]]:
+        """Every value of the property that `property_name` gives this name, with the note's number."""
+        spelled = [one for (one,) in self._rows("SELECT DISTINCT name FROM labels WHERE kind = 'property'")]
+        sql = "SELECT value, note FROM labels WHERE kind = 'property' AND name = ?"
+        found = [row for one in spelled if property_name(one) == name for row in self._rows(sql, one)]
+        return [(value, self._numbers[note]) for value, note in found]
+
+    def titles_as_written(self) -> list[tuple[str, int]]:
+        """Every title and alias, with the note's number."""
+        sql = "SELECT title, id FROM notes UNION ALL SELECT value, note FROM labels WHERE kind = 'alias'"
+        return [(title, self._numbers[note]) for title, note in self._rows(sql)]
+
+    def headings_as_written(self) -> list[tuple[str, int]]:
+        """Every heading, and how many sections have it."""
+        sql = "SELECT heading, count(*) FROM sections WHERE heading <> '' GROUP BY heading"
+        return [(heading, count) for heading, count in self._rows(sql)]
+
     def _of_notes(self, sql: str, notes: Ints) -> list[tuple[Any, ...]]:
         """The rows of a query that has a condition and a column `note`, of these notes only."""
         wanted = self._notes.in_catalog[np.unique(notes)].tolist()

@@ -188,7 +188,7 @@ def tag_filter(tag: str) -> str:
 
 def value_filter(name: str, value: str) -> str:
     """The filter for a property's value; empty for one that no filter can name."""
-    asked = _property(name)
+    asked = property_filter_name(name)
     return filter_for(asked, f"={value}") if asked and fold(value).strip() else ""
 
 
@@ -247,7 +247,7 @@ def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
         gathered.add(above, " ".join(fold(value).split()), " ".join(value.split()), note)
 
     def asked(spellings: Sequence[str]) -> str:
-        name = _property(spellings[0])
+        name = property_filter_name(spellings[0])
         if len(spellings) == 1:
             return filter_for(name, "*") if name else ""
         return value_filter(*spellings)
@@ -255,7 +255,7 @@ def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
     return gathered.tree(str, asked)
 
 
-def _property(name: str) -> str:
+def property_filter_name(name: str) -> str:
     """A property's name as a filter has it; empty for one that is too long for any."""
     bare = "-".join(name.split())
     if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:

@@ -1,0 +1,263 @@
+"""What a word of a query may be going to be: tags, folders, names, headings, properties and their values, periods, and
+the words of the vault, each with how much of the vault has it.
+
+What can be put into a query is what the query language reads as just that; the lists are made at the first question
+about them and kept as long as the snapshot is (at 10,000 notes: 4 to 90 ms each).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from excerpt.index.facets import property_name
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.branches import filter_for, folder_filter, property_filter_name, tag_filter, value_filter
+from excerpt.search.evidence import asked_words
+from excerpt.search.filters import allowed
+from excerpt.search.query import OPERATORS, Query, alternatives
+from excerpt.text.folding import fold
+from excerpt.text.words import analyze
+
+MOST = 50
+"""Completions that are offered."""
+TERMS, READ = 12, 4
+"""Stems that a word is completed by, and fragments each is looked up in to see how it is written."""
+LONGEST = 80
+"""Characters of a value or heading; longer ones are sentences, which nobody filters by."""
+_PATH = re.compile(r"[/\\@]|\.\w+$")
+PERIODS = ("today", "yesterday", "7d", "this-week", "last-week", "this-month", "last-month", "this-year", "last-year")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """`text` is what it puts into the query, `label` what it is called, and `count` how many notes that finds, of a
+    word how many fragments; 0 where it is not told. A text that ends in a colon goes on."""
+
+    text: str
+    label: str
+    count: int = 0
+    unit: str = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One of a list; those with more `weight` go first."""
+
+    folded: str
+    completion: Completion
+    weight: int
+
+
+_Lists = dict[str, tuple[_Entry, ...]]
+_KNOWN: WeakKeyDictionary[Snapshot, _Lists] = WeakKeyDictionary()
+
+
+def complete(snapshot: Snapshot, operator: str, begun: str, today: date) -> tuple[Completion, ...]:
+    """What `begun`, the value of a filter or a word, may be going to be, the likeliest first.
+
+    `operator` is what stands before the colon, "#", or "" for a word. What begins so goes before what has a part that
+    does; of these what most of the vault has, then by name. Nothing for what is no filter.
+    """
+    if not operator:
+        return _words(snapshot, begun)
+    name = fold(operator)
+    if name in ("modified", "created"):
+        return tuple(_periods(snapshot, name, begun, today))
+    wanted = fold(begun).lstrip("=/" if name == "path" else "=").strip('"')
+    return _matching(_list(snapshot, name), wanted)
+
+
+def _matching(entries: Sequence[_Entry], wanted: str) -> tuple[Completion, ...]:
+    first = [entry for entry in entries if entry.folded.startswith(wanted)]
+    if len(first) < MOST and wanted:
+        first += [entry for entry in entries if wanted in entry.folded and _begins_part(entry.folded, wanted)]
+    return tuple(entry.completion for entry in first[:MOST])
+
+
+def _begins_part(folded: str, wanted: str) -> bool:
+    """Whether a part but the first begins with it."""
+    at = folded.find(wanted, 1)
+    while at > 0:
+        if not folded[at - 1].isalnum():
+            return not folded.startswith(wanted)
+        at = folded.find(wanted, at + 1)
+    return False
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+
+def _list(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
+    known = _KNOWN.setdefault(snapshot, {})
+    if name not in known:
+        make = _MAKERS.get(name)
+        if make is None and property_name(name) not in snapshot.facets.properties:
+            return ()
+        found = make(snapshot) if make else _values(snapshot, property_name(name))
+        known[name] = tuple(sorted(found, key=lambda entry: (-entry.weight, entry.completion.label)))
+    return known[name]
+
+
+def _counted(written: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
+    """Each name folded, as it is written most often, and in how many notes it is."""
+    notes: dict[str, set[int]] = {}
+    spellings: dict[str, Counter[str]] = {}
+    for name, note in written:
+        if 0 < len(name) <= LONGEST and (folded := " ".join(fold(name).split())):
+            notes.setdefault(folded, set()).add(note)
+            spellings.setdefault(folded, Counter())[" ".join(name.split())] += 1
+    for folded, counts in spellings.items():
+        yield folded, min(counts, key=lambda spelling: (-counts[spelling], spelling)), len(notes[folded])
+
+
+def _entries(written: Iterable[tuple[str, int]], asked: Callable[[str], str], *, told: bool = True) -> Iterator[_Entry]:
+    """`told` says that what is asked so finds those notes and no others, so that their number is told."""
+    for folded, spelled, notes in _counted(written):
+        if text := asked(spelled):
+            yield _Entry(folded, Completion(text, spelled, notes if told else 0), notes)
+
+
+def _tags(snapshot: Snapshot) -> Iterator[_Entry]:
+    written = [
+        (tag[:end], note)
+        for name, note in snapshot.facets.tags_as_written()
+        for tag in (name.strip("/"),)
+        for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag))
+    ]
+    return _entries(written, tag_filter)
+
+
+def _hashed(snapshot: Snapshot) -> Iterator[_Entry]:
+    for entry in _tags(snapshot):
+        tag = entry.completion.label
+        if not any(sign.isspace() or sign in '#"' for sign in tag) and any(map(str.isalpha, tag)):
+            yield _Entry(entry.folded, Completion(f"#{tag}", tag, entry.completion.count), entry.weight)
+
+
+def _folders(snapshot: Snapshot) -> Iterator[_Entry]:
+    counts: Counter[str] = Counter()
+    for path in snapshot.table.paths:
+        folder = posixpath.dirname(path)
+        while folder:
+            counts[folder] += 1
+            folder = posixpath.dirname(folder)
+    for folder, notes in counts.items():
+        yield _Entry(fold(f"{folder}/"), Completion(folder_filter(folder), f"{folder}/", notes), notes)
+
+
+def _files(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
+    def made(snapshot: Snapshot) -> Iterator[_Entry]:
+        stems = [
+            (posixpath.splitext(posixpath.basename(path))[0], note) for note, path in enumerate(snapshot.table.paths)
+        ]
+        return _entries(stems, lambda stem: filter_for(operator, stem), told=False)
+
+    return made
+
+
+def _titles(snapshot: Snapshot) -> Iterator[_Entry]:
+    return _entries(snapshot.facets.titles_as_written(), lambda title: filter_for("title", title), told=False)
+
+
+def _headings(snapshot: Snapshot) -> Iterator[_Entry]:
+    counts: dict[str, tuple[str, int]] = {}
+    for heading, count in snapshot.facets.headings_as_written():
+        if len(heading) <= LONGEST and (folded := fold(heading)):
+            spelled, before = counts.get(folded, (heading, 0))
+            counts[folded] = spelled, before + count
+    for folded, (spelled, count) in counts.items():
+        yield _Entry(folded, Completion(filter_for("heading", spelled), spelled), count)
+
+
+def _values(snapshot: Snapshot, name: str) -> Iterator[_Entry]:
+    return _entries(snapshot.facets.values_as_written(name), lambda value: value_filter(name, value))
+
+
+_MAKERS: Mapping[str, Callable[[Snapshot], Iterator[_Entry]]] = {
+    "tag": _tags,
+    "tags": _tags,
+    "#": _hashed,
+    "path": _folders,
+    "file": _files("file"),
+    "link": _files("link"),
+    "from": _files("from"),
+    "title": _titles,
+    "alias": _titles,
+    "aliases": _titles,
+    "heading": _headings,
+}
+
+
+def _periods(snapshot: Snapshot, name: str, begun: str, today: date) -> Iterator[Completion]:
+    years = [str(today.year - back) for back in range(5)]
+    for period in (*PERIODS, *years):
+        if period.startswith(begun.lower()):
+            (query,) = alternatives(f"{name}:{period} ")
+            rows = allowed(Query("", filters=query.filters), snapshot, lambda _: (), today)
+            notes = 0 if rows is None else len(np.unique(snapshot.table.notes[rows]))
+            yield Completion(f"{name}:{period}", period, notes)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _words(snapshot: Snapshot, begun: str) -> tuple[Completion, ...]:
+    """The words of the vault that begin so, and the filters and properties."""
+    wanted = fold(begun)
+    names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
+    filters = [one for one in names if one.text.startswith(wanted)]
+    properties = [one.completion for one in _property_names(snapshot) if one.folded.startswith(wanted)]
+    if not wanted:
+        return (*filters, *properties[:MOST])
+    return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MOST]
+
+
+def _property_names(snapshot: Snapshot) -> tuple[_Entry, ...]:
+    known = _KNOWN.setdefault(snapshot, {})
+    if ":" not in known:
+        written = [(name, note) for name, _, note in snapshot.facets.properties_as_written()]
+        found = _entries(written, lambda name: f"{asked}:" if (asked := property_filter_name(name)) else "")
+        known[":"] = tuple(sorted(found, key=lambda entry: (-entry.weight, entry.completion.label)))
+    return known[":"]
+
+
+def _vocabulary(snapshot: Snapshot, begun: str) -> list[Completion]:
+    """Words as they are written, by the number of fragments that have them in any form; terms are stems."""
+    asked = asked_words(begun, snapshot)
+    if len(asked) != 1:
+        return []
+    reader = snapshot.lexical
+    stems = dict.fromkeys((*asked[0].terms, *reader.continuations(begun, 10 * TERMS)))
+    counted = sorted(((reader.count(term), term) for term in stems), key=lambda one: (-one[0], one[1]))
+    found: dict[str, Completion] = {}
+    for _, term in counted[:TERMS]:
+        rows = np.unique(reader.entries(term).rows)
+        word = _spelled(snapshot, term, rows[:READ].tolist(), begun)
+        if word and word.casefold() not in found:
+            found[word.casefold()] = Completion(word, word, len(rows), "fragment")
+    return sorted(found.values(), key=lambda one: (-one.count, one.label))
+
+
+def _spelled(snapshot: Snapshot, term: str, rows: Sequence[int], begun: str) -> str:
+    """How the word of a stem is written, by the first fragments that have it, if it begins so; "" if it does not."""
+    table = snapshot.table
+    spellings: Counter[str] = Counter()
+    for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
+        text = "\n".join((fragment.text, fragment.title, *fragment.heading_path))
+        found = analyze(text, table.languages[table.notes[row]])
+        for known, start, end in zip(found.terms, found.starts, found.ends, strict=True):
+            word = text[start:end]
+            if known == term and fold(word).startswith(begun) and not _PATH.search(word):
+                spellings[word] += 1
+    if not spellings:
+        return ""
+    word = min(spellings, key=lambda one: (-spellings[one], one.swapcase()))
+    return word if word.isupper() or word.lower() not in spellings else word.lower()

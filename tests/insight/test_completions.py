@@ -1,0 +1,66 @@
+"""What a word of a query may be going to be, by what the vault has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.completions import complete
+from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    snapshot = open_vault(tmp_path_factory.mktemp("completions"), NOTES, MODIFIED)
+    yield snapshot
+    snapshot.close()
+
+
+def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int]]:
+    return [(one.text, one.count) for one in complete(library, operator, begun, TODAY)]
+
+
+@pytest.mark.parametrize(
+    ("operator", "begun", "expected"),
+    [
+        (
+            "tag",
+            "proj",
+            [("tag:project", 2), ("tag:project/active", 1), ("tag:project/closed", 1), ("tag:projection", 1)],
+        ),
+        ("#", "PROJECT/", [("#project/active", 1), ("#project/closed", 1)]),
+        ("tag", "clos", [("tag:project/closed", 1)]),
+        ("tag", "uber", [("tag:Überblick", 1)]),
+        ("path", "", [("path:/Projects/", 3), ("path:/Diary/", 2), ("path:/日记/", 1)]),
+        ("path", "/di", [("path:/Diary/", 2)]),
+        ("file", "2024", [('file:"20240101 New year"', 0)]),
+        ("title", "résu", [('title:"Résumé of Alpha"', 0)]),
+        ("heading", "questions", [('heading:"Open questions"', 0), ('heading:"Settled questions"', 0)]),
+        ("status", "", [("status:=done", 1), ('status:"=in progress"', 1), ('status:"=not done"', 1)]),
+        ("Status", "pro", [('status:"=in progress"', 1)]),
+        ("modified", "this", [("modified:this-week", 4), ("modified:this-month", 4), ("modified:this-year", 5)]),
+        ("http", "", []),
+        ("nothing", "x", []),
+    ],
+)
+def test_what_begins_so_is_offered_with_how_many_notes_have_it(
+    library: Snapshot, operator: str, begun: str, expected: list[tuple[str, int]]
+) -> None:
+    assert offered(library, operator, begun) == expected
+
+
+@pytest.mark.parametrize("operator", ["tag", "#", "path", "status", "rating", "people.lead", "created"])
+def test_every_filter_offered_finds_as_many_notes_as_it_says(library: Snapshot, operator: str) -> None:
+    found = complete(library, operator, "", TODAY)
+    assert found
+    for one in found:
+        assert len(notes_allowed(library, f"{one.text} ")) == one.count
+
+
+def test_words_are_those_of_the_vault_as_they_are_written_then_filters_and_properties(library: Snapshot) -> None:
+    assert offered(library, "", "quest") == [("questions", 2)]
+    assert ("status:", 3) in offered(library, "", "sta")
+    assert ("tag:", 0) in offered(library, "", "ta")
+    assert ("people.lead:", 1) in offered(library, "", "")
