@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint bench soak million quality packs messy screenshots model clean
+.PHONY: help run setup test lint bench soak million quality packs messy screenshots keys model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -52,6 +52,9 @@ messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared
 
 screenshots: $(READY) ## make every picture in screenshots/
 	$(BIN)/python -m benchmarks.screenshots
+
+keys: $(READY) ## write the guide's page on keys from the table of the app
+	$(BIN)/python -m benchmarks.key_page
 
 model: ## rebuild the embedding model from its sources (Debian, about an hour)
 	$(PYTHON) -m venv .venv-model

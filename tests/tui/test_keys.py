@@ -13,7 +13,8 @@ from textual.events import Key
 
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.keys import PLACES, UNSAFE, clashes, doubtful, keys_of, shown_key, usable
+from excerpt.tui.keymap import UNSAFE, clashes, doubtful, keys_of, shown_key, usable
+from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.help import Help, key_table
 from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import screen_of, search, top_screen, until

@@ -10,7 +10,7 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import ScreenSettings
 from excerpt.tui.clipboard import OSC_LIMIT, plan
 from excerpt.tui.editor import editor_command
-from excerpt.tui.keys import doubtful, usable
+from excerpt.tui.keymap import doubtful, usable
 
 Which = Callable[[str], str | None]
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from excerpt.tui.bindings import bindings
 from excerpt.tui.screens.dialog import Dialog
 
 
 class Confirm(Dialog[bool]):
     """Dismissed with True only by an explicit yes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer(True)", "yes"),
-        Binding("n", "answer(False)", "no"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("A question")
 
     DEFAULT_CSS = """
     Confirm {

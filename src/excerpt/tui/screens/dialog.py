@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import ModalScreen
+
+from excerpt.tui.bindings import bindings
 
 Answer = TypeVar("Answer")
 
@@ -13,12 +15,8 @@ Answer = TypeVar("Answer")
 class Dialog(ModalScreen[Answer]):
     """Dismissed with None by escape."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "close", priority=True),
-        # Priority, so that what is typed ahead of the tab's turn is not given to the field before it.
-        Binding("tab", "app.focus_next", "next field", show=False, priority=True),
-        Binding("shift+tab", "app.focus_previous", "field before", show=False, priority=True),
-    ]
+    # They go before the field's own, so that what is typed ahead of a tab's turn is not given to the field before it.
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Any dialog")
 
     DEFAULT_CSS = """
     Dialog {

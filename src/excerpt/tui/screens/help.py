@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from excerpt.tui.keys import PLACES, keys_of, shown_key
+from excerpt.tui.keymap import keys_of, shown_key
+from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.dialog import Dialog
 
 
 class Help(Dialog[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f1,q,question_mark", "leave", "close", show=False)]
-
     def __init__(self, keymap: Mapping[str, str], first: Iterable[str]) -> None:
         """`first` are the places to list first: those whose keys work now."""
         super().__init__()
@@ -34,7 +31,7 @@ class Help(Dialog[None]):
         key_style = f"bold {self.app.theme_variables['accent']}"
         order = [*self._first, *(place for place in PLACES if place not in self._first)]
         text = Text()
-        for place in order:
+        for place in filter(PLACES.get, order):
             text.append(f"{place}\n", "bold")
             for keys, what in key_table(place, self._keymap):
                 text.append(f"  {keys:<16}", key_style).append(f"{what}\n")

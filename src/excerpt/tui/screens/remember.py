@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Label, Static, TextArea
 
 from excerpt.text.visible import visible, visible_line
+from excerpt.tui.bindings import bindings
 from excerpt.tui.memory_decisions import Kept
 from excerpt.tui.memory_messages import Tags
 from excerpt.tui.screens.dialog import Dialog
@@ -36,10 +37,7 @@ class Remember(Dialog[Kept]):
     question and the text, and answered by `hear`; without `offering`, only for the tags in use.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s,ctrl+r", "keep", "keep", priority=True),
-        Binding("ctrl+g", "merge", "merge", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
 
     DEFAULT_CSS = """
     Remember {

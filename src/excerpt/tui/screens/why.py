@@ -9,11 +9,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input, Static
 
 from excerpt.model import Hit, Result
+from excerpt.tui.bindings import bindings
 from excerpt.tui.explanation import explained, hit_sum
 from excerpt.tui.messages import Explained
 from excerpt.tui.screens.dialog import Dialog
@@ -22,7 +23,7 @@ from excerpt.tui.screens.dialog import Dialog
 class Why(Dialog[None]):
     """Shows what the result says at once, and the rest when `hear` is told it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("e,ctrl+t,q", "leave", "close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Why")
 
     DEFAULT_CSS = """
     Why {

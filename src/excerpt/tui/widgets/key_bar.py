@@ -11,7 +11,8 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.tui.keys import PLACES, shown_key
+from excerpt.tui.keymap import shown_key
+from excerpt.tui.keys import PLACES
 
 _FIRST = ("Search, with the pack focused", "Search, with related notes focused", "Search, with the map focused")
 """Whose keys go first where they work: they are of that place alone."""

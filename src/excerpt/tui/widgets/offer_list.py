@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.model import Memory
 from excerpt.text.visible import visible_line
+from excerpt.tui.bindings import bindings
 from excerpt.tui.snippet import snippet
 from excerpt.tui.strips import Part, line
 from excerpt.tui.when import local_day
@@ -26,11 +27,7 @@ class OfferList(RowList):
     """Memories to merge with: why each is offered, when it was kept, how it begins."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "down", show=False),
-        Binding("up", "up", show=False),
-        Binding("enter", "choose", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, with what is offered focused")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"offer--why", "offer--tags"}
 
     DEFAULT_CSS = """

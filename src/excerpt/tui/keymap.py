@@ -1,0 +1,123 @@
+"""The user's own keys over the table's: what of a keymap can be used, what clashes, how a key is written on screen.
+
+Textual is not needed for it, so that a command can look a keymap over.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+
+from excerpt.tui.keys import AROUND, PLACES, Key
+
+UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
+"""Keys that a terminal cannot tell from others: from backspace, tab and enter, and from ctrl+left and ctrl+right, as
+Textual reads what some terminals send for these."""
+
+_IN_TURN = (frozenset({"index-pause", "index-resume"}),)
+"""Bindings of which only one works at a time, so that they may share a key."""
+
+
+def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of a binding under the user's keymap."""
+    keys = keymap.get(binding.id, binding.keys)
+    return tuple(key.strip() for key in keys.split(",") if key.strip())
+
+
+def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The part of a keymap that can be used, and a sentence for each that cannot, or that takes another's key."""
+    known = {binding.id for place in PLACES.values() for binding in place}
+    good: dict[str, str] = {}
+    problems: list[str] = []
+    for id_, keys in keymap.items():
+        if id_ not in known:
+            near = difflib.get_close_matches(id_, known, n=1, cutoff=0.5)
+            problems.append(f"There is no key called {id_}." + (f" Did you mean {near[0]}?" if near else ""))
+        elif not keys.strip(" ,"):
+            problems.append(f"{id_} names no key.")
+        elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
+            problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
+        else:
+            good[id_] = ",".join(key.strip() for key in keys.split(",") if key.strip())
+    return good, problems + clashes(good)
+
+
+def clashes(keymap: Mapping[str, str]) -> list[str]:
+    """A sentence for each key that two bindings would share in places that work together; the one that the keymap
+    changes is named last."""
+    found: dict[str, None] = {}
+    for place in PLACES:
+        taken: dict[str, Key] = {}
+        for around in (*reversed(list(places_around(place))), place):
+            for binding in PLACES[around]:
+                for key in keys_of(binding, keymap):
+                    first = taken.setdefault(key, binding)
+                    if first.id != binding.id and {first.id, binding.id} not in _IN_TURN:
+                        one, other = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
+                        found[f"{key} is both {one} and {other}."] = None
+    return list(found)
+
+
+def places_around(place: str) -> Iterator[str]:
+    """The places whose keys work there too, the nearest first."""
+    while (around := AROUND.get(place)) is not None:
+        yield around
+        place = around
+
+
+def doubtful(keymap: Mapping[str, str]) -> list[str]:
+    """A sentence for each key that only some terminals can send: with super or hyper, or ctrl with shift, a figure,
+    enter, tab or a sign that has no control character."""
+    return [
+        f"{key} (for {id_}) is sent by few terminals."
+        for id_, keys in keymap.items()
+        for key in (key.strip() for key in keys.split(","))
+        if _is_doubtful(key)
+    ]
+
+
+def _is_doubtful(key: str) -> bool:
+    *modifiers, last = key.split("+")
+    if {"super", "hyper", "meta"}.intersection(modifiers):
+        return True
+    if last in _WITH_MODIFIERS or (last[:1] == "f" and last[1:].isdigit()):
+        return False
+    if "ctrl" in modifiers:
+        return "shift" in modifiers or not ((last.isalpha() and len(last) == 1) or last in _CONTROL)
+    return "shift" in modifiers and last != "tab"
+
+
+_WITH_MODIFIERS = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete"})
+_CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "space"})
+
+
+_NAMES = {
+    "escape": "esc",
+    "enter": "⏎",
+    "backspace": "⌫",
+    "left": "←",
+    "right": "→",
+    "tab": "⇥",
+    "shift+tab": "⇧⇥",
+    "up": "↑",
+    "down": "↓",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+    "backslash": "\\",
+    "slash": "/",
+    "plus": "+",
+    "minus": "-",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "delete": "del",
+}
+
+
+def shown_key(key: str) -> str:
+    """How a key is written on screen: `^y` for ctrl+y, `⇥` for tab."""
+    if key in _NAMES:
+        return _NAMES[key]
+    *modifiers, last = key.split("+")
+    name = _NAMES.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
+    return "".join({"ctrl": "^", "alt": "alt+", "shift": "⇧"}.get(m, f"{m}+") for m in modifiers) + name
