@@ -188,7 +188,9 @@ class Span:
 class Hit:
     """A fragment with its score, the signals that make it up and the spans that matched.
 
-    `confidence` is None where nothing was asked that could be answered: by a query of filters alone.
+    `confidence` is None where nothing was asked that could be answered: by a query of filters alone. `named` are the
+    spans that matched in the title, then in each heading of the path. `modified` is when the note's file was last
+    changed, in seconds since 1970, 0 where it is not known.
     """
 
     fragment: Fragment
@@ -196,6 +198,8 @@ class Hit:
     signals: tuple[Signal, ...] = ()
     spans: tuple[Span, ...] = ()
     confidence: Confidence | None = None
+    named: tuple[tuple[Span, ...], ...] = ()
+    modified: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -302,6 +303,24 @@ def test_compounds_are_marked_whole(engine: Engine) -> None:
 
 def test_neighbouring_characters_are_marked_as_one(engine: Engine) -> None:
     assert "保管庫" in marked(engine.search("保管庫").hits[0])
+
+
+def test_matched_words_are_marked_in_the_title_and_in_each_heading(engine: Engine) -> None:
+    hit = engine.search("what sync conflict").hits[0]
+    names = (hit.fragment.title, *hit.fragment.heading_path)
+    found = [[name[span.start : span.end] for span in spans] for name, spans in zip(names, hit.named, strict=True)]
+    assert found == [["Conflicts"], ["Conflicts"], ["What", "sync", "conflict"]]
+
+
+def test_a_hit_tells_when_its_note_was_changed(tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    note = tmp_path / "vault" / "Old.md"
+    note.write_text("# Old\n\nAn anchor is heavy.\n", encoding="utf-8")
+    os.utime(note, (1_500_000_000.25, 1_500_000_000.25))
+    build(tmp_path / "vault", tmp_path / "index", Settings())
+    snapshot = Snapshot.open(tmp_path / "index", Settings())
+    assert Engine(snapshot, Settings()).search("anchor").hits[0].modified == 1_500_000_000
+    snapshot.close()
 
 
 def test_what_only_meaning_found_has_no_marks(engine: Engine) -> None:

@@ -21,7 +21,7 @@ from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import newest_first
 from excerpt.search.fusion import SIGNALS, Scored
 from excerpt.search.lexical import Rows, WordIndex
-from excerpt.search.marks import Marker, Marks, marks_of
+from excerpt.search.marks import Marker, Marks, all_marks, marks_of
 from excerpt.search.query import Query, alternatives, narrowed
 from excerpt.search.use import UseLog
 from excerpt.settings import Fusion, Settings
@@ -76,6 +76,7 @@ class Engine:
         self._proposer = Proposer(snapshot, self.index)
         self._boosts = Boosts(snapshot, settings.search.boosts, use)
         self._marker = Marker()
+        self._marks: tuple[str, Marks] | None = None
 
     def warm(self) -> None:
         """Load what the first queries would have to wait for."""
@@ -101,7 +102,7 @@ class Engine:
         self.snapshot.vectors.unfold()
 
     def _read_places(self) -> None:
-        _ = self.snapshot.table, self.snapshot.languages
+        _ = self.snapshot.table, self.snapshot.languages, self.snapshot.facets.modified
 
     def _read_links(self) -> None:
         _ = self.snapshot.facets.links
@@ -121,6 +122,7 @@ class Engine:
         wanted = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
+        self._marks = query, all_marks(answer.marks for answer in answers)
         hits = self.hits(self.ranking(answers), 0, limit, marked=marked)
         matched = count_matching(answers)
         elapsed = (time.perf_counter() - begun) * 1e3
@@ -140,6 +142,12 @@ class Engine:
         """Which rows match the query, by any of its alternatives: as many as `Result.matched` counts."""
         found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in self.parse(query)]
         return reduce(np.logical_or, [evidence.matching for evidence in found])
+
+    def marks(self, query: str) -> Marks:
+        """What is marked of a query in a text; of the query searched last it is known."""
+        if self._marks is None or self._marks[0] != query:
+            self._marks = query, all_marks(marks_of(self.candidates(one)[0]) for one in self.parse(query))
+        return self._marks[1]
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
@@ -214,12 +222,15 @@ class Engine:
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
         scores, notes = ranking.scores[first:last].tolist(), table.notes[rows].tolist()
         which, places = ranking.which[first:last].tolist(), ranking.places[first:last].tolist()
+        modified = (self.snapshot.facets.modified[table.notes[rows]] // 10**9).tolist()
+        found = zip(fragments, scores, which, places, notes, modified, strict=True)
         hits: list[Hit] = []
-        for fragment, score, number, place, note in zip(fragments, scores, which, places, notes, strict=True):
+        for fragment, score, number, place, note, changed in found:
             answer = ranking.answers[number]
             confidence = answer.judgement.word(place) if answer.judgement else None
             spans = self._marker.spans(fragment, answer.marks, table.languages[note]) if marked else ()
-            hits.append(Hit(fragment, score, _signals(answer.scored, place), spans, confidence))
+            named = self._marker.named(fragment, answer.marks, table.languages[note]) if marked else ()
+            hits.append(Hit(fragment, score, _signals(answer.scored, place), spans, confidence, named, changed))
         return tuple(hits)
 
 

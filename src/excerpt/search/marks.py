@@ -33,6 +33,15 @@ def marks_of(evidence: Evidence) -> Marks:
     return Marks(terms, _terms(word for word, match in pairs if len(match.rows) <= most))
 
 
+def all_marks(several: Iterable[Marks]) -> Marks:
+    """What is marked of several alternatives."""
+    terms: frozenset[str] = frozenset()
+    telling: frozenset[str] = frozenset()
+    for one in several:
+        terms, telling = terms | one.terms, telling | one.telling
+    return Marks(terms, telling)
+
+
 def _terms(words: Iterable[Word]) -> frozenset[str]:
     return frozenset(term for word in words for term in word.terms)
 
@@ -43,9 +52,24 @@ class Marker:
     def __init__(self) -> None:
         self._telling = SpanFinder()
         self._all = SpanFinder()
+        self._named_by: frozenset[str] = frozenset()
+        self._named: dict[tuple[str, str], tuple[Span, ...]] = {}
 
     def spans(self, fragment: Fragment, marks: Marks, language: str) -> tuple[Span, ...]:
         spans = self._telling.find(fragment.text, marks.telling, language)
         if not spans and marks.terms != marks.telling:
             spans = self._all.find(fragment.text, marks.terms, language)
         return spans
+
+    def named(self, fragment: Fragment, marks: Marks, language: str) -> tuple[tuple[Span, ...], ...]:
+        """What to mark in the fragment's title, then in each heading of its path."""
+        if marks.telling != self._named_by:
+            self._named_by, self._named = marks.telling, {}
+        return tuple(self._in_name(name, language) for name in (fragment.title, *fragment.heading_path))
+
+    def _in_name(self, name: str, language: str) -> tuple[Span, ...]:
+        """Kept, as the fragments found often share their names."""
+        found = self._named.get((name, language))
+        if found is None:
+            found = self._named[name, language] = self._telling.find(name, self._named_by, language)
+        return found
