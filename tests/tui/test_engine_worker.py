@@ -16,7 +16,7 @@ from excerpt.index.build import build
 from excerpt.model import Scope, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.search.engine import Engine
-from excerpt.settings import PackSettings, Places, Settings
+from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.packing import PackRequest
@@ -63,6 +63,17 @@ def opened(worker: Worker) -> Worker:
     worker.open()
     assert isinstance(worker.next(), IndexOpened)
     return worker
+
+
+def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
+    opened.use(Settings(search=SearchSettings(limit=1)))
+    told = opened.next()
+    assert isinstance(told, IndexOpened)
+    assert told.anew
+    opened.search(1, "conflict", Strategy.AUTO)
+    answer = opened.next()
+    assert isinstance(answer, SearchDone)
+    assert len(answer.result.hits) == 1
 
 
 def test_it_opens_and_answers(opened: Worker) -> None:

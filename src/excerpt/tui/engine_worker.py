@@ -59,6 +59,7 @@ class EngineWorker:
         self._something = threading.Condition()
         self._closed = False
         self._to_open = False
+        self._other_settings = False
         self._next: Engine | None = None
         self._threads = [
             threading.Thread(target=self._run, name="engine", daemon=True),
@@ -82,6 +83,13 @@ class EngineWorker:
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(max(until - time.monotonic(), 0))
+
+    def use(self, settings: Settings) -> None:
+        """Answer by other settings from now on, when an engine by them is ready."""
+        with self._something:
+            self._settings = settings
+            self._other_settings = True
+        self.open()
 
     def open(self) -> None:
         """Take up the newest generation, unless it is the one in use, and tell the status of the index."""
@@ -178,11 +186,14 @@ class EngineWorker:
         if self._use is None:
             self._use = UseLog(self._places.use_file(self._vault))
         old = self._engine.snapshot if self._engine is not None else None
+        with self._something:
+            anew, self._other_settings = self._other_settings, False
         snapshot = Snapshot.open(self._folder, self._settings, before=old)
         try:
             # A build may note skipped files without a new generation.
             status = snapshot.status()
-            engine = None if old is not None and snapshot.is_like(old) else Engine(snapshot, self._settings, self._use)
+            like = old is not None and snapshot.is_like(old) and not anew
+            engine = None if like else Engine(snapshot, self._settings, self._use)
             if engine is not None and old is not None:
                 engine.prepare()
         except BaseException:
@@ -191,20 +202,20 @@ class EngineWorker:
         with self._something:
             if engine is not None and not self._closed:
                 self._next = engine
-                self._slots["exchange"] = lambda: self._exchange(status)
+                self._slots["exchange"] = lambda: self._exchange(status, anew)
                 self._something.notify_all()
                 return
         snapshot.close()
         self._post(IndexOpened(status))
 
-    def _exchange(self, status: Status) -> None:
+    def _exchange(self, status: Status, anew: bool) -> None:
         with self._something:
             old, self._engine, self._next = self._engine, self._next, None
             if self._slots.pop("warm", None) is not None:
                 # This one is warm, as it was prepared.
                 self._slots["warm"] = lambda: self._warm(())
             self._something.notify_all()
-        self._post(IndexOpened(status))
+        self._post(IndexOpened(status, anew))
         if old is not None:
             old.snapshot.close()
         elif self._engine is not None:

@@ -61,6 +61,11 @@ class MemoryWorker:
         if self._thread is not None:
             self._thread.join(wait)
 
+    def use(self, settings: Settings) -> None:
+        """Recall and count by other settings from now on."""
+        with self._something:
+            self._settings, self._recaller, self._tokenizer = settings, None, None
+
     def list(self, number: int, wanted: MemoryFilter) -> None:
         """The memories that a filter leaves, for the Memory tab."""
         self._ask("list", lambda: self._list(number, wanted))

@@ -59,9 +59,10 @@ class Explained(Message):
 
 @dataclass
 class IndexOpened(Message):
-    """The engine reads this generation from now on."""
+    """The engine reads this generation from now on. `anew` says that it answers by other settings than before."""
 
     status: Status
+    anew: bool = False
 
 
 @dataclass

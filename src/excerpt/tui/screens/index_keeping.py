@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from excerpt.errors import ExcerptError, IndexUnusableError
-from excerpt.model import Status
+from excerpt.model import Status, Strategy
 from excerpt.settings import Places, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index_state import IndexState, Watch, build_words
@@ -99,6 +99,19 @@ class IndexKeeping(Screen[None]):
             self._index = self._index.started()
             self._indexing.start()
 
+    def use_settings(self, settings: Settings) -> None:
+        """Search by other settings from now on; where they say what is read and how, the vault is read by them."""
+        before, self.settings = self.settings, settings
+        if _answering(before) != _answering(settings):
+            self._engine.use(settings)
+        if _reading(before) != _reading(settings) and self._indexing.running:
+            self.run_worker(self._index_anew(), group="indexing")
+
+    async def _index_anew(self) -> None:
+        ended, self._indexing = self._indexing, Indexing(self.vault, self._from_behind)
+        await asyncio.to_thread(ended.end)
+        self.start_indexing()
+
     def ask_index(self, command: Command) -> None:
         """Have the indexing process do something; it is started if it is gone."""
         if self._index.watch is Watch.ENDED or not self._indexing.running:
@@ -149,7 +162,7 @@ class IndexKeeping(Screen[None]):
         first, changed = self.status is None, self.status != message.status
         self._told = "" if changed else self._told
         self._hear(message)
-        if changed:
+        if changed or message.anew:
             self.query_one(SearchPane).index_changed()
             for pane in self.query(OverviewPane):
                 pane.index_changed()
@@ -274,6 +287,16 @@ class IndexKeeping(Screen[None]):
         self._question = None
         if empty:
             self._indexing.ask("agree")
+
+
+def _answering(settings: Settings) -> object:
+    """What an engine goes by; the strategy is said with each question."""
+    return replace(settings.search, strategy=Strategy.AUTO), _reading(settings)
+
+
+def _reading(settings: Settings) -> object:
+    """What an index is made by; the process that makes it reads the settings when it starts."""
+    return settings.vault, settings.embedding, settings.pack.tokenizer
 
 
 def newest_generation(folder: Path) -> int:

@@ -38,6 +38,12 @@ class MemoryDesk(PackDesk):
         self._badges = BadgeKeeper()
         self.set_reactive(MemoryDesk.showing, showing_of(self._settings.memory))
 
+    def use_settings(self, settings: Settings) -> None:
+        before = self._settings.memory
+        super().use_settings(settings)
+        if before != settings.memory:
+            self.showing = showing_of(settings.memory)
+
     @property
     def memories_answered(self) -> bool:
         """Whether the memories shown are those of what was asked last."""

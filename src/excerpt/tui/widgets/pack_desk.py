@@ -66,6 +66,21 @@ class PackDesk(Vertical):
         self.set_reactive(PackDesk.budget, settings.pack.budget)
         self.set_reactive(PackDesk.form, settings.pack.format)
 
+    def use_settings(self, settings: Settings) -> None:
+        """Other settings hold from now on: what they say differently is on the screen at once."""
+        before, self._settings = self._settings, settings
+        if before.search.strategy is not settings.search.strategy:
+            self.strategy = settings.search.strategy
+        if before.pack == settings.pack:
+            return
+        if before.pack.scope is not settings.pack.scope:
+            self.scope = settings.pack.scope
+        if before.pack.budget != settings.pack.budget:
+            self.budget = settings.pack.budget
+        if before.pack.format is not settings.pack.format:
+            self.form = settings.pack.format
+        self.ask_pack()
+
     # --- what the other half says and does ----------------------------------------------------------------------------
 
     @property
