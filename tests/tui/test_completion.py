@@ -1,0 +1,80 @@
+"""Which word of a query is being typed, and the query with it completed."""
+
+from __future__ import annotations
+
+import pytest
+
+from excerpt.tui.completion import begun_at, completed, is_typed, without
+
+
+def at_bar(text: str) -> tuple[str, int]:
+    """A text with a bar for the cursor."""
+    return text.replace("▏", ""), text.index("▏")
+
+
+@pytest.mark.parametrize(
+    ("text", "operator", "value"),
+    [
+        ("sync tag:how▏", "tag", "how"),
+        ("tag:▏", "tag", ""),
+        ("#▏ sync", "#", ""),
+        ("-#dra▏", "#", "dra"),
+        ('path:"my no▏', "path", "my no"),
+        ("-path:arch▏ sync", "path", "arch"),
+        ("tag:ho▏wto", "tag", "ho"),
+        ("syn▏", "", "syn"),
+        ("sync ▏", "", ""),
+        ("▏", "", ""),
+        ("http://exa▏", "", "http://exa"),
+        ("std::vec▏", "", "std::vec"),
+        ("people.lead:a▏", "people.lead", "a"),
+    ],
+)
+def test_the_word_at_the_cursor_is_taken_apart(text: str, operator: str, value: str) -> None:
+    begun = begun_at(*at_bar(text))
+    assert begun is not None
+    assert (begun.operator, begun.value) == (operator, value)
+
+
+@pytest.mark.parametrize("text", ['"two dev▏', '"two devices"▏', 'path:"my notes"▏'])
+def test_a_phrase_and_what_is_closed_are_not_completed(text: str) -> None:
+    assert begun_at(*at_bar(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "by", "expected"),
+    [
+        ("sync tag:how▏", "tag:howto", "sync tag:howto ▏"),
+        ("sync tag:ho▏wtx more", "tag:howto", "sync tag:howto ▏more"),
+        ("-#dra▏", "#draft", "-#draft ▏"),
+        ("sta▏", "status:", "status:▏"),
+        ("sync ▏", "tag:", "sync tag:▏"),
+    ],
+)
+def test_a_completion_takes_the_place_of_the_whole_word(text: str, by: str, expected: str) -> None:
+    before, cursor = at_bar(text)
+    begun = begun_at(before, cursor)
+    assert begun is not None
+    assert completed(before, begun, by) == at_bar(expected)
+
+
+def test_what_is_typed_is_told_from_what_is_put() -> None:
+    assert is_typed("tag", "tag:", 4)
+    assert is_typed("tag:h", "tag:", 4)
+    assert is_typed("a restored query", "#", 1)
+    assert not is_typed("", "tag:howto", 9)
+    assert not is_typed("sync", "tag:howto sync", 14)
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "expected"),
+    [
+        ("tag:a sync", "tag:a", "▏sync"),
+        ("sync tag:a more", "tag:a", "sync ▏more"),
+        ("sync tag:a", "tag:a", "sync ▏"),
+        ("tag:a ", "tag:a", "▏"),
+    ],
+)
+def test_a_filter_taken_off_leaves_one_space(text: str, part: str, expected: str) -> None:
+    start = text.index(part)
+    assert without(text, start, start + len(part)) == at_bar(expected)
