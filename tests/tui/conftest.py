@@ -90,6 +90,19 @@ def vault(tmp_path: Path, indexed: tuple[Path, Places], places: Places) -> Path:
 
 
 @pytest.fixture
+def living() -> None:
+    """Asked for by tests of the indexing process: it looks at the vault and follows it, as for a user."""
+
+
+@pytest.fixture(autouse=True)
+def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere no process looks at the vault: when it is done everything is asked again, at a moment that no test
+    knows, and a newer answer takes the place of what the test has put on the screen."""
+    if "living" not in request.fixturenames:
+        monkeypatch.setattr(MainScreen, "start_indexing", lambda _screen: None)
+
+
+@pytest.fixture
 def app(vault: Path, places: Places) -> ExcerptApp:
     return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), places)
 

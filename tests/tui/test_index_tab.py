@@ -35,6 +35,8 @@ from tests.tui.conftest import (
     write_notes,
 )
 
+pytestmark = pytest.mark.usefixtures("living")
+
 
 def bar(app: ExcerptApp) -> str:
     """How the index stands, as the tab bar has it."""
