@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Hit, Result, Signal, Strategy
+from excerpt.model import Hit, Result, Signal, Span, Strategy
 from excerpt.search import fusion
 from excerpt.search.boosts import Boosts
 from excerpt.search.candidates import Candidates, Proposer
@@ -149,6 +149,10 @@ class Engine:
             self._marks = query, all_marks(marks_of(self.candidates(one)[0]) for one in self.parse(query))
         return self._marks[1]
 
+    def spans(self, text: str, query: str, language: str) -> tuple[Span, ...]:
+        """What is marked of a query in a `text` that is in `language`, ascending."""
+        return self._marker.spans(text, self.marks(query), language)
+
     # --- from the query to scores -------------------------------------------------------------------------------------
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
@@ -228,7 +232,7 @@ class Engine:
         for fragment, score, number, place, note, changed in found:
             answer = ranking.answers[number]
             confidence = answer.judgement.word(place) if answer.judgement else None
-            spans = self._marker.spans(fragment, answer.marks, table.languages[note]) if marked else ()
+            spans = self._marker.spans(fragment.text, answer.marks, table.languages[note]) if marked else ()
             named = self._marker.named(fragment, answer.marks, table.languages[note]) if marked else ()
             hits.append(Hit(fragment, score, _signals(answer.scored, place), spans, confidence, named, changed))
         return tuple(hits)

@@ -55,10 +55,10 @@ class Marker:
         self._named_by: frozenset[str] = frozenset()
         self._named: dict[tuple[str, str], tuple[Span, ...]] = {}
 
-    def spans(self, fragment: Fragment, marks: Marks, language: str) -> tuple[Span, ...]:
-        spans = self._telling.find(fragment.text, marks.telling, language)
+    def spans(self, text: str, marks: Marks, language: str) -> tuple[Span, ...]:
+        spans = self._telling.find(text, marks.telling, language)
         if not spans and marks.terms != marks.telling:
-            spans = self._all.find(fragment.text, marks.terms, language)
+            spans = self._all.find(text, marks.terms, language)
         return spans
 
     def named(self, fragment: Fragment, marks: Marks, language: str) -> tuple[tuple[Span, ...], ...]:

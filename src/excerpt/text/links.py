@@ -155,6 +155,14 @@ def _link(kind: LinkKind, address: str, line: int, shown: str | None, encoded: b
     return Link(kind, target, line, heading=anchor or None, text=shown)
 
 
+def read_address(kind: LinkKind, address: str) -> Link | None:
+    """The link that is written as `address`, target with anchor, in a link of that kind; None where it leads out of the
+    vault, to what a scheme names."""
+    if kind is LinkKind.WIKILINK:
+        return _link(kind, address, 0, None)
+    return None if _SCHEME.match(address) else _link(kind, address, 0, None, encoded=True)
+
+
 def property_links(text: str, line: int) -> tuple[Link, ...]:
     """The wikilinks in a frontmatter value."""
     return read_inline(text, line, {}).links if "[[" in text else ()

@@ -32,7 +32,7 @@ class Question(Protocol):
     def answer(self, engine: Engine) -> Message: ...
 
 
-KINDS = ("related", "map", "narrow", "overview", "passage", "markdown", "drill", "badges", "standings")
+KINDS = ("link", "related", "map", "narrow", "overview", "passage", "markdown", "drill", "badges", "standings")
 """In the order in which they are answered."""
 
 
@@ -147,7 +147,7 @@ class AskOverview:
     def answer(self, engine: Engine) -> Message:
         from excerpt.insight.overview import overview
 
-        return OverviewReady(self.number, overview(engine, self.topic), _marks(engine, self.topic))
+        return OverviewReady(self.number, overview(engine, self.topic), engine.marks(self.topic))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class AskPassage:
             text, language = snapshot.note_text(place.path), snapshot.note_info(place.path).language
         except KeyError:
             return PassageReady(self.number, None)
-        spans = Marker().spans(fragment, self.marks, language) if self.marks is not None else ()
+        spans = Marker().spans(fragment.text, self.marks, language) if self.marks is not None else ()
         return PassageReady(self.number, window_around(text, fragment, spans))
 
 
@@ -225,12 +225,3 @@ def lines_as_fragment(snapshot: Snapshot, place: Place) -> Fragment:
         tokens=open_tokenizer(snapshot.tokenizer).count(text),
         digest=digest_of_text(text),
     )
-
-
-def _marks(engine: Engine, topic: str) -> Marks:
-    """What is marked of a topic, as a search for it does."""
-    from excerpt.search.marks import Marks, marks_of
-
-    found = [marks_of(engine.candidates(query)[0]) for query in engine.parse(topic)]
-    terms = frozenset[str]().union(*(marks.terms for marks in found))
-    return Marks(terms, frozenset[str]().union(*(marks.telling for marks in found)))
