@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
@@ -13,20 +14,33 @@ Part = tuple[str, Style]
 """Text on one line, and its style."""
 
 
+_UNSTEADY = re.compile(
+    "[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]"
+    "|\u200d[\u2190-\u2bff\U0001f000-\U0001faff][\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]*"
+)
+
+
+def steady(text: str) -> str:
+    """`text` without what terminals do not agree on the width of: variants and skin colours of an emoji, and all but
+    the first of several joined to one. What stands behind them in the line is then where it is thought to be."""
+    return text if text.isascii() else _UNSTEADY.sub("", text)
+
+
 def fit(text: str, cells: int) -> str:
     """`text`, cut to `cells` with an ellipsis where it is longer."""
     if cells <= 0:
         return ""
+    text = steady(text)
     if cell_len(text) <= cells:
         return text
-    return set_cell_size(text, cells - 1).rstrip() + "…"
+    return set_cell_size(text, cells - 1).rstrip(" \u200d") + "…"
 
 
 def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
     """`parts`, cut to `cells` as one line; the ellipsis stands where the cut is."""
     fitted: list[Part] = []
     left = cells
-    kept = [part for part in parts if part[0]]
+    kept = [(steady(text), style) for text, style in parts if text]
     for index, (text, style) in enumerate(kept):
         width = cell_len(text)
         more = index + 1 < len(kept)
@@ -42,6 +56,7 @@ def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
 
 def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
     """One line: `left` from the left, `right` whole at the right end, `base` beneath all of it."""
+    right = [(steady(text), style) for text, style in right]
     right_width = sum(cell_len(text) for text, _ in right)
     room = max(0, width - right_width - (1 if right else 0))
     segments = [Segment(text, base + style) for text, style in fit_parts(left, room)]

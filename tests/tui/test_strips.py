@@ -1,0 +1,76 @@
+"""Lines fitted to cells: never wider than told, whatever the script, and the same in every terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.style import Style
+
+from excerpt.text.visible import visible_line
+from excerpt.tui.strips import fit, fit_parts, line, steady
+
+PIECES = st.sampled_from(
+    [
+        "a",
+        "Wort ",
+        "冲突",
+        "ｶﾞ",
+        "é",
+        "Z̡͖̜̱",
+        "각",
+        "ที่",
+        "می‌خواهم",
+        "👨‍👩‍👧",
+        "❤️",
+        "1️⃣",
+        "👍🏽",
+        "🇩🇪",
+        "🏳️‍🌈",
+        "\u200d",
+        "[/b]",
+        "\x1b[1m",
+        "\u202e",
+    ]
+)
+TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join).map(visible_line)
+NO_STYLE = Style.null()
+
+
+def width(text: str) -> int:
+    """As a terminal counts that knows of no joined emoji and no variants: character by character."""
+    return sum(cell_len(character) for character in text)
+
+
+@given(TEXTS, st.integers(0, 30))
+@example("ab\u200d冲", 3)
+def test_what_is_fitted_is_never_wider_than_its_cells(text: str, cells: int) -> None:
+    fitted = fit(text, cells)
+    assert cell_len(fitted) <= cells
+    assert fitted == steady(text) or fitted.endswith("…") or cells <= 0
+
+
+@given(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=2), st.integers(0, 40))
+def test_a_line_has_exactly_its_width(left: list[str], right: list[str], cells: int) -> None:
+    drawn = line([(text, NO_STYLE) for text in left], [(text, NO_STYLE) for text in right], cells, NO_STYLE)
+    assert sum(cell_len(segment.text) for segment in drawn) == cells
+
+
+@given(st.lists(TEXTS, max_size=4), st.integers(1, 40))
+def test_what_is_cut_has_one_ellipsis_at_its_end(texts: list[str], cells: int) -> None:
+    whole = "".join(map(steady, texts))
+    fitted = "".join(text for text, _ in fit_parts([(text, NO_STYLE) for text in texts], cells))
+    assert fitted == whole or fitted.endswith("…")
+
+
+@pytest.mark.parametrize("emoji", ["👨‍👩‍👧", "❤️", "1️⃣", "👍🏽", "🏳️‍🌈", "⭐️", "™️", "👩🏽‍🚀"])
+def test_an_emoji_is_as_wide_in_terminals_that_join_characters_as_in_those_that_do_not(emoji: str) -> None:
+    shown = fit(f"{emoji} x", 10)
+    assert cell_len(shown) == width(shown)
+    assert shown.endswith(" x")
+
+
+def test_letters_that_are_spelt_with_joiners_keep_them() -> None:
+    assert fit("می‌خواهم", 20) == "می‌خواهم"
+    assert fit("क्‍ष", 20) == "क्‍ष"
