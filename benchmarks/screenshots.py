@@ -19,7 +19,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from excerpt.cli.vaults import DEMO
+from excerpt.known_vaults import DEMO
 from excerpt.memory import store as store_module
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source

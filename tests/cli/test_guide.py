@@ -15,7 +15,7 @@ import yaml
 from benchmarks.key_page import rewritten
 
 from excerpt.cli.main import COMMANDS, program
-from excerpt.cli.vaults import DEMO
+from excerpt.known_vaults import DEMO
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Note
 from excerpt.search.boosts import WEIGHTS as BOOSTS

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from excerpt.cli.main import COMMANDS, program, run
-from excerpt.cli.vaults import DEMO
+from excerpt.known_vaults import DEMO
 from excerpt.search.use import Kind, UseLog
 from excerpt.settings import places
 from tests.insight.bees import NOTES

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from excerpt.cli.vaults import DEMO
+from excerpt.known_vaults import DEMO
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Excerpt
 

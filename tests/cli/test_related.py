@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from excerpt.cli.vaults import DEMO
+from excerpt.known_vaults import DEMO
 from tests.cli.conftest import Excerpt
 from tests.insight.gardens import NOTES
 

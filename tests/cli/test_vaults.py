@@ -6,23 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.cli.vaults import DEMO, chosen_vault, last_vault, remember_last_vault
+from excerpt.cli.vaults import chosen_vault, last_vault
 from excerpt.errors import VaultError
+from excerpt.known_vaults import DEMO, remember_vault
+from excerpt.settings import places
 from tests.cli.conftest import Excerpt
 
 pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_the_vault_opened_last_is_the_one_meant(vault: Path, tmp_path: Path) -> None:
-    remember_last_vault(tmp_path)
-    remember_last_vault(vault)
+    remember_vault(places(), tmp_path)
+    remember_vault(places(), vault)
     assert last_vault() == vault
 
 
 def test_the_environment_goes_before_the_last_vault(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember_last_vault(tmp_path)
+    remember_vault(places(), tmp_path)
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
     assert last_vault() == vault
 
@@ -39,7 +41,7 @@ def test_no_vault_at_all_is_an_error() -> None:
 
 def test_a_state_folder_that_cannot_be_written_does_not_stop_the_app(home: Path, vault: Path) -> None:
     home.write_text("a file where the folder should be")
-    remember_last_vault(vault)
+    remember_vault(places(), vault)
 
 
 @pytest.mark.parametrize("command", [("search", "x"), ("pack", "x"), ("index",), ("status",), ("recall",)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from excerpt.cli.vaults import remember_last_vault
+from excerpt.known_vaults import remember_vault
 from excerpt.settings import open_vault, places, settings_of
 
 
@@ -18,7 +18,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False) -> Non
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
-        remember_last_vault(vault)
+        remember_vault(where, vault)
     from excerpt.tui.app import run_app
 
     run_app(vault, settings, where)

@@ -6,7 +6,7 @@ import click
 
 from excerpt.cli.app import start_app
 from excerpt.cli.printing import put
-from excerpt.cli.vaults import DEMO
+from excerpt.known_vaults import DEMO
 
 
 @click.command()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from excerpt.errors import VaultError
+from excerpt.known_vaults import recent_vaults
 from excerpt.settings import places
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-DEMO = Path(__file__).resolve().parent.parent / "demo"
 
 
 def vault_option(command: Command) -> Command:
@@ -47,27 +45,10 @@ def last_vault() -> Path:
     named = os.environ.get("EXCERPT_VAULT")
     if named:
         return Path(named)
-    try:
-        return Path(_last_vault_file().read_text(encoding="utf-8").rstrip("\n"))
-    except (OSError, UnicodeDecodeError):
+    opened = recent_vaults(places())
+    if not opened:
         raise VaultError(
             "No vault was named and none has been opened yet.",
             "Open one with `excerpt ~/notes`, or look around with `excerpt demo`.",
-        ) from None
-
-
-def remember_last_vault(vault: Path) -> None:
-    """Make `vault` the one that `excerpt` alone opens. A state folder that cannot be written is no reason to stop."""
-    file = _last_vault_file()
-    fresh = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(f"{vault}\n", encoding="utf-8")
-        fresh.replace(file)
-    except (OSError, UnicodeEncodeError):
-        with suppress(OSError):
-            fresh.unlink()
-
-
-def _last_vault_file() -> Path:
-    return places().state / "last-vault"
+        )
+    return Path(opened[0].path)

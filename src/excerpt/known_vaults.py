@@ -1,0 +1,132 @@
+"""The vaults that are known without being named: those opened lately, those in Obsidian's own list, and the demo.
+
+Each vault that was opened has a file of its own in the state folder, so that several apps can open vaults at once and
+a damaged file costs one line of a list:
+
+    {"path": "/home/ada/notes", "opened": 1767225600.0}
+
+Obsidian keeps its vaults in `obsidian.json` in its "system folder"; where that is on each platform is in its help,
+"How Obsidian stores data". Flatpak and Snap put their own folder around it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from excerpt.settings import Places, vault_slug
+
+Shape = TypeVar("Shape")
+
+DEMO = Path(__file__).resolve().parent / "demo"
+"""The vault that ships with excerpt, which is also its guide."""
+
+_MOST = 50
+"""Vaults that are kept in the list: those opened longest ago go first."""
+
+_LARGEST = 1_000_000
+"""Bytes of a list of vaults beyond which it is no such list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """A vault that was opened; `opened` is in seconds since the epoch."""
+
+    path: str
+    opened: float
+
+
+@dataclass(frozen=True, slots=True)
+class _ObsidianVault:
+    path: str
+    ts: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _ObsidianList:
+    vaults: dict[str, _ObsidianVault]
+
+
+def recent_vaults(where: Places) -> tuple[Recent, ...]:
+    """The vaults opened by the app, the last one first; whether each is still there is not looked at."""
+    try:
+        files = list(_folder(where).glob("*.json"))
+    except OSError:
+        return ()
+    read = (_read(file, Recent) for file in files)
+    found = [recent for recent in read if recent is not None and recent.path]
+    return tuple(sorted(found, key=lambda recent: recent.opened, reverse=True))
+
+
+def remember_vault(where: Places, vault: Path) -> None:
+    """Make `vault` the one that was opened last. A state folder that cannot be written is no reason to stop."""
+    file = _file(where, vault)
+    fresh = file.with_suffix(f".{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # ASCII: a path that is not UTF-8 becomes escapes that JSON reads back.
+        fresh.write_text(json.dumps({"path": str(vault), "opened": time.time()}) + "\n", encoding="ascii")
+        fresh.replace(file)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        return
+    for recent in recent_vaults(where)[_MOST:]:
+        forget_vault(where, Path(recent.path))
+
+
+def forget_vault(where: Places, vault: Path) -> None:
+    """Take it out of the list; nothing else of it is touched."""
+    with suppress(OSError):
+        _file(where, vault).unlink()
+
+
+def obsidian_vaults(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
+    """The vaults of Obsidian's own lists, the one used last first; whether each is still there is not looked at."""
+    lists = (_read(file, _ObsidianList) for file in _obsidian_lists(environment, platform))
+    every = [vault for each in lists if each is not None for vault in each.vaults.values()]
+    by_use = sorted(every, key=lambda vault: vault.ts, reverse=True)
+    paths = dict.fromkeys(Path(vault.path) for vault in by_use)
+    return tuple(path for path in paths if path.is_absolute())
+
+
+def _obsidian_lists(environment: Mapping[str, str], platform: str) -> list[Path]:
+    home = Path(environment.get("HOME") or Path.home())
+    if platform == "win32":
+        folders = [Path(environment.get("APPDATA") or home / "AppData" / "Roaming")]
+    elif platform == "darwin":
+        folders = [home / "Library" / "Application Support"]
+    else:
+        folders = [
+            Path(environment.get("XDG_CONFIG_HOME") or home / ".config"),
+            home / ".var" / "app" / "md.obsidian.Obsidian" / "config",
+            home / "snap" / "obsidian" / "current" / ".config",
+        ]
+    return [folder / "obsidian" / "obsidian.json" for folder in folders]
+
+
+def _folder(where: Places) -> Path:
+    return where.state / "vaults"
+
+
+def _file(where: Places, vault: Path) -> Path:
+    return _folder(where) / f"{vault_slug(vault)}.json"
+
+
+def _read(file: Path, shape: type[Shape]) -> Shape | None:
+    """What a file of JSON says, or None where it cannot be read as that."""
+    try:
+        if file.stat().st_size > _LARGEST:
+            return None
+        return msgspec.convert(json.loads(file.read_text(encoding="utf-8")), shape)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return None

@@ -1,0 +1,98 @@
+"""Which vaults are known: those opened lately, and those in Obsidian's own lists."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from excerpt import known_vaults
+from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, remember_vault
+from excerpt.settings import Places
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    home = tmp_path / "home"
+    return Places(home / "config", home / "cache", home / "data", home / "state")
+
+
+def opened(places: Places) -> list[str]:
+    return [recent.path for recent in recent_vaults(places)]
+
+
+def test_the_vault_opened_last_comes_first_and_each_once(places: Places) -> None:
+    for vault in ("/notes/a", "/notes/b", "/notes/a"):
+        remember_vault(places, Path(vault))
+    assert opened(places) == ["/notes/a", "/notes/b"]
+
+
+def test_a_vault_that_is_forgotten_is_out_of_the_list(places: Places) -> None:
+    remember_vault(places, Path("/notes/a"))
+    remember_vault(places, Path("/notes/b"))
+    forget_vault(places, Path("/notes/a"))
+    assert opened(places) == ["/notes/b"]
+
+
+def test_those_opened_longest_ago_go_when_there_are_many(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_vaults, "_MOST", 2)
+    for name in "abc":
+        remember_vault(places, Path("/notes", name))
+    assert opened(places) == ["/notes/c", "/notes/b"]
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"path": 7}', '{"path": "", "opened": 0}', "[" * 100_000])
+def test_a_damaged_file_costs_one_vault_and_no_other(places: Places, damage: str) -> None:
+    remember_vault(places, Path("/notes/a"))
+    (places.state / "vaults" / "other.json").write_text(damage)
+    assert opened(places) == ["/notes/a"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only there a name need not be UTF-8")
+def test_a_path_that_is_not_utf_8_is_kept_as_it_is(places: Places) -> None:
+    vault = Path(os.fsdecode(b"/notes/caf\xe9"))
+    remember_vault(places, vault)
+    assert opened(places) == [str(vault)]
+
+
+def obsidian(folder: Path, **vaults: tuple[str, int]) -> None:
+    """Obsidian's list as it writes it: paths and times in ms."""
+    listed = {name: {"path": path, "ts": ts, "open": True} for name, (path, ts) in vaults.items()}
+    (folder / "obsidian").mkdir(parents=True)
+    (folder / "obsidian" / "obsidian.json").write_text(json.dumps({"vaults": listed, "frame": "native"}))
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [
+        ("linux", ".config"),
+        ("linux", ".var/app/md.obsidian.Obsidian/config"),
+        ("linux", "snap/obsidian/current/.config"),
+        ("darwin", "Library/Application Support"),
+        ("win32", "AppData/Roaming"),
+    ],
+)
+def test_obsidians_list_is_found_where_each_platform_has_it(tmp_path: Path, platform: str, folder: str) -> None:
+    obsidian(tmp_path / folder, a=("/notes/a", 1_700_000_000_000), b=("/notes/b", 1_800_000_000_000))
+    assert obsidian_vaults({"HOME": str(tmp_path)}, platform) == (Path("/notes/b"), Path("/notes/a"))
+
+
+def test_lists_of_several_installations_are_one_list(tmp_path: Path) -> None:
+    obsidian(tmp_path / "xdg", a=("/notes/a", 1), b=("/notes/b", 3))
+    obsidian(tmp_path / "snap/obsidian/current/.config", c=("/notes/c", 2), a=("/notes/a", 4))
+    found = obsidian_vaults({"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")}, "linux")
+    assert found == (Path("/notes/a"), Path("/notes/b"), Path("/notes/c"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"vaults": []}', '{"vaults": {"a": {"ts": 1}}}', "\x00"])
+def test_a_list_that_obsidian_did_not_write_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "obsidian").mkdir()
+    (tmp_path / "obsidian" / "obsidian.json").write_text(text)
+    assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
+
+
+def test_a_relative_path_in_it_names_no_vault(tmp_path: Path) -> None:
+    obsidian(tmp_path, a=("notes", 1))
+    assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
