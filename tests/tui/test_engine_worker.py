@@ -122,7 +122,7 @@ def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     assert isinstance(found, SearchDone)
     opened.window(7, found.result.hits[0].fragment.id, found.result.hits[0].spans)
     answer = opened.next()
-    assert isinstance(answer, WindowReady)
+    assert isinstance(answer, WindowReady) and answer.window is not None
     assert answer.number == 7
     assert answer.window.fragment.path == "Cooking/Lentil soup.md"
 

@@ -8,16 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.line_drawing import LONGEST, Context, Ink, draw_line, drawn_characters
+from excerpt.model import LinkKind
+from excerpt.tui.inked_line import Ink, LinkTo
+from excerpt.tui.line_contexts import Around, Context
+from excerpt.tui.line_drawing import LONGEST, draw_line, drawn_characters
 
 
 def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
-    return "".join(run.text for run in draw_line(1, text, context, matches).runs)
+    return "".join(run.text for run in draw_line(1, text, Around(context), matches).runs)
 
 
 def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple[int, int]) -> list[str]:
     """The stretches of a line that have an ink."""
-    return [run.text for run in draw_line(1, text, context, matches).runs if ink in run.ink]
+    return [run.text for run in draw_line(1, text, Around(context), matches).runs if ink in run.ink]
 
 
 @pytest.mark.parametrize(
@@ -33,8 +36,9 @@ def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple
         ("* item", "• item"),
         ("  - nested", "  • nested"),
         ("> said", "▎ said"),
-        ("> [!tip] Keep both", "▎ ◆ Keep both"),
-        ("> [!tip]-", "▎ ◆ Tip"),
+        ("> [!note] Keep both", "▎ ◆ Note · Keep both"),
+        ("> [!note]-", "▎ ◆ Note"),
+        ("> [!note] Note", "▎ ◆ Note"),
         ("snake_case_name and 2*3*4", "snake_case_name and 2*3*4"),
         ("[not a link] and [[", "[not a link] and [["),
         ("| a | b |", "| a | b |"),
@@ -60,9 +64,14 @@ def test_a_done_task_is_inked_as_done() -> None:
     assert inked("- [ ] write it", Ink.DONE) == []
 
 
-def test_frontmatter_shows_its_keys() -> None:
-    assert inked("tags: [a, b]", Ink.PROPERTY, Context.PROPERTIES) == ["tags:"]
-    assert drawn("title: **not bold**", Context.PROPERTIES) == "title: **not bold**"
+def test_a_link_knows_where_it_leads() -> None:
+    line = draw_line(1, "[[Note#Part|a *name*]] and [text](a/b.md#c) at https://example.org.")
+    led = [(run.text, run.to) for run in line.runs if run.to]
+    assert led == [
+        ("a *name*", LinkTo(LinkKind.WIKILINK, "Note#Part")),
+        ("text", LinkTo(LinkKind.MARKDOWN, "a/b.md#c")),
+        ("https://example.org", LinkTo(LinkKind.MARKDOWN, "https://example.org")),
+    ]
 
 
 def test_code_is_left_as_it_is() -> None:
@@ -84,10 +93,10 @@ def test_a_line_too_long_to_draw_says_how_much_is_missing() -> None:
 
 
 def test_continuation_lines_hang_under_the_text_of_their_item() -> None:
-    assert draw_line(1, "- item", Context.PROSE, ()).hang == 2
-    assert draw_line(1, "- [ ] task", Context.PROSE, ()).hang == 2
-    assert draw_line(1, "10. item", Context.PROSE, ()).hang == 4
-    assert draw_line(1, "plain", Context.PROSE, ()).hang == 0
+    assert draw_line(1, "- item").hang == 2
+    assert draw_line(1, "- [ ] task").hang == 2
+    assert draw_line(1, "10. item").hang == 4
+    assert draw_line(1, "plain").hang == 0
 
 
 hostile = st.text(alphabet=st.one_of(st.sampled_from("*_=`~[]()!|#<>%-+ \\\t\x1b\x07\u202e\u200b"), st.characters()))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Span
-from excerpt.tui.line_drawing import Ink
-from excerpt.tui.note_window import REACH, NoteWindow, spans_by_line, window_around
+from excerpt.tui.inked_line import Ink
+from excerpt.tui.note_window import REACH, WHOLE_REACH, NoteWindow, View, spans_by_line, window_around
 
 
 def fragment_of(note: str, first: int, last: int) -> Fragment:
@@ -52,7 +52,7 @@ def test_a_match_over_a_line_end_is_split() -> None:
 @pytest.mark.parametrize(
     ("note", "number", "shown"),
     [
-        ("---\ntags: [**x**]\n---\n**y**", 2, "tags: [**x**]"),
+        ("---\ntags: [**x**]\n---\n**y**", 2, "tags  **x**"),
         ("---\ntags: [x]\n---\n**y**", 4, "y"),
         ("```\n**x**\n```\n**y**", 2, "**x**"),
         ("```\n**x**\n```\n**y**", 4, "y"),
@@ -66,10 +66,83 @@ def test_code_and_frontmatter_are_known_from_the_lines_before(note: str, number:
     assert text_of(window_around(note, fragment_of(note, 1, 1), ()), number) == shown
 
 
-@given(st.text(), st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50))))
+def shown(note: str, *, aligned: bool = True) -> list[str]:
+    """The lines of a note as they are drawn where there is room for all of its columns."""
+    lines = window_around(note, fragment_of(note, 1, 1), ()).lines
+    return ["".join(run.text for run in (aligned and line.aligned) or line.runs) for line in lines]
+
+
+def inked(note: str, ink: Ink) -> list[str]:
+    runs = (run for line in window_around(note, fragment_of(note, 1, 1), ()).lines for run in line.runs)
+    return [run.text for run in runs if ink in run.ink]
+
+
+def test_frontmatter_is_a_block_of_names_and_values_without_the_signs_of_yaml() -> None:
+    note = '---\naliases:\n  - One name\ntags: [a, b/c]\ntitle: "A: b"\nsee: "[[Other|it]]"\ndraft: true\n---\nText'
+    assert [line.strip("─ ").rstrip() for line in shown(note)] == [
+        "properties",
+        "aliases",
+        "• One name",
+        "tags     a, b/c",
+        "title    A: b",
+        "see      it",
+        "draft    ☑",
+        "",
+        "Text",
+    ]
+    assert inked(note, Ink.TAG) == ["a, b/c"]
+    assert inked(note, Ink.LINK) == ["it"]
+
+
+def test_frontmatter_that_is_no_simple_list_of_values_stays_as_it_is() -> None:
+    assert shown("---\nnested:\n    deep: {a: 1}\n---")[2] == "    deep: {a: 1}"
+
+
+def test_the_columns_of_a_table_stand_under_one_another_whatever_is_in_them() -> None:
+    note = "| a | b |\n|---|:-:|\n| **bold** | x |\n|古い版|`c|d`|\n"
+    assert shown(note) == ["│ a      │ b   │", "├────────┼─────┤", "│ bold   │ x   │", "│ 古い版 │ c|d │"]
+
+
+def test_a_table_without_outer_bars_is_aligned_too_and_one_too_wide_is_left() -> None:
+    assert shown("a | b\n--|--\n1 | 2") == ["a │ b", "──┼──", "1 │ 2"]
+    wide = f"| {'x' * 300} | b |\n|---|---|\n| 1 | 2 |"
+    assert shown(wide) == shown(wide, aligned=False)
+
+
+def test_code_has_the_inks_of_its_language_where_it_names_one() -> None:
+    assert inked("```python\ndef f(): # why\n```", Ink.COMMENT) == ["# why"]
+    assert inked("```python\ndef f(): # why\n```", Ink.KEYWORD) == ["def"]
+    assert inked("```\ndef f(): # why\n```", Ink.KEYWORD) == []
+    assert inked("```no-such-language\ndef f()\n```", Ink.KEYWORD) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "ink"), [("note", Ink.CALLOUT), ("TIP", Ink.TIP), ("bug", Ink.DANGER), ("faq", Ink.WARNING)]
+)
+def test_the_bar_of_a_callout_has_the_colour_of_its_kind_to_its_last_line(kind: str, ink: Ink) -> None:
+    note = f"> [!{kind}] Title\n> body\n\n> quote"
+    assert [text for text in inked(note, ink) if text.startswith("▎")] == ["▎ ", "▎ "]
+
+
+def test_a_whole_note_is_shown_around_the_line_that_is_wanted_and_the_rest_counted() -> None:
+    note = "\n".join(f"line {number}" for number in range(1, 20_001))
+    fragment = fragment_of(note, 10, 12)
+    window = window_around(note, fragment, (), View(whole=True))
+    assert (window.above, len(window.lines)) == (0, 12 + WHOLE_REACH)
+    far = window_around(note, fragment, (), View(whole=True, line=15_000))
+    assert far.holds(15_000) and not far.holds(10)
+    assert far.text(15_000, 15_001) == "line 15000\nline 15001"
+
+
+structure = st.text(alphabet=st.one_of(st.sampled_from("\n\n|-:`>[]!#*a \t\x1b\u202e古"), st.characters()))
+
+
+@given(structure, st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50))))
 def test_no_note_is_refused_and_every_line_is_drawn_once(note: str, spans: list[tuple[int, int]]) -> None:
     lines = note.split("\n")
     window = window_around(note, fragment_of(note, 1, len(lines)), [Span(a, b) for a, b in spans])
     numbers = [line.number for line in window.lines]
     assert numbers == list(range(1, len(numbers) + 1))
+    drawn = "".join(run.text for line in window.lines for run in (*line.runs, *line.aligned))
+    assert not [c for c in drawn if c < " " or c in "\x7f\u202e"]
     assert window.line_count - len(numbers) == window.below

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.tui.line_drawing import Ink, Run
+from excerpt.tui.inked_line import Ink, Run
 from excerpt.tui.strips import fit, fit_parts, line
 from excerpt.tui.wrapping import wrap
 

@@ -13,6 +13,8 @@ from functools import lru_cache
 SIGNS: Mapping[str, str] = {
     # Where one is, and what was chosen.
     "▌": ">",  # the selected row
+    "┃": "#",  # in the pack, at the margin
+    "≈": "~",  # near in meaning, at the margin
     "▐": "|",
     "▎": "|",  # the fragment, at the margin; a quote
     "▍": "|",
@@ -21,7 +23,10 @@ SIGNS: Mapping[str, str] = {
     "○": "o",
     "◉": "@",
     "◎": "?",  # before a topic
-    "◆": "+",  # a memory; a callout
+    "◆": "+",  # a memory; a callout, as are the next three
+    "✦": "*",
+    "✖": "x",
+    "❝": '"',
     "◇": "-",
     "❯": ">",  # before the query
     "☑": "x",  # a task that is done
@@ -84,6 +89,9 @@ SIGNS: Mapping[str, str] = {
     "×": "x",
     "│": "|",
     "─": "-",
+    "┼": "+",
+    "├": "+",
+    "┤": "+",
 }
 """What is not here and is drawn is of a note, or of Textual: see `plain_sign`."""
 

@@ -7,164 +7,96 @@ keep their place. What a block is for the index is decided by `excerpt.text.mark
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import Flag, IntEnum, auto
+from collections.abc import Iterable, Sequence
 
+from excerpt.model import LinkKind
 from excerpt.text.visible import visible
+from excerpt.tui.inked_line import DrawnLine, Ink, InkedLine, LinkTo, Run
+from excerpt.tui.line_contexts import CALLOUT, PROSE, QUOTE_MARKS, Around, Context
 
 LONGEST = 2_000
 """Characters drawn of one line; a longer one says how much is missing."""
 
-_TAB = "    "
+_TAB_CELLS = 4
 
+Columns = tuple[int, int]
+"""A stretch of a line's characters, end exclusive."""
 
-class Context(IntEnum):
-    """What cannot be told from a line alone."""
-
-    PROSE = auto()
-    PROPERTIES = auto()
-    CODE = auto()
-    CODE_EDGE = auto()
-    QUOTED_CODE = auto()
-
-
-class Ink(Flag):
-    """What a run of text is; several at once."""
-
-    PLAIN = 0
-    BOLD = auto()
-    ITALIC = auto()
-    STRIKE = auto()
-    CODE = auto()
-    LINK = auto()
-    TAG = auto()
-    HEADING = auto()
-    FAINT = auto()
-    HIGHLIGHT = auto()
-    CALLOUT = auto()
-    QUOTE = auto()
-    DONE = auto()
-    PROPERTY = auto()
-    MATCH = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A stretch of a drawn line in one ink."""
-
-    text: str
-    ink: Ink
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnLine:
-    """One line of the note. `hang` is the indent, in characters, of its continuation when it is wrapped."""
-
-    number: int
-    runs: tuple[Run, ...]
-    hang: int = 0
-
-
-_PROPERTY = re.compile(r"^\s*(?:- )?([\w .-]+:)(?=\s|$)")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s")
-_QUOTE = re.compile(r"^\s*((?:>\s?)+)")
-_CALLOUT = re.compile(r"\[!([\w-]+)\][+-]?")
 _TASK = re.compile(r"^(\s*(?:>\s?)*)([-*+]|\d+[.)])\s\[(.)\]\s")
 _BULLET = re.compile(r"^(\s*(?:>\s?)*)([-*+])\s")
 _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
-_TABLE_RULE = re.compile(r"^\s*\|?[\s:|-]*-[\s:|-]*$")
+TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
+_MARKS = re.compile(r"[*_`\[<>#=~%^|]|^\s*(?:[-+]|\d+[.)])|https?:")
+"""Without any of these a line is shown as it stands."""
+_SIGNS = {Ink.CALLOUT: "◆", Ink.TIP: "✦", Ink.WARNING: "▲", Ink.DANGER: "✖", Ink.QUOTE: "❝"}
 
 
-class _Line:
-    """A line being drawn: for each character its ink, and what it is shown as (None: itself, "": nothing)."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.inks = [Ink.PLAIN] * len(text)
-        self.shown: list[str | None] = [None] * len(text)
-
-    def ink(self, start: int, end: int, ink: Ink) -> None:
-        for at in range(start, min(end, len(self.inks))):
-            self.inks[at] |= ink
-
-    def replace(self, start: int, end: int, shown: str) -> None:
-        """Show `shown` where start..end stands."""
-        if start < end:
-            self.shown[start] = shown
-            self.shown[start + 1 : end] = [""] * (end - start - 1)
-
-    def hide(self, start: int, end: int) -> None:
-        self.replace(start, end, "")
-
-    def runs(self) -> tuple[Run, ...]:
-        runs: list[Run] = []
-        text, current = "", Ink.PLAIN
-        clean = visible(self.text)
-        for character, shown, ink in zip(clean, self.shown, self.inks, strict=True):
-            piece = (_TAB if character == "\t" else character) if shown is None else shown
-            if not piece:
-                continue
-            if ink != current and text:
-                runs.append(Run(text, current))
-                text = ""
-            current = ink
-            text += piece
-        if text:
-            runs.append(Run(text, current))
-        return tuple(runs)
+def draw_line(
+    number: int,
+    text: str,
+    around: Around = PROSE,
+    matches: Iterable[Columns] = (),
+    *,
+    near: Iterable[Columns] = (),
+    code: Sequence[tuple[int, int, Ink]] = (),
+) -> DrawnLine:
+    """One line as runs. `matches` and `near` (what is nearest in meaning) are columns, as those of `code` with inks."""
+    line = InkedLine(text[:LONGEST])
+    hang = ink_line(line, around, code)
+    lay_over(line, matches, near)
+    return DrawnLine(number, with_rest(line.runs(), len(text) - LONGEST), hang)
 
 
-def draw_line(number: int, text: str, context: Context, matches: Iterable[tuple[int, int]]) -> DrawnLine:
-    """One line as runs. `matches` are columns, end exclusive."""
-    cut = len(text) - LONGEST
-    line = _Line(text[:LONGEST])
-    hang = 0
-    if context is Context.PROPERTIES:
-        _draw_property(line)
-    elif context is not Context.PROSE:
-        _draw_code(line, context)
-    else:
-        hang = _draw_start(line)
-        _draw_inline(line)
+def lay_over(line: InkedLine, matches: Iterable[Columns], near: Iterable[Columns]) -> None:
+    for start, end in near:
+        line.ink(start, end, Ink.NEAR)
     for start, end in matches:
         line.ink(start, end, Ink.MATCH)
-    runs = line.runs()
-    if cut > 0:
-        runs = (*runs, Run(f" … {cut:,} more characters", Ink.FAINT))
-    return DrawnLine(number, runs, hang)
 
 
-def _draw_property(line: _Line) -> None:
-    if line.text.rstrip() in ("---", "..."):
-        line.ink(0, len(line.text), Ink.FAINT)
-    elif key := _PROPERTY.match(line.text):
-        line.ink(key.start(1), key.end(1), Ink.PROPERTY)
+def with_rest(runs: tuple[Run, ...], cut: int) -> tuple[Run, ...]:
+    """`runs`, and how many characters of their line are not drawn, if any."""
+    return (*runs, Run(f" … {cut:,} more characters", Ink.FAINT)) if cut > 0 else runs
 
 
-def _draw_code(line: _Line, context: Context) -> None:
-    quote = None if context is Context.CODE else _QUOTE.match(line.text)
+def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:
+    """Ink what a line is; the hang of its continuation lines. Of frontmatter see `excerpt.tui.properties`."""
+    if around.context is not Context.PROSE:
+        _draw_code(line, around, code)
+        return 0
+    if not _MARKS.search(line.text):
+        return 0
+    hang = _draw_start(line, around.callout)
+    draw_inline(line)
+    return hang
+
+
+def _draw_code(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]]) -> None:
+    quote = None if around.context is Context.CODE else QUOTE_MARKS.match(line.text)
     if quote:
-        _draw_quote_marks(line, quote)
-    ink = Ink.CODE | Ink.FAINT if context is Context.CODE_EDGE else Ink.CODE
+        _draw_quote_marks(line, quote, around.callout)
+    ink = Ink.CODE | Ink.FAINT if around.context is Context.CODE_EDGE else Ink.CODE
     line.ink(quote.end() if quote else 0, len(line.text), ink)
+    for start, end, more in code:
+        line.ink(start, end, more)
 
 
-def _draw_start(line: _Line) -> int:
+def _draw_start(line: InkedLine, callout: Ink) -> int:
     """Ink what the start of the line says it is; the hang of its continuation lines."""
     text = line.text
     if heading := _HEADING.match(text):
         line.ink(0, len(text), Ink.HEADING)
         line.ink(*heading.span(1), Ink.FAINT)
         return heading.end()
-    if _RULE.match(text) or ("|" in text and _TABLE_RULE.match(text)):
+    if _RULE.match(text) or ("|" in text and TABLE_RULE.match(text)):
         line.ink(0, len(text), Ink.FAINT)
         return 0
     hang = 0
-    if quote := _QUOTE.match(text):
+    if quote := QUOTE_MARKS.match(text):
         hang = quote.end()
-        _draw_quote(line, quote)
+        _draw_quote(line, quote, callout)
     if task := _TASK.match(text):
         done = task[3] not in " >/?!"
         line.replace(task.start(2), task.end() - 1, "☑" if done else "☐")
@@ -176,40 +108,45 @@ def _draw_start(line: _Line) -> int:
         hang = bullet.end()
     elif numbered := _NUMBERED.match(text):
         hang = numbered.end()
-    return hang + text[:hang].count("\t") * (len(_TAB) - 1)
+    return hang + text[:hang].count("\t") * (_TAB_CELLS - 1)
 
 
-def _draw_quote_marks(line: _Line, quote: re.Match[str]) -> None:
+def _draw_quote_marks(line: InkedLine, quote: re.Match[str], callout: Ink) -> None:
     for at in range(quote.start(1), quote.end(1)):
         if line.text[at] == ">":
             line.replace(at, at + 1, "▎")
-    line.ink(quote.start(1), quote.end(1), Ink.CALLOUT)
+    line.ink(quote.start(1), quote.end(1), callout or Ink.FAINT)
 
 
-def _draw_quote(line: _Line, quote: re.Match[str]) -> None:
-    _draw_quote_marks(line, quote)
-    callout = _CALLOUT.match(line.text, quote.end())
+def _draw_quote(line: InkedLine, quote: re.Match[str], ink: Ink) -> None:
+    _draw_quote_marks(line, quote, ink)
+    callout = CALLOUT.match(line.text, quote.end())
     if callout is None:
-        line.ink(quote.end(), len(line.text), Ink.QUOTE)
+        if ink in (Ink.PLAIN, Ink.QUOTE):
+            line.ink(quote.end(), len(line.text), Ink.QUOTE)
         return
+    ink = ink or Ink.CALLOUT
     kind = callout[1].replace("-", " ").capitalize()
-    titled = line.text[callout.end() :].strip()
-    line.replace(*callout.span(), f"◆ {kind}" if not titled else "◆")
-    line.ink(callout.start(), len(line.text), Ink.CALLOUT | Ink.BOLD)
+    title = line.text[callout.end() :].strip()
+    told = f"{_SIGNS.get(ink, '◆')} {kind}"
+    line.replace(*callout.span(), told if not title or title.casefold() == kind.casefold() else f"{told} ·")
+    if title.casefold() == kind.casefold():
+        line.hide(callout.end(), len(line.text))
+    line.ink(callout.start(), len(line.text), ink | Ink.BOLD)
 
 
 def drawn_characters(text: str) -> list[str]:
     """What each character of one line of prose is shown as: itself, another, or "" where it is a mark taken away."""
-    line = _Line(text)
-    _draw_inline(line)
+    line = InkedLine(text)
+    draw_inline(line)
     clean = visible(text)
     return [clean[at] if shown is None else shown for at, shown in enumerate(line.shown)]
 
 
 _CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]|]+)(?:\|([^\[\]]*))?\]\]")
+_WIKILINK = re.compile(r"(!?)\[\[([^\[\]|]+?)(?:\\?\|([^\[\]]*))?\]\]")
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+[\"'][^\"']*[\"'])?\)")
-_URL = re.compile(r"<?\bhttps?://[^\s<>|\])]+>?")
+_URL = re.compile(r"<?\b(https?://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"])>?")
 _TAG = re.compile(r"(?<![\w#/&])#(?=[^\s#]*[^\W\d])[\w/-]+")
 _COMMENT = re.compile(r"%%.*?%%|<!--.*?-->|</?[a-zA-Z][^<>]*>")
 _BLOCK_ID = re.compile(r"\s\^[\w-]+\s*$")
@@ -223,7 +160,7 @@ _EMPHASES = (
 _MASK = "\x00"
 
 
-def _draw_inline(line: _Line) -> None:
+def draw_inline(line: InkedLine) -> None:
     """Ink links, code and emphasis. What one of them took is masked for those after it."""
     text = line.text
     for code in _CODE_SPAN.finditer(text):
@@ -238,10 +175,15 @@ def _draw_inline(line: _Line) -> None:
         shown = link.span(2) if link[2] else link.span(3)
         line.replace(link.start(), shown[0], "▣ " if link[1] else "")
         line.hide(shown[1], link.end())
-        line.ink(*link.span(), Ink.LINK)
+        line.link(*link.span(), LinkTo(LinkKind.EMBED if link[1] else LinkKind.MARKDOWN, link[3]))
         text = _masked(text, link.start(), shown[0])
         text = _masked(text, shown[1], link.end())
-    for pattern, ink in ((_URL, Ink.LINK), (_COMMENT, Ink.FAINT), (_TAG, Ink.TAG), (_BLOCK_ID, Ink.FAINT)):
+    for url in _URL.finditer(text):
+        line.hide(url.start(), url.start(1))
+        line.hide(url.end(1), url.end())
+        line.link(*url.span(), LinkTo(LinkKind.MARKDOWN, url[1]))
+        text = _masked(text, *url.span())
+    for pattern, ink in ((_COMMENT, Ink.FAINT), (_TAG, Ink.TAG), (_BLOCK_ID, Ink.FAINT)):
         for found in pattern.finditer(text):
             line.ink(*found.span(), ink)
             text = _masked(text, *found.span())
@@ -253,12 +195,12 @@ def _draw_inline(line: _Line) -> None:
             text = _masked(_masked(text, *found.span(1)), found.end() - len(found[1]), found.end())
 
 
-def _draw_wikilink(line: _Line, link: re.Match[str]) -> None:
+def _draw_wikilink(line: InkedLine, link: re.Match[str]) -> None:
     """The text of a wikilink, or its target; an embed is marked as one."""
     shown = link.span(3) if link[3] else link.span(2)
     line.replace(link.start(), shown[0], "▣ " if link[1] else "")
     line.hide(shown[1], link.end())
-    line.ink(*link.span(), Ink.LINK)
+    line.link(*link.span(), LinkTo(LinkKind.EMBED if link[1] else LinkKind.WIKILINK, link[2]))
 
 
 def _masked(text: str, start: int, end: int) -> str:

@@ -27,10 +27,10 @@ class SearchDone(Message):
 
 @dataclass
 class WindowReady(Message):
-    """The lines around a hit, for the preview."""
+    """The lines around a hit, for the preview; None where the vault does not have it any more."""
 
     number: int
-    window: NoteWindow
+    window: NoteWindow | None
 
 
 @dataclass

@@ -1,25 +1,50 @@
-"""A window of a note around a fragment, for the preview."""
+"""A window of a note around a fragment, or all of it, for the preview."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from excerpt.model import Fragment, Span
-from excerpt.tui.line_drawing import Context, DrawnLine, draw_line
+from excerpt.model import Fragment, Section, Span
+from excerpt.tui.inked_line import DrawnLine, Ink, InkedLine
+from excerpt.tui.line_contexts import Around, Context, contexts_of
+from excerpt.tui.line_drawing import LONGEST, TABLE_RULE, Columns, draw_line, ink_line, lay_over, with_rest
+from excerpt.tui.properties import property_lines
+from excerpt.tui.syntax import MOST, Inked, code_inks
+from excerpt.tui.tables import align
 
 REACH = 80
 """Lines shown before and after the fragment: four screens, drawn in a few ms."""
+WHOLE_REACH = 2_500
+"""The same of a note that is shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How to look at a note: what of the fragment is `near` in meaning (spans of its text), whether the note is wanted
+    whole, and around which line if not around the fragment."""
+
+    near: tuple[Span, ...] = ()
+    whole: bool = False
+    line: int | None = None
+
+
+AS_FOUND = View()
 
 
 @dataclass(frozen=True, slots=True)
 class NoteWindow:
-    """Lines `lines[0].number`..`lines[-1].number` of a note of `line_count` lines, around `fragment`."""
+    """Lines `lines[0].number`..`lines[-1].number` of a note of `line_count` lines, around `fragment`; `source` are the
+    same lines as they stand in the note. `line` is the one that was asked for, if it is not the fragment's first."""
 
     fragment: Fragment
     lines: tuple[DrawnLine, ...]
     line_count: int
+    source: tuple[str, ...] = ()
+    headings: tuple[Section, ...] = ()
+    whole: bool = False
+    line: int | None = None
 
     @property
     def above(self) -> int:
@@ -31,59 +56,154 @@ class NoteWindow:
         """Lines of the note after the window."""
         return self.line_count - self.lines[-1].number if self.lines else 0
 
+    def holds(self, number: int) -> bool:
+        return self.above < number <= self.line_count - self.below
 
-def window_around(note_text: str, fragment: Fragment, spans: Iterable[Span]) -> NoteWindow:
-    """The window of the note around the fragment, with the spans of the fragment's text marked as matches."""
+    def text(self, first: int, last: int) -> str:
+        """Lines of the window as they stand in the note."""
+        return "\n".join(self.source[max(first - self.above - 1, 0) : last - self.above])
+
+
+def window_around(
+    note_text: str,
+    fragment: Fragment,
+    spans: Iterable[Span],
+    view: View = AS_FOUND,
+    *,
+    headings: Sequence[Section] = (),
+    elsewhere: Iterable[tuple[int, Columns]] = (),
+) -> NoteWindow:
+    """The window of the note around the fragment, with the spans of the fragment's text marked as matches.
+
+    `elsewhere` are matches outside of it, by line. `headings` are the note's.
+    """
     lines = note_text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
     matches = spans_by_line(fragment, spans)
-    first, last = max(1, fragment.line_start - REACH), min(len(lines), fragment.line_end + REACH)
-    contexts = _contexts(lines[:last])
-    drawn = tuple(
-        draw_line(number, lines[number - 1], contexts[number - 1], matches.get(number, ()))
-        for number in range(first, last + 1)
+    for number, columns in elsewhere:
+        if not fragment.line_start <= number <= fragment.line_end:
+            matches.setdefault(number, []).append(columns)
+    first, last = reach_of(fragment, len(lines), view)
+    near = spans_by_line(fragment, view.near)
+    drawn = tuple(_drawn(lines, contexts_of(lines[:last]), first, matches, near))
+    return NoteWindow(
+        fragment, drawn, len(lines), tuple(lines[first - 1 : last]), tuple(headings), view.whole, view.line
     )
-    return NoteWindow(fragment, drawn, len(lines))
 
 
-def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[tuple[int, int]]]:
+def reach_of(fragment: Fragment, line_count: int, view: View) -> tuple[int, int]:
+    """The first and last line that a view shows."""
+    reach = WHOLE_REACH if view.whole else REACH
+    middle = view.line
+    if middle is None or (fragment.line_start - reach <= middle <= fragment.line_end + reach and not view.whole):
+        return max(1, fragment.line_start - reach), min(line_count, fragment.line_end + reach)
+    return max(1, middle - reach), min(line_count, middle + reach)
+
+
+def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[Columns]]:
     """Spans into a fragment's text as columns of the note's lines; one over a line end is split."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    return {fragment.line_start + row: columns for row, columns in columns_by_row(fragment.text, spans).items()}
+
+
+def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]:
+    """Spans of a text as columns of its lines, counted from 0; one over a line end is split."""
+    found: dict[int, list[Columns]] = {}
     starts = [0]
-    for line in fragment.text.split("\n"):
+    for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
-    for span in spans:
-        for row, start in enumerate(starts[:-1]):
-            left, right = max(span.start, start), min(span.end, starts[row + 1] - 1)
+    row = 0
+    for span in sorted(spans, key=lambda span: span.start):
+        while row + 1 < len(starts) and starts[row + 1] <= span.start:
+            row += 1
+        for at in range(row, len(starts) - 1):
+            if starts[at] >= span.end:
+                break
+            left, right = max(span.start, starts[at]), min(span.end, starts[at + 1] - 1)
             if left < right:
-                found.setdefault(fragment.line_start + row, []).append((left - start, right - start))
+                found.setdefault(at, []).append((left - starts[at], right - starts[at]))
     return found
 
 
-_FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})")
+def _drawn(
+    lines: Sequence[str],
+    contexts: Sequence[Around],
+    first: int,
+    matches: dict[int, list[Columns]],
+    near: dict[int, list[Columns]],
+) -> Iterator[DrawnLine]:
+    """The lines from `first` (1-based) to the last that has a context."""
+    aligned = dict(_aligned(lines, contexts, first, matches, near))
+    properties = _properties(lines, contexts, first, matches, near)
+    code = _code(lines, contexts, first)
+    yield from properties
+    for row in range(first - 1 + len(properties), len(contexts)):
+        number = row + 1
+        marked = matches.get(number, ())
+        line = draw_line(number, lines[row], contexts[row], marked, near=near.get(number, ()), code=code.get(row, ()))
+        columns = aligned.get(row)
+        yield line if columns is None else DrawnLine(number, line.runs, line.hang, columns.runs())
 
 
-def _contexts(lines: Sequence[str]) -> list[Context]:
-    """For each line whether it is prose, frontmatter, or in a fence: what cannot be told from the line alone."""
-    contexts: list[Context] = []
-    fence, quoted = "", False
-    properties = bool(lines) and lines[0].rstrip() == "---"
-    for row, line in enumerate(lines):
-        if properties:
-            contexts.append(Context.PROPERTIES)
-            properties = row == 0 or line.rstrip() not in ("---", "...")
+def _properties(
+    lines: Sequence[str],
+    contexts: Sequence[Around],
+    first: int,
+    matches: dict[int, list[Columns]],
+    near: dict[int, list[Columns]],
+) -> list[DrawnLine]:
+    """The lines of the frontmatter in the window, which are its first if there are any."""
+    end = next((row for row, one in enumerate(contexts) if one.context is not Context.PROPERTIES), len(contexts))
+    if first > end:
+        return []
+    drawn: list[DrawnLine] = []
+    for row, (line, hang) in enumerate(property_lines([text[:LONGEST] for text in lines[:end]])):
+        lay_over(line, matches.get(row + 1, ()), near.get(row + 1, ()))
+        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(lines[row]) - LONGEST), hang))
+    return drawn[first - 1 :]
+
+
+def _code(lines: Sequence[str], contexts: Sequence[Around], first: int) -> dict[int, list[Inked]]:
+    """The inks of the code in the window, by row, as long as there is not too much of it."""
+    fences = Counter(one.block for one in contexts[first - 1 :] if one.context is Context.CODE and one.language)
+    found: dict[int, list[Inked]] = {}
+    left = MOST
+    for block in fences:
+        end = block + 1
+        while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
+            end += 1
+        texts = [line[:LONGEST] for line in lines[block + 1 : end]]
+        left -= sum(map(len, texts)) + len(texts)
+        if left < 0:
+            break
+        found.update(enumerate(code_inks(texts, contexts[block].language), block + 1))
+    return found
+
+
+def _aligned(
+    lines: Sequence[str],
+    contexts: Sequence[Around],
+    first: int,
+    matches: dict[int, list[Columns]],
+    near: dict[int, list[Columns]],
+) -> Iterator[tuple[int, InkedLine]]:
+    """Each row of a table with its columns aligned, for the tables that begin in the window."""
+    row = first - 1
+    while row + 1 < len(contexts):
+        if not (_is_table(lines, contexts, row) and TABLE_RULE.match(lines[row + 1]) and "|" in lines[row + 1]):
+            row += 1
             continue
-        mark = _FENCE.match(line)
-        if quoted and not line.lstrip().startswith(">"):
-            fence, quoted = "", False
-        if fence:
-            closes = mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip()
-            contexts.append(Context.CODE_EDGE if closes else Context.QUOTED_CODE if quoted else Context.CODE)
-            fence, quoted = ("", False) if closes else (fence, quoted)
-        elif mark:
-            fence, quoted = mark[1], ">" in line[: mark.start(1)]
-            contexts.append(Context.CODE_EDGE)
-        else:
-            contexts.append(Context.PROSE)
-    return contexts
+        begin = row
+        while row < len(contexts) and _is_table(lines, contexts, row):
+            row += 1
+        table = [InkedLine(lines[at][:LONGEST]) for at in range(begin, row)]
+        for at, line in enumerate(table, begin):
+            ink_line(line, contexts[at])
+            lay_over(line, matches.get(at + 1, ()), near.get(at + 1, ()))
+        table[0].ink(0, len(table[0].text), Ink.BOLD)
+        if align(table, 1):
+            yield from enumerate(table, begin)
+
+
+def _is_table(lines: Sequence[str], contexts: Sequence[Around], row: int) -> bool:
+    return contexts[row].context is Context.PROSE and "|" in lines[row]

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from excerpt.model import Fragment, Span
 from excerpt.text.visible import visible_line
-from excerpt.tui.line_drawing import Ink, Run
+from excerpt.tui.inked_line import Ink, Run
 from excerpt.tui.snippet import snippet
 from excerpt.tui.strips import fit
 from excerpt.tui.wrapping import wrap

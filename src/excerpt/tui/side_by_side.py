@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.model import Span
 from excerpt.text.visible import visible
-from excerpt.tui.line_drawing import Ink, Run
+from excerpt.tui.inked_line import Ink, Run
 from excerpt.tui.wrapping import wrap
 
 if TYPE_CHECKING:

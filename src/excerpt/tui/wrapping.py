@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from excerpt.tui.line_drawing import Run
+from excerpt.tui.inked_line import Run
 
 
 def wrap(runs: Sequence[Run], width: int, hang: int) -> list[list[Run]]:
@@ -57,7 +57,7 @@ def _slice(runs: Sequence[Run], start: int, end: int) -> list[Run]:
     for run in runs:
         left, right = max(start - at, 0), min(end - at, len(run.text))
         if left < right:
-            cut.append(Run(run.text[left:right], run.ink))
+            cut.append(Run(run.text[left:right], run.ink, run.to))
         at += len(run.text)
         if at >= end:
             break

@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from excerpt.model import Memory, Skipped, Source, Span
 from excerpt.text.visible import visible_line
-from excerpt.tui.line_drawing import Ink, Run
+from excerpt.tui.inked_line import Ink, Run
 from excerpt.tui.side_by_side import below, beside, runs_of
 from excerpt.tui.strips import Part, line
 from excerpt.tui.when import local_time

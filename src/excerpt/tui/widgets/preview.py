@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.visible import visible_line
-from excerpt.tui.line_drawing import DrawnLine, Ink, Run
+from excerpt.tui.inked_line import DrawnLine, Ink, Run
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.strips import fit
 from excerpt.tui.widgets.line_view import LineView

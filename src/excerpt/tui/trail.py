@@ -1,0 +1,48 @@
+"""Places in the vault that the context showed, and the way back through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from excerpt.model import Span
+
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A fragment that is looked at. Where its id is gone, what stands at its line now takes its place. `top` is the
+    line that was first in sight, if it was scrolled."""
+
+    fragment_id: str
+    path: str
+    line: int
+    spans: tuple[Span, ...] = ()
+    top: int | None = None
+
+    def is_at(self, other: Spot) -> bool:
+        """Whether both are the same place, however it was scrolled."""
+        return (self.fragment_id, self.path, self.line) == (other.fragment_id, other.path, other.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Spots in the order in which they were visited, and which of them is looked at."""
+
+    spots: tuple[Spot, ...] = ()
+    at: int = -1
+
+    @property
+    def here(self) -> Spot | None:
+        return self.spots[self.at] if self.spots else None
+
+    def visiting(self, spot: Spot) -> Trail:
+        """Go on to `spot` from here; what was ahead is left behind. The spot one is at is only noted anew."""
+        if self.here is not None and self.here.is_at(spot):
+            return Trail((*self.spots[: self.at], spot, *self.spots[self.at + 1 :]), self.at)
+        kept = (*self.spots[: self.at + 1], spot)[-_MOST:]
+        return Trail(kept, len(kept) - 1)
+
+    def going(self, by: int) -> Trail:
+        """Back if negative, or forward; as far as there is a way."""
+        return Trail(self.spots, max(0, min(self.at + by, len(self.spots) - 1))) if self.spots else self
