@@ -1,0 +1,57 @@
+"""Title and headings of a row, in the room there is."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.style import Style
+
+from excerpt.model import Fragment, Hit, Span
+from excerpt.tui.row_names import BETWEEN, Name, name_parts, names_of, shortened
+from excerpt.tui.strips import fit_parts
+
+
+def named(*texts: str) -> list[Name]:
+    return [(text, ()) for text in texts]
+
+
+def shown(names: list[Name], cells: int) -> str:
+    return BETWEEN.join(text for text, _ in shortened(names, cells))
+
+
+def test_what_has_room_is_shown_whole() -> None:
+    assert shown(named("Sync", "Conflicts", "Resolve"), 26) == "Sync › Conflicts › Resolve"
+
+
+def test_the_headings_between_are_left_out_first() -> None:
+    assert shown(named("Sync", "Conflicts", "By hand", "Resolve"), 30) == "Sync › … › By hand › Resolve"
+    assert shown(named("Sync", "Conflicts", "By hand", "Resolve"), 20) == "Sync › … › Resolve"
+
+
+def test_a_long_title_leaves_room_for_the_last_heading() -> None:
+    assert shown(named("A title that goes on and on", "Resolve"), 24) == "A title that… › Resolve"
+
+
+def test_a_short_heading_takes_no_more_than_it_needs_of_a_long_title() -> None:
+    assert shown(named("A title of twenty ch", "Do"), 20) == "A title of twe… › Do"
+
+
+def test_a_heading_that_repeats_the_title_is_left_out() -> None:
+    fragment = Fragment("i", "a.md", "Sync", ("Sync", "Devices"), 0, 0, 1, 1, "x", 1, "d")
+    hit = Hit(fragment, 1.0, named=((Span(0, 4),), (Span(0, 4),), ()))
+    assert names_of(hit) == [("Sync", (Span(0, 4),)), ("Devices", ())]
+
+
+def test_what_matched_is_set_off_up_to_where_the_title_is_cut() -> None:
+    plain, faint, match = Style(bold=True), Style(dim=True), Style(reverse=True)
+    names: list[Name] = [("Merging two versions of a note", (Span(0, 7), Span(12, 20))), ("How", (Span(0, 3),))]
+    parts = name_parts(names, 22, plain, faint, match)
+    assert [text for text, style in parts if style is match] == ["Merging", "ver", "How"]
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=5), st.integers(0, 40))
+def test_a_line_of_names_is_never_wider_than_its_room(texts: list[str], cells: int) -> None:
+    none = Style.null()
+    parts = fit_parts(name_parts(named(*texts), cells, none, none, none), cells)
+    assert sum(cell_len(text) for text, _ in parts) <= max(cells, 0)
