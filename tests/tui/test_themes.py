@@ -14,64 +14,11 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.themes import load_theme, theme_files
 
 SHIPPED = theme_files(Path("no own themes"))
-READABLE = 4.5
-"""The contrast that WCAG 2 asks of text."""
-
-PAIRS = [
-    ("foreground", "background"),
-    ("foreground", "surface"),
-    ("foreground", "panel"),
-    ("foreground", "surface-active"),
-    ("text-soft", "background"),
-    ("text-soft", "surface"),
-    ("text-soft", "panel"),
-    ("text-soft", "surface-active"),
-    ("text-faint", "background"),
-    ("text-faint", "surface-active"),
-    ("primary", "background"),
-    ("secondary", "background"),
-    ("secondary", "panel"),
-    ("accent", "background"),
-    ("background", "accent"),
-    ("warning", "panel"),
-    ("error", "background"),
-    ("ink-code", "surface"),
-    ("match-foreground", "match-background"),
-    ("foreground", "highlight-background"),
-]
-
-
-def colours(name: str) -> dict[str, str]:
-    theme = load_theme(SHIPPED[name])
-    return {**theme.to_color_system().generate(), **theme.variables}
 
 
 def test_a_dark_and_a_light_one_ship() -> None:
     assert {load_theme(file).dark for file in SHIPPED.values()} == {True, False}
     assert {"excerpt-dark", "excerpt-light"} <= SHIPPED.keys()
-
-
-def luminance(colour: Color) -> float:
-    """Relative luminance as WCAG 2 defines it."""
-    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-
-def contrast(one: Color, other: Color) -> float:
-    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def test_the_contrast_is_that_of_the_definition() -> None:
-    assert contrast(Color.parse("white"), Color.parse("black")) == pytest.approx(21)
-    assert contrast(Color.parse("#777777"), Color.parse("white")) == pytest.approx(4.48, abs=0.01)
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids="-on-".join)
-@pytest.mark.parametrize("name", SHIPPED)
-def test_every_text_can_be_read_on_its_ground(name: str, pair: tuple[str, str]) -> None:
-    front, back = (Color.parse(colours(name)[part]) for part in pair)
-    assert contrast(front, back) >= READABLE
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,18 @@ _OF_TEXTUAL = {
 }
 """Variables of Textual's widgets, and which of the theme's they are."""
 
+CSS_OF_TEXTUAL = """
+Input:focus, TextArea:focus { background-tint: $background 0%; }
+TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
+Toast { background: $panel; }
+CommandPalette {
+    #--container { background: $surface; }
+    & > .command-palette--help-text { color: $text-soft; text-style: not dim not bold; }
+    SearchIcon { color: $accent; }
+}
+"""
+"""Textual's widgets without the tints and dimmed text that no theme can hold to a contrast."""
+
 
 class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
     """A theme file: colours as `#rrggbb` or CSS names."""

@@ -1,0 +1,91 @@
+"""Every text can be read on its ground, in every theme: looked for in what the widgets draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.color import Color
+from textual.pilot import Pilot
+from textual.widgets import Input
+from textual.widgets._toast import Toast
+
+from excerpt.settings import Settings
+from excerpt.tui.themes import load_theme, theme_files
+from tests.tui.conftest import until
+from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
+from tests.tui.pictures.steps import panel_shown, results, settled, typed
+from tests.tui.still import StillApp
+
+SHIPPED = {name: load_theme(file) for name, file in theme_files(Path("no own ones")).items()}
+SAFE = ("contrast-dark", "contrast-light")
+ENHANCED = 7.0
+"""The contrast that WCAG 2 asks of text for readers who see little."""
+
+
+def test_the_contrast_is_that_of_the_definition() -> None:
+    assert contrast(Color.parse("white"), Color.parse("black")) == pytest.approx(21)
+    assert contrast(Color.parse("#777777"), Color.parse("white")) == pytest.approx(4.48, abs=0.01)
+
+
+class Looker:
+    """Collects which variables of the theme are drawn on which, and where each pair was seen first."""
+
+    def __init__(self, app: StillApp) -> None:
+        self.app = app
+        theme, self.names = probe(load_theme(theme_files(Path("no own ones"))["harbour"]))
+        app.register_theme(theme)
+        app.theme = theme.name
+        self.seen: dict[Pair, str] = {}
+
+    def look(self) -> None:
+        for (front, back), where in drawn_pairs(self.app.screen):
+            self.seen.setdefault((self.names.get(front, front), self.names.get(back, back)), where)
+
+
+async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
+    """Lists, context, panels, dialogs, tabs, toasts: all that has colours of its own."""
+    await results(pilot)
+    looker.look()
+    await pilot.press("tab")
+    await settled(pilot)
+    for key in ("ctrl+o", "alt+r", "alt+m"):
+        await panel_shown(pilot, key)
+        looker.look()
+    await pilot.press("escape")
+    for key in ("ctrl+t", "f1", "ctrl+r", "ctrl+backslash"):
+        await pilot.press(key)
+        await pilot.pause(0.3)
+        looker.look()
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is looker.app.still, "the dialog to close")
+    pilot.app.screen.query_one("#query", Input).value = ""
+    await typed(pilot, "conflict of interest")
+    looker.look()
+    for key in ("f3", "f4", "f5"):
+        await pilot.press(key)
+        await pilot.pause(0.2)
+        looker.look()
+    for severity in ("information", "warning", "error"):
+        pilot.app.notify("Told.", title="Title", severity=severity)
+    await until(pilot, lambda: len(pilot.app.screen.query(Toast)) >= 3, "the toasts")
+    await pilot.pause(0.2)
+    looker.look()
+
+
+async def test_whatever_is_drawn_can_be_read_in_every_theme(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        looker = Looker(app)
+        await show_everything(pilot, looker)
+    assert len(looker.seen) > 25
+    told: list[str] = []
+    for name, theme in SHIPPED.items():
+        colours = {**theme.to_color_system().generate(), **theme.variables}
+        wanted = ENHANCED if name in SAFE else READABLE
+        for (front, back), where in looker.seen.items():
+            # A colour that is no variable of the theme is a blend, and no theme can answer for it.
+            pair = [colours.get(one) for one in (front, back)]
+            if None in pair or contrast(*(Color.parse(str(one)) for one in pair)) < wanted:
+                told.append(f"{name}: {front} on {back}, of {where}")
+    assert told == []
