@@ -26,7 +26,7 @@ from excerpt.tui.keys import PLACES
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import NEW, read_session
-from excerpt.tui.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_files
+from excerpt.tui.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_files
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
@@ -46,6 +46,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
+    CSS = CSS_OF_TEXTUAL
     DEFAULT_CSS = """
     Toast { max-width: 80; }
     VerticalScroll { scrollbar-size-vertical: 1; }
