@@ -32,7 +32,20 @@ class Question(Protocol):
     def answer(self, engine: Engine) -> Message: ...
 
 
-KINDS = ("link", "related", "map", "narrow", "overview", "passage", "markdown", "drill", "badges", "standings")
+KINDS = (
+    "complete",
+    "reading",
+    "link",
+    "related",
+    "map",
+    "narrow",
+    "overview",
+    "passage",
+    "markdown",
+    "drill",
+    "badges",
+    "standings",
+)
 """In the order in which they are answered."""
 
 

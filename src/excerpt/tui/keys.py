@@ -62,6 +62,7 @@ EVERYWHERE: Sequence[Key] = (
     Key("show-overview", "f3,alt+2", "show_tab('overview')", "overview", "Go to the Overview tab"),
     Key("show-memory", "f4,alt+3", "show_tab('memory')", "memory", "Go to the Memory tab"),
     Key("show-index", "f5,alt+4", "show_tab('index')", "index", "Go to the Index tab"),
+    Key("settings", "alt+p", "settings", "settings", "Change the settings", first=True),
     Key("update", "f12", "update_index", "update", "Bring the index up to date with the vault"),
 )
 
@@ -69,11 +70,25 @@ FINDING: Sequence[Key] = _while_typing(
     Key("down", "down,ctrl+n", "move(1)", "next", "Next fragment", moves=True),
     Key("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", moves=True),
     Key("edit", "enter", "edit", "open", "Open the note in your editor at this line", shown=True),
+    Key("obsidian", "alt+x", "obsidian", "Obsidian", "Open the note in Obsidian, at this heading"),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True),
     Key("copy-fragment", "ctrl+f,alt+y", "copy_fragment", "copy fragment", "Copy the fragment alone"),
     Key("why", "ctrl+t", "why", "why", "Why the fragment stands where it stands"),
     Key("memories", "alt+k", "memories", "memories", "Memories: among the hits, before them, or not"),
+)
+
+ASKING: Sequence[Key] = _while_typing(
+    Key("complete", "ctrl+space", "complete", "complete", "Complete the word: tags, folders, properties, words"),
+    Key("history", "alt+h", "history", "history", "Queries asked before; with the bar empty, up brings the last back"),
+)
+
+MENU: Sequence[Key] = _while_typing(
+    Key("menu-take", "tab,enter", "menu_take", "take", "Take the selected row", shown=True),
+    Key("menu-forget", "delete", "menu_forget", "forget", "Forget a query asked before", shown=True),
+    Key("menu-close", "escape", "menu_leave", "close", "Close the menu", shown=True),
+    Key("menu-down", "down,ctrl+n", "menu_move(1)", "next", "Next row", moves=True),
+    Key("menu-up", "up,ctrl+p", "menu_move(-1)", "previous", "Previous row", moves=True),
 )
 
 PACKING: Sequence[Key] = _while_typing(
@@ -99,14 +114,15 @@ PANES: Sequence[Key] = _while_typing(
     Key("back", "escape", "back", "back", "Back: leave a pane, close a panel, then clear the query"),
 )
 
-SEARCH: Sequence[Key] = (*FINDING, *PACKING, *PANES)
-"""One place in three parts, as it has many keys."""
+SEARCH: Sequence[Key] = (*FINDING, *ASKING, *PACKING, *PANES)
+"""One place in four parts, as it has many keys."""
 
 LIST: Sequence[Key] = (
     _too(SEARCH, "mark", "list-mark", "space"),
     _too(SEARCH, "copy-fragment", "list-copy", "y"),
     _too(SEARCH, "remember", "list-remember", "m"),
     _too(SEARCH, "why", "list-why", "e"),
+    _too(SEARCH, "obsidian", "list-obsidian", "O"),
     _too(SEARCH, "related", "list-related", "r"),
     _too(SEARCH, "map", "list-map", "M"),
     _too(SEARCH, "budget-up", "list-budget-up", "plus"),
@@ -248,12 +264,26 @@ OFFERS: Sequence[Key] = (
     Key("offers-choose", "enter", "choose", "merge", "Merge into the selected memory"),
 )
 
+SETTINGS: Sequence[Key] = (
+    Key("settings-next", "right,l", "screen.step(1)", "next value", "Next value", shown=True),
+    Key("settings-previous", "left,h", "screen.step(-1)", "value before", "The value before"),
+    Key("settings-type", "enter,space", "screen.type", "type it", "Type another value, or go to the next", shown=True),
+    Key("settings-default", "backspace,delete", "screen.default", "default", "Take it out of the file", shown=True),
+    Key("settings-side", "v", "screen.side", "for whom", "For all vaults, or for this one alone", shown=True),
+    Key("settings-file", "o", "screen.file", "the file", "Open the file in your editor, for all else", shown=True),
+    Key("settings-down", "down,j", "down", "next", "Next setting", moves=True),
+    Key("settings-up", "up,k", "up", "previous", "Previous setting", moves=True),
+    Key("settings-first", "g,home", "first", "first", "First setting", moves=True),
+    Key("settings-last", "G,end", "last", "last", "Last setting", moves=True),
+)
+
 WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
 
 PLACES: Mapping[str, Sequence[Key]] = {
     "Always": ALWAYS,
     "Everywhere": EVERYWHERE,
     "Search": SEARCH,
+    "The query's menu": MENU,
     "Search, with the list focused": LIST,
     "Search, with the context focused": CONTEXT,
     "Search, with the pack focused": PACK,
@@ -268,11 +298,18 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "A question": QUESTION,
     "Remember": REMEMBER,
     "Remember, with what is offered focused": OFFERS,
+    "Settings": (),
+    "Settings, with the list focused": SETTINGS,
     "Why": WHY,
 }
 
 PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
-    "Search": {"Search": FINDING, "Search: the pack": PACKING, "Search: panes and panels": PANES},
+    "Search": {
+        "Search": FINDING,
+        "Search: the query": ASKING,
+        "Search: the pack": PACKING,
+        "Search: panes and panels": PANES,
+    },
 }
 """How the keys of a place are listed that has too many for one list."""
 
@@ -282,8 +319,9 @@ AROUND: Mapping[str, str] = {
     "Overview": "Everywhere",
     "Memory": "Everywhere",
     "Index": "Everywhere",
+    "The query's menu": "Everywhere",
     "Any dialog": "Always",
-    **dict.fromkeys(("A question", "Remember", "Why"), "Any dialog"),
+    **dict.fromkeys(("A question", "Remember", "Settings", "Why"), "Any dialog"),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
 }
 """The place around each, whose keys work there too: a key may not stand in both."""

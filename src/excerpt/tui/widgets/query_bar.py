@@ -1,4 +1,4 @@
-"""The query and, at its right, what became of it: strategy, how sure, hits, milliseconds."""
+"""The query, its filters as chips, its menu and, at its right, what became of it: strategy, how sure, hits, time."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
+from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.geometry import Size
+from textual.message import Message
 from textual.reactive import Reactive, reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from excerpt.model import Confidence, Strategy
+from excerpt.text.visible import visible_line
+from excerpt.tui.bindings import bindings
+from excerpt.tui.completion import without
+from excerpt.tui.widgets.query_menu import Choice, QueryMenu
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,16 @@ _SURE = {
     Confidence.WEAK: "weak",
     Confidence.NOTHING: "no answer",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the query that is set off: a filter, or what is `doubtful`. `text` is what stood there."""
+
+    start: int
+    end: int
+    text: str
+    doubtful: bool = False
 
 
 class QueryStatus(Widget):
@@ -59,12 +76,16 @@ class QueryStatus(Widget):
     answer: reactive[Answer | None] = reactive(None)
     busy: reactive[str] = reactive("")
     """What is being waited for, once that has taken half a second."""
+    doubt: reactive[str] = reactive("")
+    """What of the query does not do what it looks like, in a few words."""
 
     def render(self) -> Text:
         parts = [Text(str(self.strategy))]
         answer = self.answer
         if answer is not None and answer.led is not self.strategy:
             parts[0] = Text(f"{self.strategy} ▸ {answer.led}" if answer.led else "newest first")
+        if self.doubt:
+            parts[0] = Text(self.doubt, self.get_component_rich_style("status--unsure", partial=True))
         if self.busy:
             parts.append(Text(self.busy))
         elif answer is not None:
@@ -87,17 +108,92 @@ class QueryStatus(Widget):
             text = Text(" · ", no_wrap=True, justify="right").join(parts[:count])
             if count == 1 or not self.size.width or text.cell_len <= self.content_size.width:
                 break
+        text.truncate(self.content_size.width or text.cell_len, overflow="ellipsis")
         return text
 
 
 class QueryInput(Input):
-    """An Input that draws itself alone as it grows: Textual's lays out and draws the whole screen at each key."""
+    """The field: filters stand in it as chips, each with a cross that takes it off.
+
+    It draws itself alone as it grows: Textual's lays out and draws the whole screen at each key.
+    """
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+    stretches: reactive[tuple[Stretch, ...]] = reactive(())
+    """What of the query is set off. One that the text has outrun is not drawn."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--cross", "query--doubtful"}
+
+    DEFAULT_CSS = """
+    QueryInput {
+        & > .query--filter { background: $surface-active; color: $foreground; }
+        & > .query--cross { background: $surface-active; color: $text-soft; }
+        & > .query--doubtful { color: $warning; text-style: underline; }
+    }
+    """
+
+    class TakenOff(Message):
+        """A filter's cross was clicked, or it was deleted as a whole."""
+
+        def __init__(self, stretch: Stretch) -> None:
+            super().__init__()
+            self.stretch = stretch
+
+    @property
+    def _current(self) -> list[Stretch]:
+        return [one for one in self.stretches if self.value[one.start : one.end] == one.text]
+
+    @property
+    def chips(self) -> list[Stretch]:
+        """The filters in the query, in order."""
+        return [one for one in self._current if not one.doubtful]
+
+    @property
+    def _value(self) -> Text:
+        # Textual's own hook for how the value is drawn.
+        shown = visible_line(self.value)
+        for chip in self.chips:
+            if shown[chip.end : chip.end + 1] == " ":
+                shown = f"{shown[: chip.end]}×{shown[chip.end + 1 :]}"
+        text = Text(shown, no_wrap=True, overflow="ignore", end="")
+        for chip in self.chips:
+            text.stylize(self.get_component_rich_style("query--filter", partial=True), chip.start, chip.end)
+            if shown[chip.end : chip.end + 1] == "×":
+                text.stylize(self.get_component_rich_style("query--cross", partial=True), chip.end, chip.end + 1)
+        for one in self._current:
+            if one.doubtful:
+                text.stylize(self.get_component_rich_style("query--doubtful", partial=True), one.start, one.end)
+        return text
+
+    async def _on_mouse_down(self, event: events.MouseDown) -> None:
+        at = self._cell_offset_to_index(event.get_content_offset_capture(self).x)
+        chip = next((one for one in self.chips if one.end == at and self.value[at : at + 1] == " "), None)
+        if chip is not None:
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.TakenOff(chip))
+
+    def action_delete_left(self) -> None:
+        """At the very beginning, where there is nothing to delete, the last filter is taken off."""
+        if self.cursor_at_start and self.selection.is_empty and (chips := self.chips):
+            self.post_message(self.TakenOff(chips[-1]))
+        else:
+            super().action_delete_left()
+
+    def action_delete_left_word(self) -> None:
+        """A filter right before the cursor goes as a whole."""
+        before = len(self.value[: self.cursor_position].rstrip())
+        chip = next((one for one in self.chips if one.end == before), None)
+        if chip is not None and self.selection.is_empty:
+            self.post_message(self.TakenOff(chip))
+        else:
+            super().action_delete_left_word()
 
 
 class QueryBar(Horizontal):
-    """One line: prompt, field, status."""
+    """One line: prompt, field, status; and the menu, which opens below."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("The query's menu")
 
     DEFAULT_CSS = """
     QueryBar {
@@ -109,7 +205,70 @@ class QueryBar(Horizontal):
     }
     """
 
+    class Wanted(Message):
+        """A row of the menu is to become the query, or to be forgotten."""
+
+        def __init__(self, choice: Choice, *, forgotten: bool = False) -> None:
+            super().__init__()
+            self.choice = choice
+            self.forgotten = forgotten
+
+    class MenuLeft(Message):
+        """The menu was closed by the user."""
+
     def compose(self) -> ComposeResult:
         yield Static("❯", id="prompt")
         yield QueryInput(placeholder="Search your notes", compact=True, select_on_focus=False, id="query")
         yield QueryStatus(id="status")
+        yield QueryMenu()
+
+    @property
+    def menu(self) -> QueryMenu:
+        return self.query_one(QueryMenu)
+
+    @property
+    def field(self) -> QueryInput:
+        return self.query_one(QueryInput)
+
+    def put(self, query: str, cursor: int = -1) -> None:
+        """Make this the query."""
+        self.field.value = query
+        self.field.cursor_position = len(query) if cursor < 0 else cursor
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the menu are there while it is open."""
+        if not action.startswith("menu_"):
+            return super().check_action(action, parameters)
+        menus = self.query(QueryMenu)
+        return bool(menus) and menus.first().is_open and (action != "menu_forget" or menus.first().kind == "history")
+
+    def action_menu_move(self, rows: int) -> None:
+        self.menu.move(rows)
+
+    def action_menu_take(self) -> None:
+        if (choice := self.menu.chosen) is not None:
+            self.post_message(self.Wanted(choice))
+
+    def action_menu_forget(self) -> None:
+        if (choice := self.menu.chosen) is not None:
+            self.post_message(self.Wanted(choice, forgotten=True))
+
+    def action_menu_leave(self) -> None:
+        self.menu.close()
+        self.post_message(self.MenuLeft())
+
+    @on(QueryMenu.Chosen)
+    def _clicked(self, event: QueryMenu.Chosen) -> None:
+        event.stop()
+        self.post_message(self.Wanted(event.choice))
+
+    @on(Input.Blurred)
+    def _blurred(self) -> None:
+        self.menu.close()
+
+    @on(QueryInput.TakenOff)
+    def _taken_off(self, event: QueryInput.TakenOff) -> None:
+        event.stop()
+        stretch, value = event.stretch, self.field.value
+        if value[stretch.start : stretch.end] == stretch.text:
+            self.put(*without(value, stretch.start, stretch.end))

@@ -1,0 +1,132 @@
+"""The menu below the query: completions, queries asked before, narrower and wider ones. The field keeps the focus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual import events
+from textual.content import Content
+from textual.geometry import Offset
+from textual.message import Message
+from textual.strip import Strip
+
+from excerpt.text.visible import visible_line
+from excerpt.tui.strips import Part, line, parts_with_matches
+from excerpt.tui.widgets.row_list import RowList
+
+MOST_SHOWN = 8
+"""Rows in sight at most, so that the list below stays in sight too."""
+_NARROWEST, _WIDEST = 24, 76
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A row: choosing it makes the query `query`, with the cursor at `cursor` (-1 for its end).
+
+    `label` is what it is called and `beside` what stands at its right; `kind` stands before it, faintly. What of the
+    label matches `typed` is set off.
+    """
+
+    label: str
+    query: str
+    cursor: int = -1
+    beside: str = ""
+    kind: str = ""
+    typed: str = ""
+
+
+class QueryMenu(RowList, can_focus=False):
+    """Open while it has choices."""
+
+    ROW_HEIGHT = 1
+
+    DEFAULT_CSS = """
+    QueryMenu {
+        display: none;
+        overlay: screen;
+        constrain: inside inside;
+        background: $surface;
+        border: round $border;
+        border-title-color: $accent;
+        border-subtitle-color: $text-soft;
+        &.-open { display: block; }
+    }
+    """
+
+    class Chosen(Message):
+        """A row was clicked."""
+
+        def __init__(self, choice: Choice) -> None:
+            super().__init__()
+            self.choice = choice
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.choices: tuple[Choice, ...] = ()
+        self.kind = ""
+
+    @property
+    def row_count(self) -> int:
+        return len(self.choices)
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.choices)
+
+    @property
+    def chosen(self) -> Choice | None:
+        return self.choices[self.cursor] if self.choices else None
+
+    def open(self, kind: str, title: str, keys: str, choices: Sequence[Choice], at: Offset) -> None:
+        """Show choices of one kind below the cell `at` of the screen; none closes it. `keys` says what can be done."""
+        if not choices:
+            self.close()
+            return
+        self.kind = kind
+        self.choices = tuple(choices)
+        self.border_title = Content(title)
+        self.border_subtitle = Content(keys)
+        self._place(at, max(cell_len(title), cell_len(keys)) + 4)
+        self.rows_changed()
+        if not self.has_class("-open"):
+            self.add_class("-open")
+            self.screen.refresh_bindings()
+
+    def close(self) -> None:
+        if self.is_open:
+            self.choices = ()
+            self.remove_class("-open")
+            self.screen.refresh_bindings()
+
+    def _place(self, at: Offset, least: int) -> None:
+        """As large as its rows, and within the screen; laid out anew only where that is another size."""
+        room = self.app.size
+        widest = max(cell_len(c.label) + cell_len(c.beside) + cell_len(c.kind) + 4 for c in self.choices)
+        width = min(max(widest + 4, least, _NARROWEST), _WIDEST, room.width)
+        height = min(len(self.choices), MOST_SHOWN, max(room.height - at.y - 3, 2)) + 2
+        offset = Offset(max(0, min(at.x, room.width - width)), at.y + 1)
+        if (self.styles.width, self.styles.height, self.absolute_offset) != (width, height, offset):
+            self.styles.width, self.styles.height = width, height
+            self.absolute_offset = offset
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        choice = self.choices[row]
+        faint = self.style_of("row--faint")
+        left: list[Part] = [("▌" if selected else " ", self.style_of("row--bar"))]
+        if choice.kind:
+            left.append((f"{choice.kind} ", faint))
+        label = visible_line(choice.label)
+        at = label.casefold().find(choice.typed.casefold()) if choice.typed else -1
+        spans = [(at, at + len(choice.typed))] if at >= 0 else []
+        left += parts_with_matches(label, spans, Style(), self.style_of("row--match"))
+        right: list[Part] = [(f"{choice.beside} ", faint)] if choice.beside else []
+        return [line(left, right, width, base)]
+
+    def on_click(self, event: events.Click) -> None:
+        super().on_click(event)
+        event.stop()
+        if (choice := self.chosen) is not None:
+            self.post_message(self.Chosen(choice))
