@@ -8,10 +8,13 @@ from pathlib import Path
 
 from textual.message import Message
 
+from excerpt.insight.completions import Completion
 from excerpt.insight.overview_parts import Overview
 from excerpt.model import Confidence, Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
+from excerpt.search.query import conditions, unpaired_quotation_mark
+from excerpt.search.reading import Doubt, Reading
 from excerpt.search.standing import Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
@@ -31,9 +34,11 @@ from excerpt.tui.insights import (
 )
 from excerpt.tui.memory_questions import AskBadges, AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
-from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
+from excerpt.tui.query_questions import AskCompletions, AskReading, Completed, QueryRead
+from excerpt.tui.reading import AskWindow
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import Session
 from tests.pack.vaults import Vault
@@ -120,6 +125,9 @@ Binary files cannot be merged: the sync keeps the newest.
     ),
     "Kitchen.md": "# Kitchen\n\nSimmer red lentils with cumin until they are soft.\n",
 }
+TAGS = {"sync": 12, "howto": 3, "[bold]同步": 1}
+"""Tags that are completed, and how many notes have each."""
+
 _PARTS = (
     (0.42, 0.12, 0.20, 0.15, 0.05, 0.06),
     (0.30, 0.10, 0.22, 0.00, 0.08, 0.06),
@@ -162,13 +170,10 @@ class ScriptedEngine(EngineWorker):
         assert isinstance(about, Hit)
         self._post(Explained(about.fragment.id, _told(query, asked, about)))
 
-    def window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
-        fragment = self.notes.fragment(fragment_id)
-        assert fragment is not None
-        self._post(WindowReady(number, window_around(self.notes.note_text(fragment.path), fragment, spans)))
-
     def ask_insight(self, question: Question) -> None:
         match question:
+            case AskWindow():
+                self._post(question.answer_from(self.notes))
             case AskRelated(number=number, path=path, line=line):
                 self._post(RelatedFound(number, related_of(self.notes.fragments, path, line)))
             case AskMap(number=number, query=query):
@@ -179,6 +184,14 @@ class ScriptedEngine(EngineWorker):
                 self._post(standings_of(number, memories, self.notes))
             case AskBadges(number=number, memories=memories, fragments=fragments):
                 self._post(badges_of(number, memories, fragments))
+            case AskReading(query=query, thoroughly=thoroughly):
+                at = unpaired_quotation_mark(query) if thoroughly else -1
+                doubts = (Doubt(at, at + 1, 'a " is still open'),) if at >= 0 else ()
+                self._post(QueryRead(query, Reading(conditions(query), doubts), thoroughly))
+            case AskCompletions(number=number, operator=operator, value=value):
+                tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
+                mark = "#" if operator == "#" else "tag:"
+                self._post(Completed(number, tuple(Completion(f"{mark}{tag}", tag, TAGS[tag]) for tag in tags)))
             case AskOverview():
                 self.topic = question.topic
                 known = "sync" in question.topic
@@ -256,7 +269,7 @@ class StillApp(ExcerptApp):
 
     def __init__(self, data: Path, settings: Settings) -> None:
         ada = Path("/home/ada")
-        self._still = (ada / "notes", settings, Places(ada / ".config", ada / ".cache/excerpt", data, data / "state"))
+        self._still = (ada / "notes", settings, Places(data / "config", ada / ".cache/excerpt", data, data / "state"))
         super().__init__(*self._still, {})
 
     def get_default_screen(self) -> StillScreen:

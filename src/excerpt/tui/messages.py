@@ -137,6 +137,15 @@ class EditRequested(Message):
 
 
 @dataclass
+class ObsidianRequested(Message):
+    """Open a note in Obsidian, at the section that `headings` lead to. `fragment` is the id of what was selected."""
+
+    path: str
+    headings: tuple[str, ...]
+    fragment: str
+
+
+@dataclass
 class CopyRequested(Message):
     """Copy `text`; `what` names it in the toast, `tokens` are those of the text, None where nobody counted them;
     `notes` are the notes of the vault that it holds a part of (path, fragment id). `pack` is the pack that the text is
