@@ -13,7 +13,8 @@ FILE = Path("/vault/a note.md")
 
 
 def everything(name: str) -> str | None:
-    return f"/usr/bin/{name}"
+    """Every program there may be; a command line with options is none."""
+    return f"/usr/bin/{name}" if " " not in name else None
 
 
 def nothing(name: str) -> str | None:
@@ -33,6 +34,10 @@ def nothing(name: str) -> str | None:
         ("subl", ["subl", "/vault/a note.md:12"]),
         ("zed", ["zed", "/vault/a note.md:12"]),
         ("kate", ["kate", "--line", "12", "/vault/a note.md"]),
+        ("C:/Programs/Code.EXE", ["C:/Programs/Code.EXE", "--goto", "/vault/a note.md:12"]),
+        ("pycharm64", ["pycharm64", "--line", "12", "/vault/a note.md"]),
+        ("notepad++", ["notepad++", "-n12", "/vault/a note.md"]),
+        ("jed", ["jed", "/vault/a note.md", "-g", "12"]),
         ("my-editor", ["my-editor", "/vault/a note.md"]),
     ],
 )
@@ -54,6 +59,26 @@ def test_without_any_an_installed_one_is_taken() -> None:
 def test_editors_with_a_window_of_their_own_leave_the_terminal_alone() -> None:
     assert editor_command("code", {}, everything, FILE, 1).windowed
     assert not editor_command("vim", {}, everything, FILE, 1).windowed
+
+
+def test_a_program_whose_path_has_spaces_needs_no_quotation_marks() -> None:
+    def which(name: str) -> str | None:
+        return name if name == "/opt/My Editors/vim" else None
+
+    assert editor_command("/opt/My Editors/vim", {}, which, FILE, 3).argv == ("/opt/My Editors/vim", "+3", str(FILE))
+
+
+def test_a_path_of_windows_keeps_its_backslashes() -> None:
+    def which(name: str) -> str | None:
+        return None if " -n" in name else name
+
+    command = editor_command('"C:\\Program Files\\vim.exe" -n', {}, which, FILE, 3, "win32")
+    assert command.argv == ("C:\\Program Files\\vim.exe", "-n", "+3", str(FILE))
+
+
+def test_xed_is_another_program_on_a_mac() -> None:
+    assert editor_command("xed", {}, everything, FILE, 3, "linux").argv == ("xed", "+3", str(FILE))
+    assert editor_command("xed", {}, everything, FILE, 3, "darwin").argv == ("xed", "--line", "3", str(FILE))
 
 
 def test_without_an_editor_one_sentence_says_what_to_set() -> None:
