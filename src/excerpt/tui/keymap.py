@@ -107,10 +107,15 @@ _NAMES = {
     "backslash": "\\",
     "slash": "/",
     "plus": "+",
+    "comma": ",",
+    "full_stop": ".",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
     "minus": "-",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "delete": "del",
+    "at": "@",
 }
 
 

@@ -57,6 +57,27 @@ ALWAYS: Sequence[Key] = (
     Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
 )
 
+ROOM: Sequence[Key] = _while_typing(
+    Key("zoom", "alt+z", "zoom_pane", "zoom", "All the room for one pane, the one with the focus; once more: for all"),
+    Key("placing", "alt+l", "place_context", "place", "The context beside the list, below it, or as the width allows"),
+    Key("narrower", "alt+comma", "widen_list(-1)", "narrower", "A narrower list"),
+    Key("wider", "alt+full_stop", "widen_list(1)", "wider", "A wider list"),
+    Key("density", "alt+d", "density", "density", "Rows of two lines, or of one"),
+)
+"""How the panes of any tab share the window."""
+
+
+def _room_too(prefix: str, pane: str) -> Sequence[Key]:
+    """The same where letters are keys, and half pages."""
+    return (
+        Key(f"{prefix}-zoom", "z", "screen.zoom_pane", "zoom", f"All the room for the {pane}; once more: for all"),
+        Key(f"{prefix}-narrower", "less_than_sign", "screen.widen_list(-1)", "narrower", "A narrower list"),
+        Key(f"{prefix}-wider", "greater_than_sign", "screen.widen_list(1)", "wider", "A wider list"),
+        Key(f"{prefix}-half-down", "ctrl+d", "half_page(1)", "half a page", "Half a page down", moves=True),
+        Key(f"{prefix}-half-up", "ctrl+u", "half_page(-1)", "half a page", "Half a page up", moves=True),
+    )
+
+
 EVERYWHERE: Sequence[Key] = (
     Key("show-search", "f2,alt+1", "show_tab('search')", "search", "Go to the Search tab"),
     Key("show-overview", "f3,alt+2", "show_tab('overview')", "overview", "Go to the Overview tab"),
@@ -64,6 +85,8 @@ EVERYWHERE: Sequence[Key] = (
     Key("show-index", "f5,alt+4", "show_tab('index')", "index", "Go to the Index tab"),
     Key("settings", "alt+p", "settings", "settings", "Change the settings", first=True),
     Key("update", "f12", "update_index", "update", "Bring the index up to date with the vault"),
+    Key("switch-vault", "alt+v", "app.switch_vault", "vault", "Open another vault", first=True),
+    *ROOM,
 )
 
 FINDING: Sequence[Key] = _while_typing(
@@ -79,7 +102,7 @@ FINDING: Sequence[Key] = _while_typing(
 )
 
 ASKING: Sequence[Key] = _while_typing(
-    Key("complete", "ctrl+space", "complete", "complete", "Complete the word: tags, folders, properties, words"),
+    Key("complete", "ctrl+space,ctrl+at", "complete", "complete", "Complete the word by what the vault has"),
     Key("history", "alt+h", "history", "history", "Queries asked before; with the bar empty, up brings the last back"),
 )
 
@@ -114,8 +137,16 @@ PANES: Sequence[Key] = _while_typing(
     Key("back", "escape", "back", "back", "Back: leave a pane, close a panel, then clear the query"),
 )
 
-SEARCH: Sequence[Key] = (*FINDING, *ASKING, *PACKING, *PANES)
-"""One place in four parts, as it has many keys."""
+READING: Sequence[Key] = _while_typing(
+    Key("whole-note", "alt+n", "read_whole", "whole note", "The whole note in the context; once more: as before"),
+    Key("outline", "alt+u", "outline", "outline", "Outline: the note's headings, to go to one"),
+    Key("links", "alt+g", "links", "links", "Follow a link of the context: type the letters on it"),
+    Key("visited-back", "alt+left", "visited(-1)", "visited", "Back to the fragment looked at before"),
+    Key("visited-forward", "alt+right", "visited(1)", "visited", "Forward again to the fragment looked at after"),
+)
+
+SEARCH: Sequence[Key] = (*FINDING, *ASKING, *PACKING, *PANES, *READING)
+"""One place in five parts, as it has many keys."""
 
 LIST: Sequence[Key] = (
     _too(SEARCH, "mark", "list-mark", "space"),
@@ -129,9 +160,28 @@ LIST: Sequence[Key] = (
     _too(SEARCH, "budget-down", "list-budget-down", "minus"),
     Key("list-query", "slash", "pane('focus_query')", "query", "Back to the query"),
     *_moving("list", "fragment"),
+    *_room_too("list", "list"),
 )
 
-CONTEXT: Sequence[Key] = ()
+CONTEXT: Sequence[Key] = (
+    Key("context-match", "n", "match(1)", "next match", "Next match", shown=True),
+    Key("context-match-before", "N", "match(-1)", "match before", "The match before"),
+    Key("context-heading", "right_square_bracket", "heading(1)", "heading", "Next heading", shown=True),
+    Key("context-heading-before", "left_square_bracket", "heading(-1)", "heading", "The heading before"),
+    _too(SEARCH, "links", "context-links", "f", shown=True),
+    _too(SEARCH, "visited-back", "context-back", "H", shown=True),
+    _too(SEARCH, "visited-forward", "context-forward", "L"),
+    _too(SEARCH, "whole-note", "context-whole", "w", shown=True),
+    _too(SEARCH, "outline", "context-outline", "o", shown=True),
+    Key("context-pick", "v", "pick", "pick lines", "Pick lines, to copy or to keep them; once more: stop", shown=True),
+    Key("context-copy", "y", "pane('copy_lines')", "copy", "Copy the lines picked, or the fragment"),
+    Key("context-remember", "m", "pane('remember_lines')", "remember", "Keep the lines picked, or the fragment"),
+    Key("context-down", "j", "down", "down", "A line down", moves=True),
+    Key("context-up", "k", "up", "up", "A line up", moves=True),
+    Key("context-first", "g,home", "first", "first", "To the note's beginning", moves=True),
+    Key("context-last", "G,end", "last", "last", "To the note's end", moves=True),
+    Key("context-query", "slash", "pane('focus_query')", "query", "Back to the query"),
+)
 
 PACK: Sequence[Key] = (
     Key("pack-drop", "d,delete", "pane('drop')", "drop", "Drop what is selected, or bring it back", shown=True),
@@ -277,6 +327,31 @@ SETTINGS: Sequence[Key] = (
     Key("settings-last", "G,end", "last", "last", "Last setting", moves=True),
 )
 
+CHOOSING: Sequence[Key] = _while_typing(
+    Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
+    Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
+    Key("vault-forget", "ctrl+d", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
+    Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
+    Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
+    Key("vault-leave", "escape,alt+v", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
+)
+
+THEMES: Sequence[Key] = (
+    Key("themes-keep", "enter", "screen.choose", "keep", "Keep the theme", shown=True),
+    Key("themes-down", "down,j", "down", "next", "Next theme", moves=True),
+    Key("themes-up", "up,k", "up", "previous", "Previous theme", moves=True),
+    Key("themes-first", "g,home", "first", "first", "First theme", moves=True),
+    Key("themes-last", "G,end", "last", "last", "Last theme", moves=True),
+)
+
+OUTLINE: Sequence[Key] = (
+    Key("outline-choose", "enter", "screen.choose", "stay", "Stay at this heading", shown=True),
+    Key("outline-down", "down,j", "down", "next", "Next heading", moves=True),
+    Key("outline-up", "up,k", "up", "previous", "Previous heading", moves=True),
+    Key("outline-first", "g,home", "first", "first", "First heading", moves=True),
+    Key("outline-last", "G,end", "last", "last", "Last heading", moves=True),
+)
+
 WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
 
 PLACES: Mapping[str, Sequence[Key]] = {
@@ -300,7 +375,12 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Remember, with what is offered focused": OFFERS,
     "Settings": (),
     "Settings, with the list focused": SETTINGS,
+    "Themes": (),
+    "Themes, with the list focused": THEMES,
+    "Outline": (),
+    "Outline, with the list focused": OUTLINE,
     "Why": WHY,
+    "Opening a vault": CHOOSING,
 }
 
 PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
@@ -309,6 +389,7 @@ PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
         "Search: the query": ASKING,
         "Search: the pack": PACKING,
         "Search: panes and panels": PANES,
+        "Search: reading on": READING,
     },
 }
 """How the keys of a place are listed that has too many for one list."""
@@ -321,7 +402,8 @@ AROUND: Mapping[str, str] = {
     "Index": "Everywhere",
     "The query's menu": "Everywhere",
     "Any dialog": "Always",
-    **dict.fromkeys(("A question", "Remember", "Settings", "Why"), "Any dialog"),
+    "Opening a vault": "Always",
+    **dict.fromkeys(("A question", "Outline", "Remember", "Settings", "Themes", "Why"), "Any dialog"),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
 }
 """The place around each, whose keys work there too: a key may not stand in both."""

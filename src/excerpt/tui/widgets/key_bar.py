@@ -2,22 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
-from textual.binding import Binding
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from excerpt.tui.acting import doer, why_not
 from excerpt.tui.keymap import shown_key
 from excerpt.tui.keys import PLACES
 
-_FIRST = ("Search, with the pack focused", "Search, with related notes focused", "Search, with the map focused")
-"""Whose keys go first where they work: they are of that place alone."""
+_MOVES = frozenset(binding.id for place in PLACES.values() for binding in place if binding.moves)
+_RANK = {binding.id: rank for rank, binding in enumerate(each for place in PLACES.values() for each in place)}
+_LAST = ("help", "quit")
+"""They have their place at the end, whatever else fits."""
 
-_ORDER = tuple(dict.fromkeys(binding.id for place in (*_FIRST, *PLACES) for binding in PLACES[place]))
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A key in the footer, and what it does."""
+
+    id: str
+    key: str
+    label: str
+
+    @property
+    def last(self) -> bool:
+        return self.id in _LAST
+
+    @property
+    def width(self) -> int:
+        """In cells, with the space before the next."""
+        return cell_len(shown_key(self.key)) + cell_len(self.label) + 3
+
+
+def offers(screen: Screen[object]) -> tuple[Offer, ...]:
+    """What works on a screen now: first what its places put first, from what has the focus outward, then the rest, in
+    the order of the table. Of two keys that do the same, that of what has the focus."""
+    found: dict[object, tuple[bool, int, Offer]] = {}
+    # Outward, as Textual gives them, but for keys that go before the focused field's own.
+    depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
+    active = [each for each in screen.active_bindings.values() if each.enabled and each.binding.id not in _MOVES]
+    for each in sorted(active, key=lambda each: (depth[each.node], _RANK.get(each.binding.id or "", -1))):
+        binding = each.binding
+        if binding.id not in _RANK or why_not(each.node, binding.action):
+            continue
+        did = doer(each.node, binding.action)
+        new = Offer(binding.id or "", binding.key, binding.description)
+        shown, place, offer = found.get(did, (False, len(found), new))
+        found[did] = (shown or binding.show, place, offer)
+    return tuple(offer for _, _, offer in sorted(found.values(), key=lambda each: (not each[0], each[1])))
+
+
+def fitting(every: Iterable[Offer], room: int) -> list[Offer]:
+    """As many as fit into `room` cells; the last ones always."""
+    every = list(every)
+    last = [offer for offer in every if offer.last]
+    used, kept = sum(offer.width for offer in last), []
+    for offer in every:
+        if not offer.last:
+            used += offer.width
+            if used > room + 2:
+                break
+            kept.append(offer)
+    return kept + last
 
 
 class KeyBar(Widget):
@@ -35,51 +88,32 @@ class KeyBar(Widget):
     }
     """
 
-    shown: reactive[tuple[Binding, ...]] = reactive(())
+    shown: reactive[tuple[Offer, ...]] = reactive(())
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._look)
         self._look(self.screen)
 
     def _look(self, screen: Screen[object]) -> None:
-        """Take the first key of each binding to be shown, in the order of the table; help and quit go last."""
-        by_id: dict[str, Binding] = {}
-        for active in screen.active_bindings.values():
-            binding = active.binding
-            if binding.show and active.enabled and binding.id:
-                by_id.setdefault(binding.id, binding)
-        last = ("help", "quit")
-        self.shown = tuple(by_id[id_] for id_ in (*(i for i in _ORDER if i not in last), *last) if id_ in by_id)
+        self.shown = offers(screen)
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
         style = self.get_component_rich_style("key-bar--key", partial=True)
-        for binding in self._fitting():
-            text.append(shown_key(binding.key), style).append(f" {binding.description}  ")
+        for offer in self._fitting():
+            text.append(shown_key(offer.key), style).append(f" {offer.label}  ")
         return text
 
-    def _fitting(self) -> list[Binding]:
-        room = self.scrollable_content_region.width
-        last = [binding for binding in self.shown if binding.id in ("help", "quit")]
-        kept: list[Binding] = []
-        used = sum(map(_width, last))
-        for binding in self.shown:
-            if binding in last:
-                continue
-            used += _width(binding)
-            if used > room + 2:
-                break
-            kept.append(binding)
-        return kept + last
+    def _fitting(self) -> list[Offer]:
+        return fitting(self.shown, self.scrollable_content_region.width)
+
+    def _places(self) -> Iterator[tuple[range, Offer]]:
+        at = self.styles.padding.left
+        for offer in self._fitting():
+            yield range(at, at + offer.width - 2), offer
+            at += offer.width
 
     def on_click(self, event: events.Click) -> None:
-        at = 1
-        for binding in self._fitting():
-            at += _width(binding)
-            if event.x < at:
-                self.app.simulate_key(binding.key)
-                return
-
-
-def _width(binding: Binding) -> int:
-    return len(shown_key(binding.key)) + len(binding.description) + 3
+        for cells, offer in self._places():
+            if event.x in cells:
+                self.app.simulate_key(offer.key)

@@ -81,7 +81,11 @@ class QueryDesk(PackDesk):
         self._pauses = [self.set_timer(_TYPED, self._doubt), self.set_timer(_ASKED, self.note_query_that_stood)]
 
     def _doubt(self) -> None:
-        self._engine.ask_insight(AskReading(self.query_text, thoroughly=True))
+        if self._bar.menu.is_open and self._bar.menu.kind == "complete":
+            # Who is shown what to type need not be told that it is missing.
+            self._pauses.append(self.set_timer(_TYPED, self._doubt))
+        else:
+            self._engine.ask_insight(AskReading(self.query_text, thoroughly=True))
 
     @on(QueryRead)
     def _query_read(self, message: QueryRead) -> None:

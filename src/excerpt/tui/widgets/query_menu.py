@@ -67,6 +67,7 @@ class QueryMenu(RowList, can_focus=False):
         super().__init__()
         self.choices: tuple[Choice, ...] = ()
         self.kind = ""
+        self._placed: tuple[int, int, Offset] | None = None
 
     @property
     def row_count(self) -> int:
@@ -108,7 +109,8 @@ class QueryMenu(RowList, can_focus=False):
         width = min(max(widest + 4, least, _NARROWEST), _WIDEST, room.width)
         height = min(len(self.choices), MOST_SHOWN, max(room.height - at.y - 3, 2)) + 2
         offset = Offset(max(0, min(at.x, room.width - width)), at.y + 1)
-        if (self.styles.width, self.styles.height, self.absolute_offset) != (width, height, offset):
+        if self._placed != (width, height, offset):
+            self._placed = width, height, offset
             self.styles.width, self.styles.height = width, height
             self.absolute_offset = offset
 
@@ -126,7 +128,8 @@ class QueryMenu(RowList, can_focus=False):
         return [line(left, right, width, base)]
 
     def on_click(self, event: events.Click) -> None:
-        super().on_click(event)
         event.stop()
-        if (choice := self.chosen) is not None:
-            self.post_message(self.Chosen(choice))
+        at = event.get_content_offset(self)
+        row = -1 if at is None else at.y + self.scroll_offset.y
+        if 0 <= row < self.row_count:
+            self.post_message(self.Chosen(self.choices[row]))

@@ -1,0 +1,210 @@
+"""The query bar: chips, completion, history, what it says of a query."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from excerpt.settings import ScreenSettings, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.history_file import add_query, read_history
+from excerpt.tui.widgets import query_desk
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.query_bar import QueryBar, QueryStatus
+from excerpt.tui.widgets.query_menu import QueryMenu
+from tests.tui.conftest import pane_of, screen_of, search, until
+from tests.tui.still import StillApp
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> StillApp:
+    return StillApp(tmp_path / "data", replace(Settings(), screen=ScreenSettings(theme="excerpt-dark")))
+
+
+@pytest.fixture
+def history(tmp_path: Path, still: StillApp) -> Path:
+    file = still._still[2].history_file(still._still[0])
+    for query in ("soup", "sync tag:howto"):
+        add_query(file, query)
+    return file
+
+
+async def typed(pilot: Pilot[None], text: str) -> None:
+    await pilot.press(*("space" if letter == " " else letter for letter in text))
+    await pilot.pause()
+
+
+def bar_of(app: ExcerptApp) -> QueryBar:
+    return screen_of(app).query_one(QueryBar)
+
+
+def labels(app: ExcerptApp) -> list[str]:
+    return [choice.label for choice in bar_of(app).menu.choices]
+
+
+def drawn(app: ExcerptApp) -> str:
+    return bar_of(app).field.render_line(0).text.rstrip()
+
+
+# --- completion -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_menu_opens_behind_a_filter_and_tab_takes_its_row_into_the_query(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await typed(pilot, "merge tag:")
+        assert labels(still) == ["sync", "howto", "[bold]同步"]
+        assert bar_of(still).menu.choices[0].beside == "12 notes"
+        await typed(pilot, "h")
+        assert labels(still) == ["howto"]
+        await pilot.press("tab")
+        assert bar_of(still).field.value == "merge tag:howto "
+        assert not bar_of(still).menu.is_open
+        assert screen_of(still).query_one(HitList).cursor == 0
+
+
+async def test_while_the_menu_is_open_its_keys_are_its_own_and_escape_closes_it_until_another_word(
+    still: StillApp,
+) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await typed(pilot, "#")
+        await pilot.press("down")
+        assert bar_of(still).menu.cursor == 1
+        await pilot.press("escape")
+        assert not bar_of(still).menu.is_open
+        assert bar_of(still).field.value == "#"
+        await typed(pilot, "s")
+        assert not bar_of(still).menu.is_open
+        await typed(pilot, "ync #")
+        assert bar_of(still).menu.is_open
+        await pilot.press("down", "enter")
+        assert bar_of(still).field.value == "#sync #howto "
+
+
+async def test_a_query_that_is_put_there_opens_no_menu(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        bar_of(still).put("merge tag:how")
+        await pilot.pause()
+        assert not bar_of(still).menu.is_open
+        await pilot.press("ctrl+at")
+        assert labels(still) == ["howto"]
+
+
+async def test_the_menu_stays_on_the_smallest_screen_and_a_click_takes_a_row(still: StillApp) -> None:
+    async with still.run_test(size=(60, 15)) as pilot:
+        await typed(pilot, "a few words more #")
+        menu = screen_of(still).query_one(QueryMenu)
+        assert still.screen.region.contains_region(menu.region)
+        assert menu.region.y == 2
+        await pilot.click(QueryMenu, offset=(4, 2))
+        assert bar_of(still).field.value == "a few words more #howto "
+
+
+async def test_the_vaults_own_words_and_properties_complete_a_word(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "devi")
+        await pilot.press("ctrl+at")
+        await until(pilot, lambda: bool(labels(app)), "the menu")
+        assert labels(app)[0] in ("device", "devices")
+
+
+# --- chips ------------------------------------------------------------------------------------------------------------
+
+
+async def test_filters_stand_in_the_field_as_chips_and_a_click_on_the_cross_takes_one_off(still: StillApp) -> None:
+    async with still.run_test(size=(100, 24)) as pilot:
+        await typed(pilot, "tag:howto -draft merge")
+        assert drawn(still) == "tag:howto×-draft merge"
+        await typed(pilot, " -path:x ")
+        assert [chip.text for chip in bar_of(still).field.chips] == ["tag:howto", "-path:x"]
+        await pilot.click("#query", offset=(9, 0))
+        await pilot.pause()
+        assert bar_of(still).field.value == "-draft merge -path:x "
+
+
+async def test_a_filter_goes_as_a_whole_by_ctrl_w_and_the_last_one_by_backspace_at_the_beginning(
+    still: StillApp,
+) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await typed(pilot, 'merge tag:a path:"my notes" ')
+        await pilot.press("ctrl+w")
+        await pilot.pause()
+        assert bar_of(still).field.value == "merge tag:a "
+        await pilot.press("home", "backspace")
+        await pilot.pause()
+        assert bar_of(still).field.value == "merge "
+
+
+async def test_control_characters_in_a_query_are_shown_and_not_sent(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        bar_of(still).put("a\x1b[31m\u202eb tag:x ")
+        await pilot.pause()
+        assert "\x1b" not in drawn(still)
+        assert "\u202e" not in drawn(still)
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(
+    still: StillApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_desk, "_TYPED", 0.05)
+    async with still.run_test(size=(80, 24)) as pilot:
+        await typed(pilot, 'sync "two')
+        status = screen_of(still).query_one(QueryStatus)
+        await until(pilot, lambda: bool(status.doubt), "the doubt")
+        assert 'a " is still open' in status.render().plain
+        assert screen_of(still).query_one(HitList).hits
+        await typed(pilot, '"')
+        assert status.doubt == ""
+
+
+# --- history ----------------------------------------------------------------------------------------------------------
+
+
+async def test_up_in_an_empty_bar_goes_back_through_the_queries_and_down_returns(
+    still: StillApp, history: Path
+) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        field = bar_of(still).field
+        await until(pilot, lambda: bool(pane_of(still).asked_before.queries), "the history")
+        await pilot.press("up")
+        assert field.value == "sync tag:howto"
+        await pilot.press("up")
+        assert field.value == "soup"
+        await pilot.press("up", "down")
+        assert field.value == "sync tag:howto"
+        await pilot.press("down")
+        assert screen_of(still).query_one(HitList).cursor == 1
+        assert field.value == "sync tag:howto"
+
+
+async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_forgets(
+    still: StillApp, history: Path
+) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bool(pane_of(still).asked_before.queries), "the history")
+        await pilot.press("alt+h")
+        await until(pilot, lambda: labels(still) == ["sync tag:howto", "soup"], "the menu")
+        await typed(pilot, "so")
+        assert labels(still) == ["soup"]
+        await pilot.press("delete")
+        await until(pilot, lambda: read_history(history).queries == ("sync tag:howto",), "the file")
+
+
+async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
+    still: StillApp, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_desk, "_ASKED", 0.05)
+    async with still.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bool(pane_of(still).asked_before.queries), "the history")
+        await typed(pilot, "merge")
+        await until(pilot, lambda: read_history(history).queries[0] == "merge", "the file")
+        monkeypatch.setattr(query_desk, "_ASKED", 60.0)
+        await pilot.press("ctrl+u")
+        await typed(pilot, "lentils")
+        await pilot.press("ctrl+r", "escape")
+        await until(pilot, lambda: read_history(history).queries[0] == "lentils", "the file")
