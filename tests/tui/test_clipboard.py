@@ -109,6 +109,81 @@ def test_the_sequence_carries_the_text() -> None:
     assert base64.b64decode(body).decode() == "naïve 日本"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the stand-ins are shell scripts")
+@pytest.mark.parametrize(
+    ("environment", "platform", "route", "encoding", "arguments"),
+    [
+        ({}, "darwin", "pbcopy", "utf-8", ""),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", "wl-copy", "utf-8", ""),
+        ({"DISPLAY": ":0"}, "linux", "xclip", "utf-8", "-selection clipboard"),
+        ({"DISPLAY": ":0"}, "linux", "xsel", "utf-8", "--input --clipboard"),
+        ({"WSL_DISTRO_NAME": "Debian"}, "linux", "clip.exe", "utf-16", ""),
+        ({}, "win32", "clip.exe", "utf-16", ""),
+        ({"PREFIX": "/data/data/com.termux/files/usr"}, "linux", "termux-clipboard-set", "utf-8", ""),
+        ({"TMUX": "/tmp/tmux-0/default,1,0"}, "linux", "tmux", "utf-8", "load-buffer -w -"),
+        (
+            {"TMUX": "/tmp/x,1,0", "SSH_TTY": "/dev/pts/1", "DISPLAY": ":10"},
+            "linux",
+            "tmux",
+            "utf-8",
+            "load-buffer -w -",
+        ),
+    ],
+)
+def test_each_way_gets_every_byte_with_the_arguments_of_its_manual(
+    *,
+    environment: dict[str, str],
+    platform: str,
+    route: str,
+    encoding: str,
+    arguments: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "naïve 日本 👩\u200d💻\r\n" * 5_000
+    tool = tmp_path / "bin" / route
+    tool.parent.mkdir()
+    # A program is asked twice of tmux: for the text, then for what the terminal outside can do.
+    tool.write_text(
+        f'#!/bin/sh\n[ "$1" = display-message ] && exit\necho "$@" > {tmp_path}/said\ncat > {tmp_path}/taken\n'
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    chosen = plan(environment, having(route), platform, len(text.encode()))
+    copied = copy(text, chosen, tmp_path / "copies", NOW)
+    assert (copied.routes, chosen.osc) == ((route,), "")
+    assert (tmp_path / "taken").read_bytes().decode(encoding) == text
+    assert (tmp_path / "said").read_text().strip() == arguments
+    assert copied.file is not None
+    assert copied.file.read_bytes() == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("environment", "size", "osc", "too_long"),
+    [
+        ({}, OSC_LIMIT, "plain", False),
+        ({"SSH_CONNECTION": "a b"}, OSC_LIMIT, "plain", False),
+        ({"SSH_CONNECTION": "a b"}, OSC_LIMIT + 1, "", True),
+        ({"TMUX": "x"}, OSC_LIMIT, "tmux", False),
+        ({"TMUX": "x"}, OSC_LIMIT + 1, "", True),
+        ({"STY": "1.pts"}, OSC_LIMIT, "screen", False),
+    ],
+)
+def test_without_a_tool_the_terminal_is_asked_within_its_limit(
+    environment: dict[str, str], size: int, osc: str, too_long: bool
+) -> None:
+    chosen = plan(environment, having(), "linux", size)
+    assert (chosen.tools, chosen.osc, chosen.too_long) == ((), osc, too_long)
+
+
+def test_screen_hands_the_sequence_on_in_pieces_that_it_takes() -> None:
+    sent = osc_sequence("é" * 2_000, "screen")
+    pieces = sent.split("\x1b\\")
+    assert pieces.pop() == ""
+    assert all(piece.startswith("\x1bP") and len(piece) <= 768 for piece in pieces)
+    assert "".join(piece.removeprefix("\x1bP") for piece in pieces) == osc_sequence("é" * 2_000, "plain")
+
+
 def test_a_tool_gets_the_text_and_a_file_keeps_it(tmp_path: Path) -> None:
     tool = tmp_path / "clip"
     tool.write_text(f"#!/bin/sh\ncat > {tmp_path}/taken\n")

@@ -72,13 +72,13 @@ def test_a_path_of_windows_keeps_its_backslashes() -> None:
     def which(name: str) -> str | None:
         return None if " -n" in name else name
 
-    command = editor_command('"C:\\Program Files\\vim.exe" -n', {}, which, FILE, 3, "win32")
+    command = editor_command('"C:\\Program Files\\vim.exe" -n', {}, which, FILE, 3, platform="win32")
     assert command.argv == ("C:\\Program Files\\vim.exe", "-n", "+3", str(FILE))
 
 
 def test_xed_is_another_program_on_a_mac() -> None:
-    assert editor_command("xed", {}, everything, FILE, 3, "linux").argv == ("xed", "+3", str(FILE))
-    assert editor_command("xed", {}, everything, FILE, 3, "darwin").argv == ("xed", "--line", "3", str(FILE))
+    assert editor_command("xed", {}, everything, FILE, 3, platform="linux").argv == ("xed", "+3", str(FILE))
+    assert editor_command("xed", {}, everything, FILE, 3, platform="darwin").argv == ("xed", "--line", "3", str(FILE))
 
 
 def test_without_an_editor_one_sentence_says_what_to_set() -> None:

@@ -23,6 +23,9 @@ OSC_ROUTE = "the terminal (OSC 52)"
 KEPT_COPIES = 50
 """Files kept in the copies folder; older ones go."""
 
+_SCREEN_PIECE = 760
+"""Characters of a sequence that GNU screen hands on at once: its buffer holds 768."""
+
 _TOOL_SECONDS = 3.0
 
 
@@ -37,8 +40,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which routes are tried. `osc` is "", "plain" or "tmux" (for a tmux that cannot be asked by its program);
-    `too_long` says that the text is over what OSC 52 carries, which is the way that it goes at last."""
+    """Which routes are tried. `osc` is "", "plain", "screen", or "tmux" (for a tmux that cannot be asked by its
+    program); `too_long` says that the text is over what OSC 52 carries, which is the way that it goes at last."""
 
     tools: tuple[Tool, ...]
     osc: str
@@ -72,14 +75,16 @@ def plan(environment: Mapping[str, str], which: Which, platform: str, size: int)
     too_long = not tools and size > OSC_LIMIT
     if in_tmux and which("tmux"):
         tools.append(Tool("tmux", ("tmux", "load-buffer", "-w", "-")))
-    osc = ("tmux" if in_tmux else "plain") if not tools and not too_long else ""
-    return Plan(tuple(tools), osc, too_long)
+    around = "tmux" if in_tmux else "screen" if environment.get("STY") else "plain"
+    return Plan(tuple(tools), "" if tools or too_long else around, too_long)
 
 
 def _system_tool(environment: Mapping[str, str], which: Which, platform: str) -> Tool | None:
     candidates: list[Tool] = []
     if platform == "darwin":
         candidates.append(Tool("pbcopy", ("pbcopy",)))
+    if "com.termux" in environment.get("PREFIX", ""):
+        candidates.append(Tool("termux-clipboard-set", ("termux-clipboard-set",)))
     if environment.get("WAYLAND_DISPLAY"):
         candidates.append(Tool("wl-copy", ("wl-copy",)))
     if environment.get("DISPLAY") and platform != "darwin":
@@ -92,8 +97,11 @@ def _system_tool(environment: Mapping[str, str], which: Which, platform: str) ->
 
 def osc_sequence(text: str, osc: str) -> str:
     """OSC 52 for `text`. "tmux" is to be given it in both ways: as it is, which a tmux with `set-clipboard on` takes,
-    and wrapped for the terminal outside, which one with `allow-passthrough` hands on."""
+    and wrapped for the terminal outside, which one with `allow-passthrough` hands on. "screen" hands on pieces."""
     sequence = f"\x1b]52;c;{base64.b64encode(bytes_of(text)).decode()}\a"
+    if osc == "screen":
+        pieces = (sequence[at : at + _SCREEN_PIECE] for at in range(0, len(sequence), _SCREEN_PIECE))
+        return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
     wrapped = "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
     return sequence + wrapped if osc == "tmux" else sequence
 

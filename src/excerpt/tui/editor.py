@@ -43,6 +43,7 @@ def editor_command(
     which: Callable[[str], str | None],
     file: Path,
     line: int,
+    *,
     platform: str = sys.platform,
 ) -> EditorCommand:
     """The command that opens `file` at `line`: the setting, else $VISUAL, else $EDITOR, else one that is installed.
