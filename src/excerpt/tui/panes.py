@@ -38,9 +38,11 @@ class Panes:
     zoomed: str = ""
     density: Density = Density.COMFORTABLE
 
-    def next_placing(self) -> Panes:
-        order = list(Placing)
-        return replace(self, placing=order[(order.index(self.placing) + 1) % len(order)])
+    def next_placing(self, *, wide: bool) -> Panes:
+        """The next of three: by the width, then otherwise, then so at any width. `wide` says what the width asks for:
+        so the first step is one that can be seen."""
+        turn = [Placing.AUTO, Placing.BELOW, Placing.BESIDE] if wide else list(Placing)
+        return replace(self, placing=turn[(turn.index(self.placing) + 1) % len(turn)])
 
     def other_density(self) -> Panes:
         order = list(Density)
@@ -62,12 +64,13 @@ class Panes:
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """What of a body is in sight. `first` is the list's columns where `beside`, else its rows: all of them where it is
-    alone, 0 where it is out of sight."""
+    alone, 0 where it is out of sight. `zoomed` is the pane for which others are left out, or ""."""
 
     beside: bool
     first: int
     context: bool
     panel: bool
+    zoomed: str = ""
 
     @property
     def divided(self) -> bool:
@@ -77,24 +80,21 @@ class Arrangement:
 
 def arranged(panes: Panes, columns: int, rows: int, *, context: bool, panel: bool, least: float = 0) -> Arrangement:
     """What is in sight in a body of that size. `context` and `panel` say whether there is one to be shown; `least` is
-    the part of the body that the other pane wants at least where it stands below."""
+    the part of the height that the other pane wants at least where it stands below."""
     beside = stands_beside(panes.placing, columns)
-    zoomed = panes.zoomed if {LIST: True, CONTEXT: context, PANEL: panel}.get(panes.zoomed) else ""
-    if zoomed:
-        return Arrangement(
-            beside, (columns if beside else rows) if zoomed == LIST else 0, zoomed == CONTEXT, zoomed == PANEL
-        )
-    if beside:
-        both = panel and context and rows >= BOTH_FROM
-        share, length, smallest = panes.share, columns, _LEAST_COLUMNS
-    else:
-        both = False
-        share, length, smallest = min(panes.share, 1 - least), rows, _LEAST_ROWS
-        if rows < BELOW_FROM:
-            return Arrangement(beside, 0 if panel else rows, False, panel)
+    length = columns if beside else rows
     if not (context or panel):
         return Arrangement(beside, length, False, False)
-    return Arrangement(beside, _part(share, length, smallest), both or not panel, panel)
+    zoomed = panes.zoomed
+    if {LIST: True, CONTEXT: context, PANEL: panel}.get(zoomed):
+        return Arrangement(beside, length if zoomed == LIST else 0, zoomed == CONTEXT, zoomed == PANEL, zoomed)
+    if beside:
+        both = context and (not panel or rows >= BOTH_FROM)
+        return Arrangement(beside, _part(panes.share, columns, _LEAST_COLUMNS), both, panel)
+    if rows < BELOW_FROM:
+        return Arrangement(beside, 0 if panel else rows, False, panel)
+    first = _part(min(panes.share, 1 - least), rows, _LEAST_ROWS)
+    return Arrangement(beside, first, context and not panel, panel)
 
 
 def stands_beside(placing: Placing, columns: int) -> bool:
@@ -109,8 +109,11 @@ def _part(share: float, length: int, least: int) -> int:
 
 
 def beginning(kept: Panes | None, wanted: ScreenSettings) -> Panes:
-    """The panes at the start: as they were kept, where the settings leave the choice."""
+    """The panes at the start: as they were kept, where the settings leave the choice. Only the list is still zoomed:
+    who begins to type sees what is found."""
     panes = kept if kept is not None else Panes()
+    if panes.zoomed != LIST:
+        panes = replace(panes, zoomed="")
     if wanted.context is not Placing.AUTO:
         panes = replace(panes, placing=wanted.context)
     if wanted.density is not Density.COMFORTABLE:

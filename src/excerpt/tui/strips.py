@@ -66,6 +66,11 @@ def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -
     return Strip(segments).adjust_cell_length(width, base)
 
 
+def cells_of(parts: Iterable[Part]) -> int:
+    """How wide `parts` are when they are drawn."""
+    return sum(cell_len(steady(text)) for text, _ in parts)
+
+
 def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
     """`text` in parts: what matches (start, end) in one style, the rest in the other."""
     parts: list[Part] = []

@@ -30,6 +30,7 @@ from excerpt.tui.messages import (
     SearchRequested,
     Trouble,
 )
+from excerpt.tui.screens.pane_keeping import PaneKeeping
 from excerpt.tui.screens.session_keeping import SessionKeeping
 from excerpt.tui.session import NEW, Session
 from excerpt.tui.state_keeper import StateKeeper
@@ -45,7 +46,7 @@ _PLACE_OF_TAB = {"search": "Search", "overview": "Overview", "memory": "Memory",
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
 
 
-class MainScreen(SessionKeeping):
+class MainScreen(SessionKeeping, PaneKeeping):
     """Tabs and panes, and what panes ask for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
@@ -55,30 +56,6 @@ class MainScreen(SessionKeeping):
     MainScreen {
         layout: vertical;
         ContentSwitcher { height: 1fr; }
-        &.-wide #body, &.-wide #memory-body, &.-wide #overview-body { layout: horizontal; }
-        &.-wide #overview-found { width: 56%; height: 1fr; }
-        &.-wide #overview-aside { width: 44%; height: 1fr; display: block; }
-        &.-wide #overview-passage { border-left: vkey $border-blurred; }
-        &.-wide #overview-body.-passage > #overview-aside, &.-wide #overview-body.-bare > #overview-aside {
-            display: none;
-        }
-        &.-wide #overview-body.-passage > #overview-found, &.-wide #overview-body.-bare > #overview-found {
-            width: 100%;
-        }
-        &.-short.-narrow #overview-body.-passage > #overview-found { display: none; }
-        &.-wide #found, &.-wide #memory-found { width: 46%; height: 1fr; }
-        &.-wide #aside, &.-wide #memory-view { width: 54%; height: 1fr; }
-        &.-wide #preview, &.-wide .panel, &.-wide #memory-view { border-left: vkey $border-blurred; }
-        &.-wide #body.-panel #preview { display: block; }
-        &.-wide #body.-bare.-panel #preview { display: none; }
-        &.-wide #body.-related #related { height: 2fr; }
-        &.-narrow.-tall #body.-related > #found { height: 5; }
-        &.-narrow.-tall #body.-map > #found { height: 7; }
-        &.-wide #body.-bare > #found, &.-wide #memory-body.-bare > #memory-found { width: 100%; }
-        &.-wide #body.-bare.-panel > #found { width: 46%; }
-        &.-short #aside, &.-short #preview, &.-short #memory-view { display: none; }
-        &.-short #body.-panel > #aside { display: block; }
-        &.-short.-narrow #body.-panel > #found { display: none; }
     }
     """
 
@@ -119,6 +96,7 @@ class MainScreen(SessionKeeping):
         overview.display = memory.display = index.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory, index)
         self._begun = True
+        self.spread_panes(self.query_one(SearchPane).panes)
         self.show_index()
         self.begin_index()
         self.resume_tab()

@@ -5,9 +5,14 @@ from __future__ import annotations
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from excerpt.tui.widgets.split import Split
+
+_LEAST = {"related": 0.75, "map": 0.65}
+"""The part of the height that a panel wants where it stands below the list: what it tells of one row takes lines."""
+
 
 class Aside(Vertical):
-    """State: the panel that is open. Its body has the class `-panel` then, and one named after the panel's id."""
+    """State: the panel that is open. The split around it knows whether there is one."""
 
     DEFAULT_CSS = """
     Aside .panel {
@@ -24,17 +29,18 @@ class Aside(Vertical):
 
     def open(self, panel: Widget) -> None:
         """Show it; another that is open closes."""
-        self.close()
+        if self.panel is not None:
+            self.panel.remove_class("-open")
         self.panel = panel
         panel.add_class("-open")
-        self._mark(panel, is_open=True)
+        split = self.query_ancestor(Split)
+        split.least = _LEAST.get(panel.id or "", 0.0)
+        split.panel = True
 
     def close(self) -> None:
         if self.panel is not None:
             self.panel.remove_class("-open")
-            self._mark(self.panel, is_open=False)
             self.panel = None
-
-    def _mark(self, panel: Widget, *, is_open: bool) -> None:
-        body = self.query_ancestor("#body")
-        body.set_class(is_open, "-panel", f"-{panel.id}")
+            split = self.query_ancestor(Split)
+            split.least = 0.0
+            split.panel = False

@@ -1,8 +1,9 @@
-"""The ranked list: for each hit its rank, mark, title, heading, signals, tokens, and a snippet."""
+"""The ranked list: for each hit its rank and how far it moved, mark, title, headings, signals, tokens, snippet, age."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from rich.style import Style
@@ -16,8 +17,11 @@ from excerpt.model import Fragment, Hit
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.memory_rows import is_memory
+from excerpt.tui.moves import Ranking, move_sign
+from excerpt.tui.row_names import name_parts, names_of
 from excerpt.tui.snippet import snippet
-from excerpt.tui.strips import Part, line, parts_with_matches
+from excerpt.tui.strips import Part, cells_of, fit_parts, line, parts_with_matches
+from excerpt.tui.when import age
 from excerpt.tui.widgets.row_list import RowList
 
 BARS = (
@@ -40,6 +44,14 @@ BADGE = "◆"
 _BARS = " ▁▂▃▄▅▆▇█"
 _INDENT = 6
 """Cells before the title: cursor, rank, mark."""
+_BARS_FROM = 44
+"""Cells of a row from which on there is room for bars."""
+_MOVES_FROM = 60
+"""Cells from which on a row of one line has a column for moves; below, a sign beside the rank tells the direction."""
+_AGES_FROM = 72
+"""Cells from which on a row of one line has a column for ages."""
+_NAMES = 0.55
+"""The part of a row of one line that its names may take where the text needs the rest."""
 
 
 class HitList(RowList):
@@ -47,7 +59,12 @@ class HitList(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
+    COMPACT = True
+
     COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "hit--up",
+        "hit--down",
+        "hit--new",
         "hit--title",
         "hit--mark",
         "hit--rank",
@@ -61,6 +78,9 @@ class HitList(RowList):
         & > .hit--title { text-style: bold; }
         & > .hit--heading { color: $text-soft; }
         & > .hit--rank { color: $text-faint; }
+        & > .hit--up { color: $success; }
+        & > .hit--down { color: $warning; }
+        & > .hit--new { color: $accent; }
         & > .hit--mark { color: $secondary; text-style: bold; }
         & > .hit--bars { color: $primary; }
         & > .hit--memory { color: $accent; }
@@ -72,6 +92,12 @@ class HitList(RowList):
     """Ids of the marked fragments."""
     badges: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments that a memory is about."""
+
+    clock: Callable[[], float] = staticmethod(time.monotonic)
+    """Tells how long a list was looked at, in seconds."""
+
+    _ranking = Ranking()
+    _moves: Mapping[str, int | None] = {}
 
     _first = 0
     """The row of the best hit, which is selected where the user has selected nothing; memories may stand before it."""
@@ -87,6 +113,16 @@ class HitList(RowList):
     def selected(self) -> Hit | None:
         return self.hits[self.cursor] if self.row_count else None
 
+    def rank(self, hits: Sequence[Hit] | None, *, again: bool) -> None:
+        """Take the order of these, for how far each has moved since the query was refined; `again` says that they
+        answer the same question as those before. None for no question."""
+        if hits is None:
+            self._ranking = Ranking()
+        else:
+            ids = [hit.fragment.id for hit in hits[:MOST_ROWS]]
+            self._ranking = self._ranking.again(ids) if again else self._ranking.refined(ids, self.clock())
+        self._moves = self._ranking.moves()
+
     def watch_hits(self) -> None:
         self.rows_changed()
 
@@ -97,7 +133,7 @@ class HitList(RowList):
         first = next((row for row, hit in enumerate(hits) if not is_memory(hit)), 0)
         unchosen = self.cursor == self._first
         cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if again else first
-        out_of_sight = cursor >= self.scrollable_content_region.height // self.ROW_HEIGHT
+        out_of_sight = cursor >= self.scrollable_content_region.height // self.row_height
         self._first = first
         self.set_reactive(HitList.hits, hits)
         self.rows_changed(first if unchosen and out_of_sight else cursor)
@@ -130,28 +166,77 @@ class HitList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         hit = self.hits[row]
-        fragment = hit.fragment
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
-        mark: Part = ("●" if fragment.id in self.marked else " ", self.style_of("hit--mark"))
-        rank = "   " if is_memory(hit) else f"{row + 1 - sum(map(is_memory, self.hits[:row])):>2} "
-        left: list[Part] = [bar, (rank, self.style_of("hit--rank")), mark, (" ", Style.null())]
-        if is_memory(hit):
-            left.append((f"{BADGE} ", self.style_of("hit--memory")))
-        left.append((visible_line(fragment.title), self.style_of("hit--title")))
-        if is_memory(hit):
-            left.append((f" › {_of_memory(fragment)}" if fragment.heading_path else "", self.style_of("hit--heading")))
-        elif fragment.heading_path:
-            path = " › ".join(visible_line(part) for part in fragment.heading_path if part != fragment.title)
-            left.append((f" › {path}" if path else "", self.style_of("hit--heading")))
-        right: list[Part] = [
-            (f"{BADGE} " if fragment.id in self.badges else "", self.style_of("hit--memory")),
-            ("" if is_memory(hit) else signal_bars(hit, self._highest_part()), self.style_of("hit--bars")),
-            (f" {fragment.tokens:>4}t ", self.style_of("row--faint")),
+        if self.is_compact:
+            return (self._in_one_line(row, hit, bar, width, base),)
+        right = [*self._badge(hit), *self._bars(hit, width), self._tokens(hit)]
+        left = [bar, *self._rank(row, hit)]
+        left += self._names(hit, width - _INDENT - cells_of(right) - 1)
+        told: list[Part] = [
+            (f" {age(hit.modified, time.time()):>4} " if hit.modified else "", self.style_of("row--faint"))
         ]
-        text, matches = snippet(fragment.text, hit.spans, width - _INDENT)
-        second: list[Part] = [bar, (" " * (_INDENT - 1), Style.null())]
+        sign, style = self._move(hit)
+        text, matches = snippet(hit.fragment.text, hit.spans, width - _INDENT - cells_of(told))
+        second: list[Part] = [bar, (f"{sign:>3}  ", style)]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
-        return line(left, right, width, base), line(second, (), width, base)
+        return line(left, right, width, base), line(second, told if hit.modified else (), width, base)
+
+    def _in_one_line(self, row: int, hit: Hit, bar: Part, width: int, base: Style) -> Strip:
+        right = [*self._badge(hit), *self._bars(hit, width), self._tokens(hit)]
+        if width >= _AGES_FROM:
+            told = age(hit.modified, time.time()) if hit.modified else ""
+            right.append((f"{told:>4} ", self.style_of("row--faint")))
+        left = [bar, *self._rank(row, hit, with_move=width < _MOVES_FROM)]
+        if width >= _MOVES_FROM:
+            sign, style = self._move(hit)
+            left.insert(2, (f"{sign:<4}", style))
+        room = width - cells_of(left) - cells_of(right) - 1
+        names = fit_parts(self._names(hit, room), room)
+        rest = room - cells_of(names) - 2
+        if rest < room * (1 - _NAMES):
+            names = fit_parts(self._names(hit, int(room * _NAMES)), int(room * _NAMES))
+            rest = room - cells_of(names) - 2
+        text, matches = snippet(hit.fragment.text, hit.spans, rest)
+        left += [*names, ("  ", Style.null())]
+        left += parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match"))
+        return line(left, right, width, base)
+
+    def _rank(self, row: int, hit: Hit, *, with_move: bool = False) -> list[Part]:
+        """The rank, which memories have none of, and the mark."""
+        rank = "" if is_memory(hit) else str(row + 1 - sum(map(is_memory, self.hits[:row])))
+        sign, style = self._move(hit) if with_move else ("", Style.null())
+        mark = "●" if hit.fragment.id in self.marked else " "
+        return [
+            (f"{rank:>2}", self.style_of("hit--rank")),
+            ({"": " ", "new": "+"}.get(sign, sign[:1]), style),
+            (f"{mark} ", self.style_of("hit--mark")),
+        ]
+
+    def _move(self, hit: Hit) -> tuple[str, Style]:
+        """How far the hit moved, as a sign and its style; "" where it did not."""
+        by = self._moves.get(hit.fragment.id, 0)
+        if by == 0:
+            return "", Style.null()
+        return move_sign(by), self.style_of("hit--new" if by is None else "hit--up" if by > 0 else "hit--down")
+
+    def _names(self, hit: Hit, cells: int) -> list[Part]:
+        title, heading = self.style_of("hit--title"), self.style_of("hit--heading")
+        if not is_memory(hit):
+            return name_parts(names_of(hit), cells, title, heading, self.style_of("row--match"))
+        fragment = hit.fragment
+        parts: list[Part] = [(f"{BADGE} ", self.style_of("hit--memory")), (visible_line(fragment.title), title)]
+        return [*parts, (f" › {_of_memory(fragment)}", heading)] if fragment.heading_path else parts
+
+    def _badge(self, hit: Hit) -> list[Part]:
+        return [(f" {BADGE}", self.style_of("hit--memory"))] if hit.fragment.id in self.badges else []
+
+    def _bars(self, hit: Hit, width: int) -> list[Part]:
+        if is_memory(hit) or width < _BARS_FROM:
+            return []
+        return [(f" {signal_bars(hit, self._highest_part())}", self.style_of("hit--bars"))]
+
+    def _tokens(self, hit: Hit) -> Part:
+        return f" {hit.fragment.tokens:>4}t ", self.style_of("row--faint")
 
     def _highest_part(self) -> float:
         # A note that the query names has far more by that than by all else: beside it nothing could be told apart.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
@@ -28,6 +28,7 @@ from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_view import MemoryView, Shown
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.row_list import RowList
+from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled
@@ -52,13 +53,12 @@ class MemoryPane(Vertical):
     DEFAULT_CSS = """
     MemoryPane {
         #filter { background: $surface; padding: 0 2; }
-        #memory-body { height: 1fr; layout: vertical; }
+        #memory-body { height: 1fr; }
         #memory-found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #memory-found:focus-within { border-top: solid $accent; border-title-color: $accent; }
-        #memory-view { height: 1.2fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
+        #memory-view { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #memories { height: 1fr; }
         MemoryList { height: 1fr; }
-        #memory-body.-bare > #memory-view { display: none; }
     }
     """
 
@@ -93,7 +93,7 @@ class MemoryPane(Vertical):
             id="filter",
             suggester=TagSuggester(with_hash=True),
         )
-        with Container(id="memory-body"):
+        with Split(id="memory-body"):
             with Vertical(id="memory-found"):
                 yield MemoryList(id="memories")
                 yield Notice(id="memory-notice")
@@ -158,7 +158,7 @@ class MemoryPane(Vertical):
         rows.set_reactive(MemoryList.standings, self._standings)
         rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new=is_new, wanted=wanted)
         rows.display = bool(rows.row_count)
-        self.query_one("#memory-body").set_class(not rows.row_count, "-bare")
+        self.query_one(Split).context = bool(rows.row_count)
         notice = self.query_one("#memory-notice", Notice)
         notice.display = not rows.row_count
         notice.said = _NONE_YET if unfiltered else self._none_left()

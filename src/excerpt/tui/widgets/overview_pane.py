@@ -8,7 +8,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.timer import Timer
@@ -35,12 +35,16 @@ from excerpt.tui.widgets.overview_rows import headline, search_for
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import QueryInput
 from excerpt.tui.widgets.row_list import RowList
+from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.search.marks import Marks
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
+
+_EXTRA = 0.1
+"""Added to the lines' share of the window: they are longer than the rows of a list."""
 
 _NO_TOPIC = Said(
     "What does the vault hold about …",
@@ -77,15 +81,12 @@ class OverviewPane(Vertical):
             Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
             &:focus-within #topic-prompt { color: $accent; }
         }
-        #overview-body { height: 1fr; layout: vertical; }
+        #overview-body { height: 1fr; }
         #overview-found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #overview-found:focus-within { border-top: solid $accent; border-title-color: $accent; }
-        #overview-aside { display: none; height: 1fr; }
         #overview-passage { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #overview-passage:focus { border-top: solid $accent; border-title-color: $accent; }
         #overview-lines { height: 1fr; }
-        #overview-body.-passage > #overview-aside { display: block; }
-        #overview-body.-bare > #overview-aside { display: none; }
     }
     """
 
@@ -116,12 +117,11 @@ class OverviewPane(Vertical):
             yield Static("◎", id="topic-prompt")
             yield QueryInput(placeholder="A topic", compact=True, select_on_focus=False, id="topic")
             yield TopicStatus()
-        with Container(id="overview-body"):
+        with Split(by_key=True, extra=_EXTRA, id="overview-body"):
             with Vertical(id="overview-found"):
                 yield OverviewList(id="overview-lines")
                 yield Notice(id="overview-notice")
-            with Vertical(id="overview-aside"):
-                yield Preview(id="overview-passage")
+            yield Preview(id="overview-passage")
 
     def on_mount(self) -> None:
         self._show()
@@ -221,11 +221,11 @@ class OverviewPane(Vertical):
         self._ask_passage()
 
     def _show(self) -> None:
-        overview, body = self.overview, self.query_one("#overview-body")
+        overview = self.overview
         found = overview is not None and overview.found
         notice = self.query_one("#overview-notice", Notice)
         self._lines.display, notice.display = found, not found
-        body.set_class(not found, "-bare")
+        self.query_one(Split).context = found
         self.query_one(TopicStatus).told = headline(overview) if overview is not None and found else ""
         if overview is not None and not found:
             notice.said = _nothing_about(overview)
@@ -270,9 +270,8 @@ class OverviewPane(Vertical):
 
     def action_passage(self) -> None:
         """Show the passage below the lines, or in a wide window hide it beside them."""
-        self.query_one("#overview-body").toggle_class("-passage")
-        if not self.query_one(Preview).focusable and self.query_one(Preview).has_focus:
-            self._lines.focus()
+        split = self.query_one(Split)
+        split.asked = not split.asked
 
     def action_scroll_passage(self, pages: int) -> None:
         self.query_one(Preview).scroll_pages(pages)

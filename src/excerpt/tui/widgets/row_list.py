@@ -1,4 +1,4 @@
-"""A list drawn line by line: rows of a fixed height, a cursor, the mouse. The rows are the subclass's."""
+"""A list drawn line by line: rows of one height, a cursor, the mouse. The rows are the subclass's."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.settings import Density
 from excerpt.tui.widgets.line_view import LineView
 
 
 class RowList(LineView):
-    """Rows of `ROW_HEIGHT` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
+    """Rows of `row_height` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
 
     ROW_HEIGHT: ClassVar[int] = 2
+    COMPACT: ClassVar[bool] = False
+    """Whether one line can tell enough of a row."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"row--cursor", "row--bar", "row--faint", "row--match"}
 
@@ -33,6 +36,7 @@ class RowList(LineView):
 
     cursor: reactive[int] = reactive(0, init=False)
     """The selected row; 0 in an empty list."""
+    density: reactive[Density] = reactive(Density.COMFORTABLE, init=False)
 
     class Moved(Message):
         """The cursor stands on another row."""
@@ -54,8 +58,17 @@ class RowList(LineView):
     def row_count(self) -> int:
         raise NotImplementedError
 
+    @property
+    def row_height(self) -> int:
+        """Lines of a row."""
+        return 1 if self.is_compact else self.ROW_HEIGHT
+
+    @property
+    def is_compact(self) -> bool:
+        return self.COMPACT and self.density is Density.COMPACT
+
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
-        """The `ROW_HEIGHT` lines of a row, each `width` cells wide, on `base`."""
+        """The `row_height` lines of a row, each `width` cells wide, on `base`."""
         raise NotImplementedError
 
     def style_of(self, name: str) -> Style:
@@ -66,17 +79,21 @@ class RowList(LineView):
         """Draw anew, with the cursor on that row; called by the subclass when its rows are others."""
         self._drawn.clear()
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
-        self.set_line_count(self.row_count * self.ROW_HEIGHT)
+        self.set_line_count(self.row_count * self.row_height)
         self._show_cursor()
 
     def redraw_row(self, row: int) -> None:
         self._drawn.pop((row, True), None)
         self._drawn.pop((row, False), None)
-        self.refresh_lines(row * self.ROW_HEIGHT, self.ROW_HEIGHT)
+        self.refresh_lines(row * self.row_height, self.row_height)
 
     def move(self, rows: int) -> None:
         if self.row_count:
             self.cursor = max(0, min(self.cursor + rows, self.row_count - 1))
+
+    def action_half_page(self, pages: int) -> None:
+        in_sight = self.scrollable_content_region.height // self.row_height
+        self.move(pages * max(1, in_sight // 2))
 
     def action_down(self) -> None:
         self.move(1)
@@ -90,24 +107,27 @@ class RowList(LineView):
     def action_last(self) -> None:
         self.move(self.row_count)
 
+    def watch_density(self) -> None:
+        self.rows_changed(self.cursor)
+
     def validate_cursor(self, cursor: int) -> int:
         return max(0, min(cursor, self.row_count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
         for row in (old, new):
-            self.refresh_lines(row * self.ROW_HEIGHT, self.ROW_HEIGHT)
+            self.refresh_lines(row * self.row_height, self.row_height)
         self._show_cursor()
         if old != new:
             self.post_message(self.Moved(self, new))
 
     def _show_cursor(self) -> None:
         self.scroll_to_region(
-            Region(0, self.cursor * self.ROW_HEIGHT, 1, self.ROW_HEIGHT), animate=False, force=True, x_axis=False
+            Region(0, self.cursor * self.row_height, 1, self.row_height), animate=False, force=True, x_axis=False
         )
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        row, part = divmod(y + self.scroll_offset.y, self.ROW_HEIGHT)
+        row, part = divmod(y + self.scroll_offset.y, self.row_height)
         if row >= self.row_count:
             return Strip.blank(width, self.base_style)
         selected = row == self.cursor
@@ -123,10 +143,10 @@ class RowList(LineView):
 
     def on_resize(self) -> None:
         self._drawn.clear()
-        self.set_line_count(self.row_count * self.ROW_HEIGHT)
+        self.set_line_count(self.row_count * self.row_height)
         self._show_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        row = (event.y + self.scroll_offset.y) // self.ROW_HEIGHT
+        row = (event.y + self.scroll_offset.y) // self.row_height
         if row < self.row_count:
             self.cursor = row

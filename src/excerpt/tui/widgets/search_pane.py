@@ -9,7 +9,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Vertical
 from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
@@ -23,11 +23,13 @@ from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     Explained,
+    PanesChanged,
     RememberRequested,
     SearchDone,
     Trouble,
     WindowReady,
 )
+from excerpt.tui.panes import Panes, beginning
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
@@ -41,6 +43,7 @@ from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
 from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel, RelatedWhy
 from excerpt.tui.widgets.row_list import RowList
+from excerpt.tui.widgets.split import Split
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
@@ -54,9 +57,8 @@ class SearchPane(InsightDesk, MemoryDesk):
 
     DEFAULT_CSS = """
     SearchPane {
-        #body { height: 1fr; layout: vertical; }
+        #body { height: 1fr; }
         #found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #aside { height: 1.2fr; }
         #preview { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #found:focus-within, #preview:focus {
             border-top: solid $accent;
@@ -69,18 +71,21 @@ class SearchPane(InsightDesk, MemoryDesk):
             HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
         }
         #hits { height: 1fr; }
-        #body.-bare > #aside, #body.-bare #preview, #body.-panel #preview { display: none; }
-        #body.-panel > #aside { display: block; }
+        #body.-no-context #preview, #body.-no-panel .panel { display: none; }
+        #body.-beside #related { height: 2fr; }
     }
     """
 
     said: var[Said] = var(Said("Type to search."), init=False)
     """What stands in the list's place while there is no query."""
+    panes: var[Panes] = var(Panes(), init=False)
+    """How the panes stand, here and in other tabs."""
     progress: var[str] = var("", init=False)
     """How far the index is while it is being built; "" when it is not."""
 
     def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(settings, engine, id=id)
+        self.set_reactive(SearchPane.panes, beginning(None, settings.screen))
         self._asked = 0
         self._shown = 0
         self._failed: Said | None = None
@@ -89,7 +94,7 @@ class SearchPane(InsightDesk, MemoryDesk):
 
     def compose(self) -> ComposeResult:
         yield QueryBar()
-        with Container(id="body"):
+        with Split(id="body"):
             with Vertical(id="found"):
                 yield HitList(id="hits")
                 yield Notice(id="notice")
@@ -103,7 +108,11 @@ class SearchPane(InsightDesk, MemoryDesk):
     def on_mount(self) -> None:
         self._status.strategy = self.strategy
         self.show_wanted()
+        self.watch_panes()
         self._show_result()
+
+    def watch_panes(self) -> None:
+        self.post_message(PanesChanged(self.panes))
 
     # --- the query ----------------------------------------------------------------------------------------------------
 
@@ -174,6 +183,8 @@ class SearchPane(InsightDesk, MemoryDesk):
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         self._show_result()
         again = old is not None and new is not None and old.query == new.query
+        same = old is not None and new is not None and (old.query, old.asked) == (new.query, new.asked)
+        self._hits.rank(new.hits if new is not None else None, again=same)
         self.show_rows(again=again)
         self.recall()
         self._ask_window()
@@ -192,7 +203,8 @@ class SearchPane(InsightDesk, MemoryDesk):
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
         notice.display = not self._hits.display
-        self.query_one("#body").set_class(result is None, "-bare")
+        split = self.query_one(Split)
+        split.context, split.filled = result is not None, self._hits.display
         self.query_one("#found").set_class(is_unanswered(result), "-unanswered")
         self._show_title(list_title(result, MOST_ROWS))
         if result is None:
@@ -330,8 +342,10 @@ class SearchPane(InsightDesk, MemoryDesk):
         panes[(at + 1) % len(panes)].focus()
 
     def action_back(self) -> None:
-        """One layer at a time: close the panel or leave another pane, then clear the query."""
+        """One layer at a time: leave the zoom, close the panel or leave another pane, then clear the query."""
         field = self.query_one("#query", Input)
+        if self.query_one(Split).leave_zoom(typing=field.has_focus):
+            return
         if self.panel_has_focus or (field.has_focus and self.panel_rows is not None):
             self.close_panel()
         elif not field.has_focus:

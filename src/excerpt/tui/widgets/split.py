@@ -1,0 +1,235 @@
+"""Two panes of a tab, one beside or below the other, with a border between them that can be dragged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from textual import events
+from textual.containers import Container
+from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.message import Message
+from textual.reactive import reactive, var
+from textual.widget import Widget
+
+from excerpt.settings import Placing
+from excerpt.tui.panes import CONTEXT, LIST, PANEL, Arrangement, Panes, arranged, stands_beside
+
+
+class Splitter(Widget):
+    """The column between two panes that stand beside one another."""
+
+    DEFAULT_CSS = """
+    Splitter {
+        width: 1;
+        border-left: vkey $border-blurred;
+        pointer: ew-resize;
+        &:hover, &.-dragged { border-left: vkey $accent; }
+    }
+    """
+
+
+class Split(Container):
+    """Lays its two children out as `panes` says. Has the class `-beside` where they stand so, `-no-context` and
+    `-no-panel` where the second child is to leave one of these out."""
+
+    panes: reactive[Panes] = reactive(Panes(), init=False)
+    context: var[bool] = var(True, init=False)
+    """Whether there is a context to show."""
+    panel: var[bool] = var(False, init=False)
+    """Whether a panel is open."""
+    asked: var[bool] = var(False, init=False)
+    """Where the context is shown `by_key`: whether that key was pressed. Beside the list it then hides it."""
+    least: var[float] = var(0.0, init=False)
+    """The part of the height that the second pane wants at least, until the user says otherwise."""
+
+    filled: var[bool] = var(True, init=False)
+    """Whether there is anything in the first pane to show the context of: without, no other pane is zoomed."""
+
+    class Unzoomed(Message):
+        """A panel was opened, or the zoomed one was closed: all panes are in sight again."""
+
+    class Dragged(Message):
+        """The user wants the first pane to have that part of the room, 0 to 1."""
+
+        def __init__(self, share: float) -> None:
+            super().__init__()
+            self.share = share
+
+    def __init__(self, *children: Widget, by_key: bool = False, extra: float = 0.0, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        """`extra` is added to the share of the first pane, where it holds more than a list."""
+        super().__init__(Splitter(), *children, id=id)
+        self._by_key = by_key
+        self._extra = extra
+        self._split_layout = _SplitLayout()
+        self._dragging = False
+        self._shown = Arrangement(False, 0, True, False)
+
+    @property
+    def layout(self) -> Layout:
+        return self._split_layout
+
+    @property
+    def shown(self) -> Arrangement:
+        """What is in sight."""
+        return self._shown
+
+    @property
+    def share(self) -> float:
+        """The part of the room that the first pane has where both are in sight, else the one wanted."""
+        shown, length = self._shown, self._length
+        return shown.first / length - self._extra if shown.divided and length else self.panes.share
+
+    @property
+    def _panes(self) -> tuple[Widget, Widget]:
+        first, second = (child for child in self.children if not isinstance(child, Splitter))
+        return first, second
+
+    @property
+    def _length(self) -> int:
+        return self.size.width if self._shown.beside else self.size.height
+
+    @property
+    def zoomable(self) -> list[str]:
+        """The panes that can have all the room now."""
+        return [LIST, *([CONTEXT] if self.context and self.filled else []), *([PANEL] if self.panel else [])]
+
+    def pane_of(self, focused: Widget | None) -> str:
+        """The pane that holds that widget; "" where none does."""
+        first, second = self._panes
+        if focused is None or self not in focused.ancestors:
+            return ""
+        if first in focused.ancestors_with_self:
+            return LIST
+        in_panel = any(widget.has_class("panel") for widget in focused.ancestors_with_self)
+        return PANEL if in_panel and second in focused.ancestors_with_self else CONTEXT
+
+    def would_stand_beside(self, placing: Placing) -> bool:
+        return stands_beside(placing, self.size.width)
+
+    def resize(self, share: float) -> None:
+        """The user wants the first pane to have that part, whatever a panel would like."""
+        self.least = 0.0
+        self.post_message(self.Dragged(share))
+
+    def leave_zoom(self, *, typing: bool) -> bool:
+        """Show all panes again; False where they are. While `typing`, a list that has all the room keeps it."""
+        zoomed = self._shown.zoomed
+        if not zoomed or (typing and zoomed == LIST):
+            return False
+        self.panes = replace(self.panes, zoomed="")
+        self.post_message(self.Unzoomed())
+        return True
+
+    # --- what is in sight ---------------------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        self.arrange_panes()
+
+    def watch_panes(self) -> None:
+        self.arrange_panes()
+
+    def watch_context(self) -> None:
+        self.arrange_panes()
+
+    def watch_filled(self) -> None:
+        self.arrange_panes()
+
+    def watch_panel(self) -> None:
+        if self.panes.zoomed and (self.panes.zoomed == PANEL) != self.panel:
+            self.panes = replace(self.panes, zoomed="")
+            self.post_message(self.Unzoomed())
+        self.arrange_panes()
+
+    def watch_asked(self) -> None:
+        self.arrange_panes()
+
+    def watch_least(self) -> None:
+        self.arrange_panes()
+
+    def arrange_panes(self) -> None:
+        """Work out what is in sight, and lay the screen out if it is something else than before."""
+        shown = self._wanted()
+        if not self.size or shown == self._shown:
+            return
+        self._shown = shown
+        first, second = self._panes
+        first.display = shown.first > 0
+        second.display = shown.context or shown.panel
+        self.query_one(Splitter).display = shown.beside and shown.divided
+        self.set_class(shown.beside, "-beside")
+        self.set_class(not shown.context, "-no-context")
+        self.set_class(not shown.panel, "-no-panel")
+        self.refresh(layout=True)
+
+    def _wanted(self) -> Arrangement:
+        columns, rows = self.size
+        panes, context, panel = self.panes, self.context, self.panel
+        if not self.filled and panes.zoomed != LIST:
+            panes = replace(panes, zoomed="")
+        if self._by_key and not (context and panes.zoomed == CONTEXT):
+            beside = stands_beside(panes.placing, columns)
+            # Below, it was asked for, as a panel is.
+            context, panel = context and beside and not self.asked, context and not beside and self.asked
+        panes = panes.sharing(panes.share + self._extra)
+        return arranged(panes, columns, rows, context=context, panel=panel, least=self.least)
+
+    # --- the mouse ----------------------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        if self._shown.divided and self._place(event) == self._shown.first:
+            self._dragging = True
+            self.capture_mouse()
+            self.query_one(Splitter).add_class("-dragged")
+            event.stop()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._dragging and self._length:
+            self.resize(self._place(event) / self._length - self._extra)
+
+    def on_mouse_up(self) -> None:
+        self._dropped()
+
+    def on_mouse_release(self) -> None:
+        self._dropped()
+
+    def _dropped(self) -> None:
+        if self._dragging:
+            self._dragging = False
+            self.release_mouse()
+            self.query_one(Splitter).remove_class("-dragged")
+
+    def _place(self, event: events.MouseEvent) -> int:
+        """Where the mouse is along the panes, in cells from the first one's beginning."""
+        at = event.screen_offset - self.region.offset
+        return at.x if self._shown.beside else at.y
+
+
+class _SplitLayout(Layout):
+    """The children where the split says. All in one pass: a width set at each resize would lay out twice."""
+
+    name = "split"
+
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:  # noqa: ARG002 - Textual's shape
+        assert isinstance(parent, Split)
+        panes = [child for child in children if not isinstance(child, Splitter)]
+        regions = _regions(parent.shown, size, len(panes))
+        placements = [_placed(widget, region) for widget, region in zip(panes, regions, strict=True)]
+        if len(panes) > 1 and parent.shown.beside:
+            column = Region(parent.shown.first, 0, 1, size.height)
+            placements += [_placed(child, column) for child in children if isinstance(child, Splitter)]
+        return placements
+
+
+def _regions(shown: Arrangement, size: Size, panes: int) -> list[Region]:
+    whole = size.region
+    if panes < 2:
+        return [whole] * panes
+    if shown.beside:
+        left, right = whole.split_vertical(shown.first)
+        return [left, Region(right.x + 1, 0, max(0, right.width - 1), right.height)]
+    return list(whole.split_horizontal(shown.first))
+
+
+def _placed(widget: Widget, region: Region) -> WidgetPlacement:
+    return WidgetPlacement(region, NULL_OFFSET, NULL_SPACING, widget)
