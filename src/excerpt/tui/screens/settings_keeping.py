@@ -13,6 +13,7 @@ from excerpt.settings_edit import begin_with
 from excerpt.tui.screens.session_keeping import SessionKeeping
 from excerpt.tui.session import Session
 from excerpt.tui.setting_rows import carried
+from excerpt.tui.themes import theme_files
 from excerpt.tui.widgets.search_pane import SearchPane
 
 _LOOK = 2.0
@@ -69,15 +70,16 @@ class SettingsKeeping(SessionKeeping):
         self._memories.use(new)
         self.use_settings(new)
         self.query_one(SearchPane).use_settings(new)
-        from excerpt.tui.app import ExcerptApp
+        from excerpt.tui.vault_host import VaultHost
 
-        assert isinstance(self.app, ExcerptApp)
+        assert isinstance(self.app, VaultHost)
         self.app.use_settings(new)
 
     def action_settings(self) -> None:
         from excerpt.tui.screens.settings import SettingsScreen
 
-        themes = tuple(sorted(name for name in self.app.available_themes if not name.startswith("textual-")))
+        known = theme_files(self._places.config / "themes")
+        themes = tuple(name for name in known if name in self.app.available_themes)
         self.app.push_screen(
             SettingsScreen(
                 self.vault, self._places, self._environment, themes, changed=self.reread, open_file=self._open_file
