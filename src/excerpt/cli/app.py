@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
-from excerpt.known_vaults import remember_vault
-from excerpt.settings import open_vault, places, settings_of
+from excerpt.cli.vaults import last_vault
+from excerpt.errors import VaultError
+from excerpt.known_vaults import recent_vaults, remember_vault
+from excerpt.settings import load_settings, open_vault, places, settings_of
+
+
+def start_last(plain: bool = False) -> None:
+    """Open the vault of $EXCERPT_VAULT, else the last one, in the app; where there is none, or it is gone, the app asks
+    for one. Raises as `start_app` does, and VaultError where nobody can be asked."""
+    try:
+        path = last_vault()
+        if not os.environ.get("EXCERPT_VAULT"):
+            open_vault(path)
+    except VaultError as error:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise
+        ask_for_vault(str(error) if recent_vaults(places()) else "", plain)
+    else:
+        start_app(path, plain=plain)
+
+
+def ask_for_vault(said: str, plain: bool = False) -> None:
+    """Open the app without a vault; `said` is why there is none."""
+    where = places()
+    settings = load_settings(where.settings_file)
+    if plain:
+        settings = replace(settings, screen=replace(settings.screen, plain=True))
+    from excerpt.tui.app import run_app
+
+    run_app(None, settings, where, said)
 
 
 def start_app(path: Path, keep_as_last: bool = True, plain: bool = False) -> None:

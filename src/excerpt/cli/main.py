@@ -17,7 +17,6 @@ from typing import TextIO
 import click
 
 from excerpt import __version__
-from excerpt.cli.vaults import last_vault
 from excerpt.errors import ExcerptError
 from excerpt.text.visible import visible
 
@@ -86,13 +85,13 @@ class VaultOrCommand(click.Group):
 def program(ctx: click.Context, plain: bool) -> None:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
-    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one.
+    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one, or asks for one.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand is None:
-        from excerpt.cli.app import start_app
+        from excerpt.cli.app import start_last
 
-        start_app(last_vault(), plain=plain)
+        start_last(plain)
 
 
 @click.command(add_help_option=False)

@@ -9,24 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from rich.console import RenderableType
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
 from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from excerpt.errors import ExcerptError, SettingsError, VaultError
+from excerpt.errors import ExcerptError, SettingsError
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings, places_here
 from excerpt.tui.keymap import keys_of, shown_key, usable
 from excerpt.tui.keys import PLACES
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
-from excerpt.tui.session import NEW, read_session
 from excerpt.tui.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_files
+from excerpt.tui.vault_host import VaultHost
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
@@ -34,8 +33,8 @@ _DEFAULT_THEME = "excerpt-dark"
 _TAB_OF_PLACE = {"Always": None, "Everywhere": None, "Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
 
 
-class ExcerptApp(App[None], inherit_bindings=False):
-    """excerpt on one vault."""
+class ExcerptApp(VaultHost, inherit_bindings=False):
+    """excerpt on one vault at a time."""
 
     TITLE = "excerpt"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,17 +56,19 @@ class ExcerptApp(App[None], inherit_bindings=False):
     """ASCII in the place of lines and blocks, and nothing moves."""
 
     def __init__(
-        self, vault: Path, settings: Settings, places: Places, environment: Mapping[str, str] | None = None
+        self,
+        vault: Path | None,
+        settings: Settings,
+        places: Places,
+        environment: Mapping[str, str] | None = None,
+        said: str = "",
     ) -> None:
-        """`environment` is what editors and clipboard tools get; by default that of this process."""
+        """Without a vault one is asked for; `said` is why. `environment` is what editors and clipboard tools get; by
+        default that of this process."""
         # Taken first: Textual removes NO_COLOR from the environment when it has read it.
-        self._shell = dict(os.environ if environment is None else environment)
-        super().__init__()
-        self._vault = vault
-        self._settings = settings
-        self._places = places
+        shell = dict(os.environ if environment is None else environment)
+        super().__init__(vault, settings, places, shell, said)
         self._problems: list[str] = []
-        self._session = read_session(places.session_file(vault)) if settings.screen.restore else NEW
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(keymap)
         self._use_theme(settings.screen.theme)
@@ -76,11 +77,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.set_reactive(ExcerptApp.plain, settings.screen.plain)
         self.watch_plain()
 
-    def get_default_screen(self) -> MainScreen:
-        return MainScreen(self._vault, self._settings, self._places, self._shell, self._session)
-
     def on_ready(self) -> None:
-        """After the first frame: the other themes, and what is wrong with the settings, in one toast."""
+        """After the first frame: a vault, if there is none, the other themes, and what is wrong with the settings, in
+        one toast."""
+        self.ask_for_vault()
         self._load_other_themes()
         if self._problems:
             self.notify("\n".join(self._problems), title="Settings", severity="warning", timeout=12, markup=False)
@@ -107,13 +107,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if self.is_still and isinstance(event.widget, Input | TextArea):
             event.widget.cursor_blink = False
-
-    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave; where the user is on each screen is kept first, as its widgets go before it does."""
-        for screen in self.screen_stack:
-            if isinstance(screen, MainScreen):
-                screen.keep_session()
-        super().exit(result, return_code, message)
 
     @property
     def defect(self) -> Exception | None:
@@ -184,17 +177,15 @@ def check_terminal(environment: Mapping[str, str]) -> None:
         )
 
 
-def run_app(vault: Path | None, settings: Settings, places: Places) -> None:
-    """Open the app on a vault, until the user leaves. Raises ExcerptError where it cannot be drawn, and whatever a
-    defect of ours raised while it was open."""
-    if vault is None:
-        raise VaultError("No vault is given.", "Run `excerpt FOLDER`, or `excerpt demo` to look around.")
+def run_app(vault: Path | None, settings: Settings, places: Places, said: str = "") -> None:
+    """Open the app on a vault, until the user leaves; without one it asks for one, and `said` is why. Raises
+    ExcerptError where it cannot be drawn, and whatever a defect of ours raised while it was open."""
     check_terminal(os.environ)
     # The event loop gets its turn after 1 ms, not 5, while the engine's thread computes.
     sys.setswitchinterval(0.001)
     # A drawn line is some ten objects: at the default of 700 the collector runs several times a key press.
     gc.set_threshold(10_000, 20, 50)
-    app = ExcerptApp(vault, settings, places)
+    app = ExcerptApp(vault, settings, places, said=said)
     app.run()
     if app.defect is not None:
         raise app.defect

@@ -352,6 +352,15 @@ OUTLINE: Sequence[Key] = (
     Key("outline-last", "G,end", "last", "last", "Last heading", moves=True),
 )
 
+CHOOSING: Sequence[Key] = _while_typing(
+    Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
+    Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
+    Key("vault-forget", "ctrl+d", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
+    Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
+    Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
+    Key("vault-leave", "escape,alt+v", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
+)
+
 WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
 
 PLACES: Mapping[str, Sequence[Key]] = {

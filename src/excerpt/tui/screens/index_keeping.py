@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from textual import on
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
@@ -91,7 +92,8 @@ class IndexKeeping(Screen[None]):
     def _from_behind(self, message: Message) -> None:
         """Post what a thread says; the search pane sees it first, then this screen."""
         if self.is_running:
-            self.query_one(SearchPane).post_message(message)
+            with suppress(NoMatches):  # another vault is opened, and the panes of this one are gone
+                self.query_one(SearchPane).post_message(message)
 
     def start_indexing(self) -> None:
         """Have the index kept up to date from now on."""

@@ -102,6 +102,11 @@ class MainScreen(SessionKeeping, PaneKeeping):
         self.resume_tab()
         self.query_one(SearchPane).restore(await self._marks.read())
 
+    async def keep_all(self) -> None:
+        """Have everything written that is to be there when this vault is opened again."""
+        self.keep_session()
+        await asyncio.gather(self.end_session(), self._marks.end())
+
     async def on_unmount(self) -> None:
         await asyncio.gather(self.end_session(), self.end_index(), self._marks.end(), self.end_memories())
 

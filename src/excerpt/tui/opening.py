@@ -1,0 +1,29 @@
+"""A vault, with what is to be known before it can be shown: read beside the event loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from excerpt.settings import Places, Settings, open_vault, settings_of
+from excerpt.tui.session import NEW, Session, read_session
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """`session` is where the user was in it the last time."""
+
+    vault: Path
+    settings: Settings
+    session: Session
+
+
+def opening(path: Path, places: Places) -> Opening:
+    """What is needed to open the vault at `path`. Raises VaultError, SettingsError."""
+    vault = open_vault(path)
+    settings = settings_of(vault, places)
+    return Opening(vault, settings, session_of(vault, settings, places))
+
+
+def session_of(vault: Path, settings: Settings, places: Places) -> Session:
+    return read_session(places.session_file(vault)) if settings.screen.restore else NEW

@@ -1,0 +1,239 @@
+"""Which vault to open: those opened lately, Obsidian's, the demo, or the path of any folder.
+
+Whatever looks at the disk does so in a thread that nobody waits for at the end: a folder on a network that does not
+answer must not keep the app from closing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from excerpt.errors import ExcerptError
+from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults
+from excerpt.settings import Places
+from excerpt.text.visible import visible, visible_line
+from excerpt.tui.bindings import bindings
+from excerpt.tui.opening import Opening, opening
+from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.vault_rows import Kind, VaultRow, folder_rows, is_path, known_rows, matching, missing, short_path
+from excerpt.tui.widgets.vault_list import VaultList
+
+_WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
+_ASKED = "Which folder are your notes in? It is only read, nothing is written there."
+
+
+class VaultChooser(Dialog[Opening], inherit_bindings=False):
+    """Dismissed with the vault to open, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Opening a vault")
+
+    DEFAULT_CSS = """
+    VaultChooser {
+        & > .box { height: 90%; max-height: 24; }
+        #welcome { color: $foreground; margin-bottom: 1; }
+        #welcome, #said, #trouble { height: auto; }
+        #said { color: $warning; margin-bottom: 1; }
+        #field { height: 1; margin-bottom: 1; background: $background; }
+        #field Static { width: 3; padding: 0 0 0 1; color: $accent; text-style: bold; }
+        #path { width: 1fr; background: $background; &:focus { background-tint: $background 0%; } }
+        #vaults { height: 1fr; }
+        #trouble { color: $error; margin-top: 1; display: none; }
+        &.-short > .box { height: 100%; max-height: 100%; padding: 0 1; }
+        &.-short #welcome { display: none; }
+        &.-short #field, &.-short #said { margin-bottom: 0; }
+    }
+    """
+
+    class FoldersFound(Message):
+        def __init__(self, typed: str, rows: tuple[VaultRow, ...]) -> None:
+            super().__init__()
+            self.typed = typed
+            self.rows = rows
+
+    class KnownRead(Message):
+        def __init__(self, rows: tuple[VaultRow, ...], missing: frozenset[Path] = frozenset()) -> None:
+            super().__init__()
+            self.rows = rows
+            self.missing = missing
+
+    class Opened(Message):
+        def __init__(self, opening: Opening) -> None:
+            super().__init__()
+            self.opening = opening
+
+    class Failed(Message):
+        def __init__(self, path: Path, told: str) -> None:
+            super().__init__()
+            self.path = path
+            self.told = told
+
+    def __init__(
+        self, places: Places, environment: Mapping[str, str], *, current: Path | None = None, said: str = ""
+    ) -> None:
+        """`environment` is the user's; `current` the vault that is open; `said` why another is asked for."""
+        super().__init__()
+        self._places = places
+        self._environment = dict(environment)
+        self._home = Path(self._environment.get("HOME") or Path.home())
+        self._current = current
+        self._said = said
+        self._known: tuple[VaultRow, ...] = ()
+        self._wanted: Path | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = "excerpt" if self._current is None else "Open another vault"
+            leave = "close" if self._current is not None else "leave"
+            box.border_subtitle = f"⏎ open · ⇥ into the field · ↑↓ · esc {leave}"
+            if self._said:
+                yield Static(Content(visible(self._said)), id="said")
+            elif self._current is None:
+                yield Static(Content(f"{_WELCOME}\n{_ASKED}"), id="welcome")
+            with Horizontal(id="field"):
+                yield Static("❯")
+                hint = "Type a name from the list, or a path such as ~/notes"
+                yield Input(placeholder=hint, compact=True, select_on_focus=False, id="path")
+            yield VaultList(self._home, id="vaults")
+            yield Static(id="trouble")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+        self._aside(self._read_known)
+
+    # --- in threads ---------------------------------------------------------------------------------------------------
+
+    def _aside(self, work: Callable[[], Message]) -> None:
+        threading.Thread(target=lambda: self.post_message(work()), name="vaults", daemon=True).start()
+
+    def _read_known(self) -> KnownRead:
+        recent, obsidian = recent_vaults(self._places), obsidian_vaults(self._environment)
+        return self.KnownRead(known_rows(recent, obsidian, time.time(), self._current))
+
+    def _look(self, rows: tuple[VaultRow, ...]) -> KnownRead:
+        return self.KnownRead(rows, missing(rows))
+
+    def _find(self, typed: str) -> FoldersFound:
+        return self.FoldersFound(typed, folder_rows(typed, Path.cwd()))
+
+    def _open(self, path: Path) -> Opened | Failed:
+        try:
+            return self.Opened(opening(path, self._places))
+        except ExcerptError as error:
+            return self.Failed(path, str(error))
+
+    # --- what they say ------------------------------------------------------------------------------------------------
+
+    @on(KnownRead)
+    def _known_read(self, message: KnownRead) -> None:
+        rows = self.query_one(VaultList)
+        if self._known != message.rows:
+            self._known = message.rows
+            self._show_known()
+            # Whoever switches mostly goes back to where they were before.
+            rows.cursor = 1 if self._current is not None and self._known[0].path == self._current else 0
+            self._aside(partial(self._look, message.rows))
+        else:
+            rows.missing = message.missing
+
+    @on(FoldersFound)
+    def _folders_found(self, message: FoldersFound) -> None:
+        if message.typed == self._typed:
+            self.query_one(VaultList).rows = message.rows
+
+    @on(Opened)
+    def _opened(self, message: Opened) -> None:
+        if self._wanted is not None:
+            self.dismiss(message.opening)
+
+    @on(Failed)
+    def _failed(self, message: Failed) -> None:
+        if message.path == self._wanted:
+            self._wanted = None
+            self._tell(message.told)
+
+    def _tell(self, told: str) -> None:
+        trouble = self.query_one("#trouble", Static)
+        trouble.update(Content(visible(told)))
+        trouble.display = bool(told)
+
+    # --- the field ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _typed(self) -> str:
+        return self.query_one(Input).value.strip()
+
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        self._wanted = None
+        self._tell("")
+        if is_path(self._typed):
+            self._aside(partial(self._find, self._typed))
+        else:
+            self._show_known()
+
+    def _show_known(self) -> None:
+        if not is_path(self._typed):
+            self.query_one(VaultList).rows = matching(self._known, self._typed)
+
+    # --- the keys -----------------------------------------------------------------------------------------------------
+
+    def action_move(self, rows: int) -> None:
+        self.query_one(VaultList).move(rows)
+
+    def action_complete(self) -> None:
+        """Take the selected folder into the field, to type on from there."""
+        row = self.query_one(VaultList).selected
+        if row is None:
+            return
+        path = short_path(row.path, self._home)
+        if visible_line(path) != path:
+            self._tell("Its name cannot be written in the field; Enter opens it.")
+            return
+        field = self.query_one(Input)
+        field.value = path if path.endswith("/") else f"{path}/"
+        field.cursor_position = len(field.value)
+
+    @on(VaultList.Chosen)
+    def action_open(self) -> None:
+        row = self.query_one(VaultList).selected
+        if row is not None and row.path == self._current:
+            self.dismiss(None)
+        elif row is not None or self._typed:
+            self._wanted = row.path if row is not None else Path(self._typed)
+            self._tell("")
+            self._aside(partial(self._open, self._wanted))
+
+    def action_forget(self) -> None:
+        """Take the selected vault out of the list of those opened lately."""
+        row = self.query_one(VaultList).selected
+        if row is None or row.kind is not Kind.RECENT or row.path == self._current:
+            self.notify("Only what was opened lately can be taken out of the list.")
+            return
+        self._known = tuple(each for each in self._known if each is not row)
+        forget_vault(self._places, row.path)
+        at = self.query_one(VaultList).cursor
+        self._show_known()
+        self.query_one(VaultList).cursor = at
+
+    def action_leave(self) -> None:
+        """Clear the field; then close, or leave excerpt where no vault is open."""
+        field = self.query_one(Input)
+        if field.value:
+            field.value = ""
+        elif self._current is not None:
+            self.dismiss(None)
+        else:
+            self.app.exit()

@@ -1,0 +1,85 @@
+"""The part of the app that knows which vault is open, and opens another in its place."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import RenderableType
+from textual.app import App
+from textual.screen import Screen
+
+from excerpt.known_vaults import DEMO, remember_vault
+from excerpt.settings import Places, Settings
+from excerpt.tui.opening import Opening, session_of
+from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.session import NEW
+
+
+class VaultHost(App[None], inherit_bindings=False):
+    """Owns the vault that is open, if any, with its settings and where the user was in it."""
+
+    def __init__(
+        self, vault: Path | None, settings: Settings, places: Places, environment: Mapping[str, str], said: str = ""
+    ) -> None:
+        """Without a vault one is asked for; `said` is why. `environment` is that of the user's shell."""
+        super().__init__()
+        self._vault = vault
+        self._settings = settings
+        self._places = places
+        self._shell = dict(environment)
+        self._said = said
+        self._session = NEW if vault is None else session_of(vault, settings, places)
+
+    def use_settings(self, settings: Settings) -> None:
+        """Other settings hold from now on."""
+        raise NotImplementedError
+
+    def get_default_screen(self) -> Screen[None]:
+        if self._vault is None:
+            return Screen()
+        return MainScreen(self._vault, self._settings, self._places, self._shell, self._session)
+
+    def ask_for_vault(self) -> None:
+        """Where none is open."""
+        if self._vault is None:
+            self.action_switch_vault()
+
+    def action_switch_vault(self) -> None:
+        from excerpt.tui.screens.vault_chooser import VaultChooser
+
+        if isinstance(self.screen, VaultChooser):
+            return
+        chooser = VaultChooser(self._places, self._shell, current=self._vault, said=self._said)
+        self.push_screen(chooser, self._chosen)
+
+    def _chosen(self, opening: Opening | None) -> None:
+        # A worker of the app: the screen that asked goes away meanwhile, and is waited for.
+        if opening is not None:
+            self.run_worker(self._open(opening), group="vault", exclusive=True)
+
+    async def _open(self, opening: Opening) -> None:
+        """Put a vault in the place of the one that is open, of which everything is written first."""
+        before = self.screen
+        if isinstance(before, MainScreen):
+            await before.keep_all()
+        if opening.vault != DEMO:
+            await asyncio.to_thread(remember_vault, self._places, opening.vault)
+        # Who began plainly goes on so.
+        screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
+        settings = replace(opening.settings, screen=screen)
+        self._vault, self._said, self._session = opening.vault, "", opening.session
+        self.use_settings(settings)
+        await self.switch_screen(MainScreen(opening.vault, settings, self._places, self._shell, opening.session))
+        # What the first engine froze is let go of; the next one freezes anew (`EngineWorker`).
+        gc.unfreeze()
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave; where the user is on each screen is kept first, as its widgets go before it does."""
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen):
+                screen.keep_session()
+        super().exit(result, return_code, message)

@@ -1,0 +1,89 @@
+"""What the chooser of vaults lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excerpt.known_vaults import DEMO, Recent
+from excerpt.tui.vault_rows import Kind, folder_rows, is_path, known_rows, matching, missing, short_path
+
+NOW = 1_800_000_000.0
+
+
+def listed(*recent: str, obsidian: tuple[str, ...] = (), current: str | None = None) -> list[tuple[str, str, str]]:
+    opened = [Recent(path, NOW - hours * 3600) for hours, path in enumerate(recent, start=2)]
+    now = Path(current) if current is not None else None
+    rows = known_rows(opened, [Path(path) for path in obsidian], NOW, now)
+    return [(row.kind, row.path.as_posix(), row.told) for row in rows if row.path != DEMO]
+
+
+def test_each_vault_is_listed_once_those_opened_lately_before_obsidians() -> None:
+    assert listed("/a", "/b", obsidian=("/b", "/c")) == [
+        ("lately", "/a", "2h"),
+        ("lately", "/b", "3h"),
+        ("Obsidian", "/c", ""),
+    ]
+
+
+def test_the_demo_stands_last_and_always() -> None:
+    assert known_rows((), (), NOW, None)[-1].path == DEMO
+    assert known_rows([Recent("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is Kind.GUIDE
+
+
+def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
+    assert listed("/a", "/b", current="/b") == [("lately", "/a", "2h"), ("lately", "/b", "open now")]
+    assert listed("/a", current="/new") == [("lately", "/new", "open now"), ("lately", "/a", "2h")]
+
+
+def test_words_are_looked_for_in_names_and_paths() -> None:
+    rows = known_rows([Recent("/home/ada/Work notes", NOW), Recent("/srv/wiki", NOW)], (), NOW, None)
+    assert [row.name for row in matching(rows, "WORK ada")] == ["Work notes"]
+    assert [row.name for row in matching(rows, "guide")] == ["The guide of excerpt"]
+
+
+@pytest.mark.parametrize(("typed", "path"), [("~", True), ("./a", True), ("a/b", True), ("notes", False), ("", False)])
+def test_a_path_is_told_from_a_word(typed: str, path: bool) -> None:
+    assert is_path(typed) is path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for folder in ("notes/.obsidian", "notes-old", "My notes", ".notes", "work/wiki"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "notes.md").write_text("a file")
+    return tmp_path
+
+
+def names(typed: str, here: Path) -> list[str]:
+    return [row.name for row in folder_rows(typed, here)]
+
+
+def test_a_path_as_it_is_typed_lists_the_folders_it_may_become(home: Path) -> None:
+    assert names(f"{home}/no", home) == ["notes", "notes-old", "My notes"]
+    assert names("./WO", home) == ["work"]
+    assert names("work/", home) == ["work", "wiki"]
+    assert names("./.n", home) == [".notes"]
+
+
+def test_the_folder_that_is_typed_stands_first_and_a_vault_of_obsidian_is_said_to_be_one(home: Path) -> None:
+    first, second, *_ = folder_rows(f"{home}/notes", home)
+    assert (first.kind, first.path, first.told) == (Kind.TYPED, home / "notes", "Obsidian vault")
+    assert (second.kind, second.name, second.told) == (Kind.FOLDER, "notes-old", "")
+
+
+@pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])
+def test_a_path_that_leads_nowhere_lists_nothing(home: Path, typed: str) -> None:
+    assert folder_rows(typed, home) == ()
+
+
+def test_a_vault_that_was_removed_is_known_to_be_missing(home: Path) -> None:
+    rows = known_rows([Recent(str(home / "notes"), NOW), Recent(str(home / "gone"), NOW)], (), NOW, None)
+    assert missing(rows) == {home / "gone"}
+
+
+def test_paths_below_the_home_folder_are_short(home: Path) -> None:
+    assert short_path(home / "work" / "wiki", home) == "~/work/wiki"
+    assert short_path(home, home) == "~"
+    assert short_path(Path("/srv/wiki"), home) == "/srv/wiki"
