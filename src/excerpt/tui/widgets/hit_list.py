@@ -44,14 +44,18 @@ BADGE = "◆"
 _BARS = " ▁▂▃▄▅▆▇█"
 _INDENT = 6
 """Cells before the title: cursor, rank, mark."""
-_BARS_FROM = 44
-"""Cells of a row from which on there is room for bars."""
+_BARS_ABOVE_FROM = 64
+"""Cells of a row from which on the first line has room for bars; below, they stand in the second."""
+_BARS_FROM = 56
+"""Cells of a row of one line from which on there is room for bars."""
 _MOVES_FROM = 60
 """Cells from which on a row of one line has a column for moves; below, a sign beside the rank tells the direction."""
 _AGES_FROM = 72
 """Cells from which on a row of one line has a column for ages."""
 _NAMES = 0.55
-"""The part of a row of one line that its names may take where the text needs the rest."""
+"""The part of a row of one line that its names have at most, where the rest is enough for the text."""
+_LEAST_TEXT = 24
+"""Cells of text in a row of one line; with less, the names have all of it."""
 
 
 class HitList(RowList):
@@ -169,23 +173,21 @@ class HitList(RowList):
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
         if self.is_compact:
             return (self._in_one_line(row, hit, bar, width, base),)
-        right = [*self._badge(hit), *self._bars(hit, width), self._tokens(hit)]
+        above = width >= _BARS_ABOVE_FROM
+        right = [*self._badge(hit), *(self._bars(hit) if above else ()), self._tokens(hit)]
         left = [bar, *self._rank(row, hit)]
         left += self._names(hit, width - _INDENT - cells_of(right) - 1)
-        told: list[Part] = [
-            (f" {age(hit.modified, time.time()):>4} " if hit.modified else "", self.style_of("row--faint"))
-        ]
+        told = [*(() if above else self._bars(hit)), *self._age(hit)]
         sign, style = self._move(hit)
-        text, matches = snippet(hit.fragment.text, hit.spans, width - _INDENT - cells_of(told))
+        text, matches = snippet(hit.fragment.text, hit.spans, width - _INDENT - cells_of(told) - (1 if told else 0))
         second: list[Part] = [bar, (f"{sign:>3}  ", style)]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
-        return line(left, right, width, base), line(second, told if hit.modified else (), width, base)
+        return line(left, right, width, base), line(second, told, width, base)
 
     def _in_one_line(self, row: int, hit: Hit, bar: Part, width: int, base: Style) -> Strip:
-        right = [*self._badge(hit), *self._bars(hit, width), self._tokens(hit)]
-        if width >= _AGES_FROM:
-            told = age(hit.modified, time.time()) if hit.modified else ""
-            right.append((f"{told:>4} ", self.style_of("row--faint")))
+        bars, ages = width >= _BARS_FROM, width >= _AGES_FROM
+        right = [*self._badge(hit), *(self._bars(hit) if bars else ()), self._tokens(hit)]
+        right += (self._age(hit) or [("     ", Style.null())]) if ages else ()
         left = [bar, *self._rank(row, hit, with_move=width < _MOVES_FROM)]
         if width >= _MOVES_FROM:
             sign, style = self._move(hit)
@@ -193,12 +195,15 @@ class HitList(RowList):
         room = width - cells_of(left) - cells_of(right) - 1
         names = fit_parts(self._names(hit, room), room)
         rest = room - cells_of(names) - 2
-        if rest < room * (1 - _NAMES):
-            names = fit_parts(self._names(hit, int(room * _NAMES)), int(room * _NAMES))
+        least = max(_LEAST_TEXT, int(room * (1 - _NAMES)))
+        if rest < least and room - least - 2 >= _LEAST_TEXT:
+            names = fit_parts(self._names(hit, room - least - 2), room - least - 2)
             rest = room - cells_of(names) - 2
-        text, matches = snippet(hit.fragment.text, hit.spans, rest)
-        left += [*names, ("  ", Style.null())]
-        left += parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match"))
+        left += names
+        if rest >= _LEAST_TEXT // 2:
+            text, matches = snippet(hit.fragment.text, hit.spans, rest)
+            left.append(("  ", Style.null()))
+            left += parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match"))
         return line(left, right, width, base)
 
     def _rank(self, row: int, hit: Hit, *, with_move: bool = False) -> list[Part]:
@@ -230,13 +235,16 @@ class HitList(RowList):
     def _badge(self, hit: Hit) -> list[Part]:
         return [(f" {BADGE}", self.style_of("hit--memory"))] if hit.fragment.id in self.badges else []
 
-    def _bars(self, hit: Hit, width: int) -> list[Part]:
-        if is_memory(hit) or width < _BARS_FROM:
+    def _bars(self, hit: Hit) -> list[Part]:
+        if is_memory(hit):
             return []
         return [(f" {signal_bars(hit, self._highest_part())}", self.style_of("hit--bars"))]
 
     def _tokens(self, hit: Hit) -> Part:
-        return f" {hit.fragment.tokens:>4}t ", self.style_of("row--faint")
+        return f"{hit.fragment.tokens:>4}t ", self.style_of("row--faint")
+
+    def _age(self, hit: Hit) -> list[Part]:
+        return [(f"{age(hit.modified, time.time()):>4} ", self.style_of("row--faint"))] if hit.modified else []
 
     def _highest_part(self) -> float:
         # A note that the query names has far more by that than by all else: beside it nothing could be told apart.

@@ -156,11 +156,13 @@ class Split(Container):
         first, second = self._panes
         first.display = shown.first > 0
         second.display = shown.context or shown.panel
-        self.query_one(Splitter).display = shown.beside and shown.divided
+        splitter = self.query_one(Splitter)
+        splitter.display = shown.beside and shown.divided
         self.set_class(shown.beside, "-beside")
         self.set_class(not shown.context, "-no-context")
         self.set_class(not shown.panel, "-no-panel")
-        self.refresh(layout=True)
+        # A widget's own request leaves its children where they are.
+        splitter.refresh(layout=True)
 
     def _wanted(self) -> Arrangement:
         columns, rows = self.size

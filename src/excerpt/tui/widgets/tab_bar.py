@@ -17,6 +17,9 @@ from excerpt.tui.strips import fit, line
 
 TABS = ("search", "overview", "memory", "index")
 
+_LEAST_NAME = 6
+"""Cells of the vault's name that still tell something; where there are fewer, the state of the index stands alone."""
+
 
 class TabBar(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--name"}
@@ -49,7 +52,9 @@ class TabBar(Widget):
         left = [(f" {tab.capitalize()} ", self._style_of(tab)) for tab in TABS]
         room = self.size.width - sum(len(text) for text, _ in left) - 2
         state = fit(self.state, room)
-        vault = fit(visible_line(self.vault), room - cell_len(state) - 3)
+        name = visible_line(self.vault)
+        left_over = room - cell_len(state) - 3
+        vault = fit(name, left_over) if left_over >= min(cell_len(name), _LEAST_NAME) else ""
         right = " · ".join(part for part in (vault, state) if part)
         return line(left, [(f"{right} ", Style.null())], self.size.width, self.rich_style)
 
