@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint bench soak million quality packs messy screenshots keys model clean
+.PHONY: help run setup test lint bench soak million quality packs messy screenshots keys docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -56,10 +56,22 @@ screenshots: $(READY) ## make every picture in screenshots/
 keys: $(READY) ## write the guide's page on keys from the table of the app
 	$(BIN)/python -m benchmarks.key_page
 
+DOCS := .venv-docs/bin
+
+docs: .venv-docs/.ready ## build the guide as a site into build/site
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
+.venv-docs/.ready: pyproject.toml
+	@test -x $(DOCS)/python || $(PYTHON) -m venv .venv-docs
+	@$(DOCS)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(DOCS)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
+
 model: ## rebuild the embedding model from its sources (Debian, about an hour)
 	$(PYTHON) -m venv .venv-model
 	.venv-model/bin/python -m pip install --quiet --requirement tools/embedding/requirements.txt
 	.venv-model/bin/python tools/embedding/make_model.py --out src/excerpt/embedding --work build/embedding
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .venv-model build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-docs .venv-model build .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,67 @@
+"""The guide as a site: what only a vault has becomes what MkDocs knows, and every note has its place."""
+
+from __future__ import annotations
+
+import importlib.util
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+from excerpt.known_vaults import DEMO
+
+ROOT = Path(__file__).parents[1]
+NOTES = ["Start here.md", "The screen.md", "How to/Use it.md"]
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "tools/site/hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "expected"),
+    [
+        ("Start here.md", "See [[The screen]].", "See [The screen](The%20screen.md)."),
+        ("Start here.md", "| [[The screen\\|window]] |", "| [window](The%20screen.md) |"),
+        ("Start here.md", "[[The screen#The query bar|bar]]", "[bar](The%20screen.md#the-query-bar)"),
+        ("Start here.md", "[[Use it]]", "[Use it](How%20to/Use%20it.md)"),
+        ("How to/Use it.md", "[[Start here]]", "[Start here](../Start%20here.md)"),
+        ("The screen.md", "[[#The list]]", "[The list](#the-list)"),
+        ("The screen.md", "[[The screen#^rule|the rule]]", "[the rule](#rule)"),
+        ("The screen.md", "`[[The list]]` and ``a ` [[b]]``", "`[[The list]]` and ``a ` [[b]]``"),
+        ("The screen.md", "It is so. ^the-rule", "It is so.\n{: #the-rule }"),
+        ("The screen.md", "> [!tip] Try `it`", '!!! tip "Try `it`"\n'),
+        ("The screen.md", "> [!warning]- Folded", '??? warning "Folded"\n'),
+        ("The screen.md", "> only quoted", "> only quoted"),
+    ],
+)
+def test_what_only_a_vault_has_becomes_what_a_site_has(hooks: ModuleType, path: str, line: str, expected: str) -> None:
+    assert "\n".join(hooks.converted([line], path, NOTES)) == expected
+
+
+def test_a_callout_ends_with_its_lines_and_code_stays_as_it_is(hooks: ModuleType) -> None:
+    note = ["> [!note] One", "> two [[Use it]]", ">", "> three", "", "```md", "> [!tip] [[x]] ^y", "```"]
+    assert list(hooks.converted(note, "The screen.md", NOTES)) == [
+        '!!! note "One"',
+        "",
+        "    two [Use it](How%20to/Use%20it.md)",
+        "    ",
+        "    three",
+        "",
+        *note[5:],
+    ]
+
+
+def test_every_note_of_the_guide_has_its_place_on_the_site() -> None:
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    parts = [[part] if isinstance(part, str) else next(iter(part.values())) for part in settings["nav"]]
+    assert sorted(chain(*parts)) == sorted(note.relative_to(DEMO).as_posix() for note in DEMO.rglob("*.md"))
+    assert settings["docs_dir"] == DEMO.relative_to(ROOT).as_posix()
