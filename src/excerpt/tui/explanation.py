@@ -12,8 +12,7 @@ from excerpt.model import Hit, Signal
 from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
 from excerpt.text.visible import visible_line
-
-_BAR = 16
+from excerpt.tui.waterfall import Step, steps_of
 
 Colours = Mapping[str, str]
 """The theme's variables."""
@@ -34,14 +33,14 @@ def hit_sum(hit: Hit, rank: int, share: float, colours: Colours) -> RenderableTy
 def _signals(signals: Sequence[Signal], score: float, beside: str, colours: Colours) -> Iterator[RenderableType]:
     soft = colours["text-soft"]
     table = _table(("signal", 11), ("value", -6), ("× weight", -9), ("= part", -8), ("", 0), colours=colours)
-    highest = max((signal.part for signal in signals), default=0.0)
-    for signal in sorted(signals, key=lambda signal: -signal.part):
-        if signal.part:
-            figures = (f"{signal.value:.3f}", f"{signal.weight:.3f}", f"{signal.part:.3f}")
-            table.add_row(visible_line(signal.name), *figures, _bar(signal.part, highest, colours))
+    given = [signal for signal in sorted(signals, key=lambda signal: -signal.part) if signal.part]
+    for signal, step in zip(given, steps_of([signal.part for signal in given], _inks(colours)), strict=True):
+        figures = (f"{signal.value:.3f}", f"{signal.weight:.3f}", f"{signal.part:.3f}")
+        table.add_row(visible_line(signal.name), *figures, step)
     strong = f"bold {colours['foreground']}"
-    table.add_row(Text("score", strong), "", "", Text(f"{score:.3f}", strong), Text(beside, soft))
+    table.add_row(Text("score", strong), "", "", Text(f"{score:.3f}", strong), Step(0.0, 1.0, colours["accent"]))
     yield table
+    yield Text(beside, soft)
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
         yield Text(f"nothing by {', '.join(silent)}", soft)
 
@@ -91,11 +90,13 @@ def _where(word: WordPart, soft: str) -> Text:
 def _gaps(told: NoteExplanation, colours: Colours) -> RenderableType:
     above = "the hit above it" if told.compared == 1 else f"the mean of the {told.compared} best above it"
     table = _table(("signal", 11), ("here", -6), ("above", -9), ("costs", -8), ("", 0), colours=colours)
-    highest = max(gap.cost for gap in told.gaps)
-    for gap in told.gaps:
-        if round(gap.cost, 3):
-            figures = (f"{gap.value:.3f}", f"{gap.above:.3f}", f"{gap.cost:.3f}")
-            table.add_row(visible_line(gap.signal), *figures, _bar(gap.cost, highest, colours))
+    gaps = [gap for gap in told.gaps if round(gap.cost, 3)]
+    inks = (colours["warning"], colours["success"])
+    for gap, step in zip(gaps, steps_of([gap.cost for gap in gaps], inks), strict=True):
+        figures = (f"{gap.value:.3f}", f"{gap.above:.3f}", f"{gap.cost:+.3f}")
+        table.add_row(visible_line(gap.signal), *figures, step)
+    strong = f"bold {colours['foreground']}"
+    table.add_row(Text("behind by", strong), "", "", Text(f"{sum(gap.cost for gap in gaps):.3f}", strong))
     return Group(Text(f"Why not higher, beside {above}:"), table)
 
 
@@ -120,6 +121,6 @@ def _table(*columns: tuple[str, int], colours: Colours) -> Table:
     return table
 
 
-def _bar(part: float, highest: float, colours: Colours) -> Text:
-    length = round(part / highest * _BAR) if part > 0 and highest > 0 else 0
-    return Text("█" * length, colours["primary"])
+def _inks(colours: Colours) -> tuple[str, str]:
+    """Of what adds, and of what takes away."""
+    return colours["primary"], colours["warning"]

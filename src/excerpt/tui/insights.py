@@ -43,6 +43,7 @@ KINDS = (
     "passage",
     "markdown",
     "drill",
+    "strategies",
     "badges",
     "standings",
 )

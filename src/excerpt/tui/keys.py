@@ -98,6 +98,7 @@ FINDING: Sequence[Key] = _while_typing(
     Key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True),
     Key("copy-fragment", "ctrl+f,alt+y", "copy_fragment", "copy fragment", "Copy the fragment alone"),
     Key("why", "ctrl+t", "why", "why", "Why the fragment stands where it stands"),
+    Key("compare", "alt+c", "compare", "compare", "What each strategy finds, side by side"),
     Key("memories", "alt+k", "memories", "memories", "Memories: among the hits, before them, or not"),
 )
 
@@ -153,6 +154,7 @@ LIST: Sequence[Key] = (
     _too(SEARCH, "copy-fragment", "list-copy", "y"),
     _too(SEARCH, "remember", "list-remember", "m"),
     _too(SEARCH, "why", "list-why", "e"),
+    _too(SEARCH, "compare", "list-compare", "c"),
     _too(SEARCH, "obsidian", "list-obsidian", "O"),
     _too(SEARCH, "related", "list-related", "r"),
     _too(SEARCH, "map", "list-map", "M"),
@@ -361,6 +363,15 @@ CHOOSING: Sequence[Key] = _while_typing(
     Key("vault-leave", "escape,alt+v", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
 )
 
+STRATEGIES: Sequence[Key] = (
+    Key("strategies-use", "enter", "choose", "use it", "Go on with the selected strategy and fragment", shown=True),
+    Key("strategies-next", "right,l", "step(1)", "next", "Next strategy", shown=True),
+    Key("strategies-previous", "left,h", "step(-1)", "before", "The strategy before"),
+    Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
+    Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
+    Key("strategies-close", "c,alt+c,q", "leave", "close", "Close it"),
+)
+
 WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
 
 PLACES: Mapping[str, Sequence[Key]] = {
@@ -384,6 +395,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Remember, with what is offered focused": OFFERS,
     "Settings": (),
     "Settings, with the list focused": SETTINGS,
+    "Strategies": STRATEGIES,
     "Themes": (),
     "Themes, with the list focused": THEMES,
     "Outline": (),
@@ -412,7 +424,7 @@ AROUND: Mapping[str, str] = {
     "The query's menu": "Everywhere",
     "Any dialog": "Always",
     "Opening a vault": "Always",
-    **dict.fromkeys(("A question", "Outline", "Remember", "Settings", "Themes", "Why"), "Any dialog"),
+    **dict.fromkeys(("A question", "Outline", "Remember", "Settings", "Strategies", "Themes", "Why"), "Any dialog"),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
 }
 """The place around each, whose keys work there too: a key may not stand in both."""

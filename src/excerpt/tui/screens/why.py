@@ -33,46 +33,56 @@ class Why(Dialog[None]):
     }
     """
 
-    def __init__(self, result: Result, rank: int, ask: Callable[[Hit | str], object]) -> None:
-        """`ask` is asked why a hit, or the note of a name, stands where it stands."""
+    def __init__(self, result: Result, rank: int | None, ask: Callable[[Hit | str], object]) -> None:
+        """`rank` is that of the hit it is about, from 0; None asks for a note first. `ask` is asked why a hit, or the
+        note of a name, stands where it stands."""
         super().__init__()
         self._result = result
-        self._rank = rank
+        self._hit = None if rank is None else result.hits[rank]
+        self._rank = rank or 0
         self._ask = ask
-        self._about = result.hits[rank].fragment.id
+        self._about = "" if self._hit is None else self._hit.fragment.id
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
-            box.border_title = "Why here"
+            box.border_title = "Why here" if self._hit is not None else "Why not this note"
             box.border_subtitle = "tab asks for another note · esc close"
             with VerticalScroll(id="told"):
                 yield Static(self._sum(), id="text")
             yield Input(placeholder="Another note: path, title or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
-        self.query_one(VerticalScroll).focus()
-        self._ask(self._result.hits[self._rank])
+        if self._hit is None:
+            self.query_one(Input).focus()
+        else:
+            self.query_one(VerticalScroll).focus()
+            self._ask(self._hit)
 
     def _sum(self) -> RenderableType:
-        hits = self._result.hits
-        hit, top = hits[self._rank], hits[0].score
+        hit = self._hit
+        if hit is None:
+            return Text("Name a note below: by its path, title, file name or alias.")
+        top = self._result.hits[0].score
         return hit_sum(hit, self._rank + 1, hit.score / top if top > 0 else 0.0, self.app.theme_variables)
 
     @on(Input.Submitted)
     def _note_named(self, event: Input.Submitted) -> None:
         event.stop()
-        hit = self._result.hits[self._rank]
         name = event.value.strip()
-        self._about = name or hit.fragment.id
-        self.query_one(".box").border_title = "Why not higher" if name else "Why here"
-        self._ask(name or hit)
+        if name:
+            self._about = name
+            self._ask(name)
+        elif self._hit is not None:
+            self._about = self._hit.fragment.id
+            self._ask(self._hit)
+        self.query_one(".box").border_title = "Why here" if self._hit is not None and not name else "Why not this note"
 
     def hear(self, message: Explained) -> None:
         """Show an explanation, if it is what was asked for last."""
         if message.about != self._about:
             return
         found = explained(message.told, self.app.theme_variables)
-        if message.told.explanation is None and message.about == self._result.hits[self._rank].fragment.id:
+        if message.told.explanation is None and self._hit is not None and message.about == self._hit.fragment.id:
             found = Group(self._sum(), Text(), found)
         self.query_one("#text", Static).update(found)
         self.query_one(VerticalScroll).scroll_home(animate=False)

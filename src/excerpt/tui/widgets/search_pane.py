@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -22,7 +21,6 @@ from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
-    Explained,
     PanesChanged,
     RememberRequested,
     SearchDone,
@@ -43,13 +41,14 @@ from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
 from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel, RelatedWhy
 from excerpt.tui.widgets.row_list import RowList
+from excerpt.tui.widgets.why_desk import WhyDesk
 from excerpt.tui.widgets.split import Split
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
 
-class SearchPane(InsightDesk, MemoryDesk):
+class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
     """State: the query, the strategy, the result shown. What becomes a pack of it is the `PackDesk`'s, what is near
     and where it is the `InsightDesk`'s."""
 
@@ -186,6 +185,7 @@ class SearchPane(InsightDesk, MemoryDesk):
         same = old is not None and new is not None and (old.query, old.asked) == (new.query, new.asked)
         self._hits.rank(new.hits if new is not None else None, again=same)
         self.show_rows(again=again)
+        self.select_chosen()
         self.recall()
         self._ask_window()
         self.show_cost()
@@ -305,25 +305,6 @@ class SearchPane(InsightDesk, MemoryDesk):
     def action_strategy(self) -> None:
         order = list(Strategy)
         self.strategy = order[(order.index(self.strategy) + 1) % len(order)]
-
-    def action_why(self) -> None:
-        from excerpt.tui.screens.why import Why
-
-        result, hit = self.result, self._hits.selected
-        if hit is not None and is_memory(hit):
-            self.notify("A memory is found by itself, and is no part of the ranking.")
-        elif result is not None and hit is not None:
-            at = result.hits.index(hit)
-            self.app.push_screen(Why(result, at, partial(self._engine.explain, result.query, result.asked)))
-
-    @on(Explained)
-    def _explained(self, message: Explained) -> None:
-        from excerpt.tui.screens.why import Why
-
-        message.stop()
-        for screen in self.app.screen_stack:
-            if isinstance(screen, Why):
-                screen.hear(message)
 
     def action_scroll_preview(self, pages: int) -> None:
         in_related = isinstance(self.panel_rows, RelatedList) and self.panel_has_focus
