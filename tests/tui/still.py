@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from textual.message import Message
 
 from excerpt.insight.completions import Completion
 from excerpt.insight.overview_parts import Overview
+from excerpt.insight.suggestions import Suggestion, Way
 from excerpt.model import Confidence, Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
@@ -37,7 +38,7 @@ from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
-from excerpt.tui.query_questions import AskCompletions, AskReading, Completed, QueryRead
+from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import Session
@@ -192,6 +193,10 @@ class ScriptedEngine(EngineWorker):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
                 mark = "#" if operator == "#" else "tag:"
                 self._post(Completed(number, tuple(Completion(f"{mark}{tag}", tag, TAGS[tag]) for tag in tags)))
+            case AskSuggestions(query=query):
+                narrower = Suggestion(Way.NARROWER, "tag:sync", f"tag:sync {query}", 2)
+                wider = Suggestion(Way.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
+                self._post(Suggested(query, (narrower, wider)))
             case AskOverview():
                 self.topic = question.topic
                 known = "sync" in question.topic

@@ -11,6 +11,8 @@ from textual.pilot import Pilot
 from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.history_file import add_query, read_history
+from excerpt.tui.saved_queries import change_saved, read_saved
+from excerpt.tui.screens.saved import SavedList
 from excerpt.tui.widgets import query_desk
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.query_bar import QueryBar, QueryStatus
@@ -208,3 +210,75 @@ async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
         await typed(pilot, "lentils")
         await pilot.press("ctrl+r", "escape")
         await until(pilot, lambda: read_history(history).queries[0] == "lentils", "the file")
+
+
+# --- suggestions and saved queries ------------------------------------------------------------------------------------
+
+
+async def test_narrower_and_wider_queries_are_offered_with_their_hits(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await typed(pilot, "merge")
+        await pilot.press("alt+q")
+        await pilot.pause()
+        assert [(one.kind, one.beside) for one in bar_of(still).menu.choices] == [
+            ("narrower", "2 hits"),
+            ("wider", "14 hits"),
+        ]
+        await pilot.press("enter")
+        assert bar_of(still).field.value == "tag:sync merge"
+
+
+def saved_file(still: StillApp) -> Path:
+    return still._still[2].saved_queries_file(still._still[0])
+
+
+async def test_a_query_is_saved_under_a_name_and_run_by_it(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: pane_of(still)._queries is not None, "the files")
+        await typed(pilot, "merge tag:x ")
+        await pilot.press("alt+s")
+        await until(pilot, lambda: still.focused is not None and still.focused.id == "saved-name", "the field")
+        await typed(pilot, "open")
+        await pilot.press("enter")
+        await until(pilot, lambda: read_saved(saved_file(still)).named("open") is not None, "the file")
+        await until(pilot, lambda: still.focused is still.screen.query_one(SavedList), "the list")
+        await pilot.press("escape", "ctrl+u", "alt+s")
+        await until(pilot, lambda: isinstance(still.focused, SavedList) and still.focused.row_count == 1, "the list")
+        await pilot.press("enter")
+        await until(pilot, lambda: bar_of(still).field.value == "merge tag:x", "the query")
+
+
+async def test_saved_queries_are_renamed_deleted_and_brought_back(still: StillApp) -> None:
+    def names() -> list[str]:
+        return [one.name for one in read_saved(saved_file(still)).queries]
+
+    change_saved(saved_file(still), lambda saved: saved.saved("a", "sync").saved("b", "soup"))
+    async with still.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: pane_of(still)._queries is not None, "the files")
+        await pilot.press("alt+s")
+        await until(pilot, lambda: isinstance(still.focused, SavedList) and still.focused.row_count == 2, "the list")
+        await pilot.press("r", "b", "enter")
+        await until(pilot, lambda: "another query's name" in drawn_text(still), "the objection")
+        await pilot.press("c", "enter")
+        await until(pilot, lambda: names() == ["b", "bc"], "the new name")
+        await pilot.press("d")
+        await until(pilot, lambda: names() == ["b"], "it to be gone")
+        await pilot.press("u")
+        await until(pilot, lambda: names() == ["b", "bc"], "it to be back")
+
+
+async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_left(still: StillApp) -> None:
+    saved_file(still).parent.mkdir(parents=True)
+    saved_file(still).write_text("{", encoding="utf-8")
+    async with still.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: pane_of(still)._queries is not None, "the files")
+        await typed(pilot, "merge")
+        await pilot.press("alt+s")
+        await until(pilot, lambda: "cannot be read" in drawn_text(still), "the reason")
+        await pilot.press("s", "enter")
+        await until(pilot, lambda: "cannot be read" in drawn_text(still), "the reason")
+    assert saved_file(still).read_text(encoding="utf-8") == "{"
+
+
+def drawn_text(app: ExcerptApp) -> str:
+    return " ".join(" ".join(strip.text for strip in app.screen._compositor.render_strips()).split())

@@ -35,6 +35,7 @@ class Question(Protocol):
 KINDS = (
     "complete",
     "reading",
+    "suggest",
     "link",
     "related",
     "map",

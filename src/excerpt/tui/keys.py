@@ -104,6 +104,8 @@ FINDING: Sequence[Key] = _while_typing(
 
 ASKING: Sequence[Key] = _while_typing(
     Key("complete", "ctrl+space,ctrl+at", "complete", "complete", "Complete the word by what the vault has"),
+    Key("suggest", "alt+q", "suggest", "narrower", "Narrower and wider queries, with what they find"),
+    Key("saved", "alt+s", "saved", "saved", "Saved queries: run, save, rename, delete"),
     Key("history", "alt+h", "history", "history", "Queries asked before; with the bar empty, up brings the last back"),
 )
 
@@ -354,15 +356,6 @@ OUTLINE: Sequence[Key] = (
     Key("outline-last", "G,end", "last", "last", "Last heading", moves=True),
 )
 
-CHOOSING: Sequence[Key] = _while_typing(
-    Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
-    Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
-    Key("vault-forget", "ctrl+d", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
-    Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
-    Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
-    Key("vault-leave", "escape,alt+v", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
-)
-
 STRATEGIES: Sequence[Key] = (
     Key("strategies-use", "enter", "choose", "use it", "Go on with the selected strategy and fragment", shown=True),
     Key("strategies-next", "right,l", "step(1)", "next", "Next strategy", shown=True),
@@ -370,6 +363,17 @@ STRATEGIES: Sequence[Key] = (
     Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
     Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
     Key("strategies-close", "c,alt+c,q", "leave", "close", "Close it"),
+)
+
+SAVED: Sequence[Key] = (
+    Key("saved-run", "enter", "screen.run", "run", "Run the selected query", shown=True),
+    Key("saved-save", "s", "screen.save", "save", "Save the query at hand under a name", shown=True),
+    Key("saved-rename", "r", "screen.rename", "rename", "Give it another name", shown=True),
+    Key("saved-delete", "d,delete", "screen.delete", "delete", "Delete it", shown=True),
+    Key("saved-undo", "u", "screen.undo", "undo", "Bring back what was deleted last", shown=True),
+    Key("saved-next", "down", "down", "next", "Next query", moves=True),
+    Key("saved-previous", "up", "up", "previous", "Previous query", moves=True),
+    *_moving("saved", "query"),
 )
 
 WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
@@ -400,6 +404,8 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Themes, with the list focused": THEMES,
     "Outline": (),
     "Outline, with the list focused": OUTLINE,
+    "Saved queries": (),
+    "Saved queries, with the list focused": SAVED,
     "Why": WHY,
     "Opening a vault": CHOOSING,
 }
@@ -424,7 +430,9 @@ AROUND: Mapping[str, str] = {
     "The query's menu": "Everywhere",
     "Any dialog": "Always",
     "Opening a vault": "Always",
-    **dict.fromkeys(("A question", "Outline", "Remember", "Settings", "Strategies", "Themes", "Why"), "Any dialog"),
+    **dict.fromkeys(
+        ("A question", "Outline", "Remember", "Saved queries", "Settings", "Strategies", "Themes", "Why"), "Any dialog"
+    ),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
 }
 """The place around each, whose keys work there too: a key may not stand in both."""

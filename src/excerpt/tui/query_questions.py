@@ -9,6 +9,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from excerpt.insight.completions import Completion
+    from excerpt.insight.suggestions import Suggestion
     from excerpt.search.engine import Engine
     from excerpt.search.reading import Reading
 
@@ -28,6 +29,14 @@ class Completed(Message):
 
     number: int
     completions: tuple[Completion, ...]
+
+
+@dataclass
+class Suggested(Message):
+    """The answer to `AskSuggestions`."""
+
+    query: str
+    suggestions: tuple[Suggestion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +71,16 @@ class AskCompletions:
         from excerpt.insight.completions import complete
 
         return Completed(self.number, complete(engine.snapshot, self.operator, self.value, date.today()))
+
+
+@dataclass(frozen=True, slots=True)
+class AskSuggestions:
+    """Narrower and wider queries than one."""
+
+    kind: ClassVar[str] = "suggest"
+    query: str
+
+    def answer(self, engine: Engine) -> Message:
+        from excerpt.insight.suggestions import suggestions
+
+        return Suggested(self.query, suggestions(engine, self.query))

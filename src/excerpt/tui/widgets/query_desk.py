@@ -14,7 +14,7 @@ from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.history import QueryHistory, Walk
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
 from excerpt.tui.query_keeper import QueryKeeper
-from excerpt.tui.query_questions import AskCompletions, AskReading, Completed, QueryRead
+from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
 from excerpt.tui.widgets.pack_desk import PackDesk
 from excerpt.tui.widgets.query_bar import QueryBar, QueryInput, QueryStatus, Stretch
 from excerpt.tui.widgets.query_menu import Choice, QueryMenu
@@ -209,6 +209,39 @@ class QueryDesk(PackDesk):
             choices = []
         title = f"{begun.operator}:" if begun.operator not in ("", "#") else begun.operator or "Words and filters"
         self._bar.menu.open("complete", title, _TAKE, choices, self._at(begun.start))
+
+    # --- suggestions and saved queries --------------------------------------------------------------------------------
+
+    def action_suggest(self) -> None:
+        """Open the menu of narrower and wider queries."""
+        self.focus_query()
+        self._engine.ask_insight(AskSuggestions(self.query_text))
+
+    @on(Suggested)
+    def _suggestions_came(self, message: Suggested) -> None:
+        message.stop()
+        query = self.query_text
+        if message.query != query or not self._bar.field.has_focus:
+            return
+        choices = [
+            Choice(one.label, one.query, beside=f"{one.hits:,} hit{'' if one.hits == 1 else 's'}", kind=one.way)
+            for one in message.suggestions
+        ]
+        if not choices:
+            self.notify("Nothing in the vault makes this query narrower or wider.", markup=False)
+        self._bar.menu.open("suggest", "Narrower and wider", _TAKE, choices, self._at(0))
+
+    def action_saved(self) -> None:
+        """Open the dialog of saved queries; the one chosen there becomes the query."""
+        from excerpt.tui.screens.saved import Saved
+
+        def run(query: str | None) -> None:
+            self.focus_query()
+            if query is not None:
+                self._bar.put(query)
+
+        if self._queries is not None:
+            self.app.push_screen(Saved(self._queries, self.query_text.strip()), run)
 
     # --- the menu -----------------------------------------------------------------------------------------------------
 

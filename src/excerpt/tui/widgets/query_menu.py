@@ -17,8 +17,8 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.strips import Part, line, parts_with_matches
 from excerpt.tui.widgets.row_list import RowList
 
-MOST_SHOWN = 8
-"""Rows in sight at most, so that the list below stays in sight too."""
+MOST_SHOWN, TALL = 8, 12
+"""Rows in sight at most, so that the list below stays in sight too; more on a screen of 30 lines."""
 _NARROWEST, _WIDEST = 24, 76
 
 
@@ -107,7 +107,7 @@ class QueryMenu(RowList, can_focus=False):
         room = self.app.size
         widest = max(cell_len(c.label) + cell_len(c.beside) + cell_len(c.kind) + 4 for c in self.choices)
         width = min(max(widest + 4, least, _NARROWEST), _WIDEST, room.width)
-        height = min(len(self.choices), MOST_SHOWN, max(room.height - at.y - 3, 2)) + 2
+        height = min(len(self.choices), TALL if room.height >= 30 else MOST_SHOWN, max(room.height - at.y - 3, 2)) + 2
         offset = Offset(max(0, min(at.x, room.width - width)), at.y + 1)
         if self._placed != (width, height, offset):
             self._placed = width, height, offset
