@@ -33,7 +33,7 @@ def test_the_demo_stands_last_and_always() -> None:
 
 
 def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
-    assert listed("/a", "/b", current="/b") == [("lately", "/a", "2h"), ("lately", "/b", "open now")]
+    assert listed("/a", "/b", obsidian=("/b",), current="/b") == [("lately", "/a", "2h"), ("lately", "/b", "open now")]
     assert listed("/a", current="/new") == [("lately", "/new", "open now"), ("lately", "/a", "2h")]
 
 
@@ -57,7 +57,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def names(typed: str, here: Path) -> list[str]:
-    return [row.name for row in folder_rows(typed, here)]
+    return [row.name for row in folder_rows(typed, here, here)]
 
 
 def test_a_path_as_it_is_typed_lists_the_folders_it_may_become(home: Path) -> None:
@@ -68,14 +68,14 @@ def test_a_path_as_it_is_typed_lists_the_folders_it_may_become(home: Path) -> No
 
 
 def test_the_folder_that_is_typed_stands_first_and_a_vault_of_obsidian_is_said_to_be_one(home: Path) -> None:
-    first, second, *_ = folder_rows(f"{home}/notes", home)
+    first, second, *_ = folder_rows("~/notes", home, home)
     assert (first.kind, first.path, first.told) == (Kind.TYPED, home / "notes", "Obsidian vault")
     assert (second.kind, second.name, second.told) == (Kind.FOLDER, "notes-old", "")
 
 
 @pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])
 def test_a_path_that_leads_nowhere_lists_nothing(home: Path, typed: str) -> None:
-    assert folder_rows(typed, home) == ()
+    assert folder_rows(typed, home, home) == ()
 
 
 def test_a_vault_that_was_removed_is_known_to_be_missing(home: Path) -> None:

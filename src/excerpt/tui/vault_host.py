@@ -20,7 +20,12 @@ from excerpt.tui.session import NEW
 
 
 class VaultHost(App[None], inherit_bindings=False):
-    """Owns the vault that is open, if any, with its settings and where the user was in it."""
+    """Owns the vault that is open, if any, with its settings and where the user was in it.
+
+    Each vault that is opened is a mode of its own, so that the one before goes with all its screens.
+    """
+
+    DEFAULT_MODE = "vault-0"
 
     def __init__(
         self, vault: Path | None, settings: Settings, places: Places, environment: Mapping[str, str], said: str = ""
@@ -32,6 +37,8 @@ class VaultHost(App[None], inherit_bindings=False):
         self._places = places
         self._shell = dict(environment)
         self._said = said
+        self._opened = 0
+        self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         self._session = NEW if vault is None else session_of(vault, settings, places)
 
     def use_settings(self, settings: Settings) -> None:
@@ -73,7 +80,11 @@ class VaultHost(App[None], inherit_bindings=False):
         settings = replace(opening.settings, screen=screen)
         self._vault, self._said, self._session = opening.vault, "", opening.session
         self.use_settings(settings)
-        await self.switch_screen(MainScreen(opening.vault, settings, self._places, self._shell, opening.session))
+        mode = self.current_mode
+        self._opened += 1
+        self.add_mode(f"vault-{self._opened}", self.get_default_screen)
+        await self.switch_mode(f"vault-{self._opened}")
+        await self.remove_mode(mode)
         # What the first engine froze is let go of; the next one freezes anew (`EngineWorker`).
         gc.unfreeze()
 

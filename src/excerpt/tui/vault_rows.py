@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -53,9 +53,10 @@ def known_rows(
     rows += [VaultRow(Kind.GUIDE, DEMO, "The guide of excerpt")]
     if current is not None and current not in (row.path for row in rows):
         rows.insert(0, VaultRow(Kind.RECENT, current, _name(current)))
-    each = {row.path: row for row in reversed(rows)}
-    each.update({row.path: VaultRow(row.kind, row.path, row.name, "open now") for row in rows if row.path == current})
-    return tuple(each[path] for path in dict.fromkeys(row.path for row in rows))
+    each: dict[Path, VaultRow] = {}
+    for row in rows:
+        each.setdefault(row.path, replace(row, told="open now") if row.path == current else row)
+    return tuple(each.values())
 
 
 def matching(rows: Iterable[VaultRow], typed: str) -> tuple[VaultRow, ...]:
@@ -69,11 +70,19 @@ def is_path(typed: str) -> bool:
     return typed.startswith(("~", ".")) or any(sep in typed for sep in (os.sep, os.altsep or os.sep))
 
 
-def folder_rows(typed: str, here: Path) -> tuple[VaultRow, ...]:
+def expanded(typed: str, home: Path) -> Path:
+    """The path as it is meant, with the home folder in the place of ~. Raises RuntimeError for the ~ of a user there
+    is not."""
+    if typed == "~" or typed.startswith(("~/", f"~{os.sep}")):
+        return home / typed[2:]
+    return Path(typed).expanduser()
+
+
+def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
     """The folder that is typed, if it is one, and those it may become: in the folder named so far, the ones whose
     names begin with the rest, then those that have it in them. Relative to `here`. Reads the disk: for a thread."""
     try:
-        whole = here / Path(typed).expanduser()
+        whole = here / expanded(typed, home)
         ended = typed.endswith((os.sep, "/")) or typed in ("~", ".", "..")
         itself = [VaultRow(Kind.TYPED, whole, _name(whole), _sort(whole))] if whole.is_dir() else []
         folder, begun = (whole, "") if ended else (whole.parent, whole.name)

@@ -28,7 +28,17 @@ from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.opening import Opening, opening
 from excerpt.tui.screens.dialog import Dialog
-from excerpt.tui.vault_rows import Kind, VaultRow, folder_rows, is_path, known_rows, matching, missing, short_path
+from excerpt.tui.vault_rows import (
+    Kind,
+    VaultRow,
+    expanded,
+    folder_rows,
+    is_path,
+    known_rows,
+    matching,
+    missing,
+    short_path,
+)
 from excerpt.tui.widgets.vault_list import VaultList
 
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
@@ -92,6 +102,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._said = said
         self._known: tuple[VaultRow, ...] = ()
         self._wanted: Path | None = None
+        self._listed = ""
+        self._waits: tuple[str, Callable[[], None]] | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -126,11 +138,15 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         return self.KnownRead(rows, missing(rows))
 
     def _find(self, typed: str) -> FoldersFound:
-        return self.FoldersFound(typed, folder_rows(typed, Path.cwd()))
+        try:
+            here = Path.cwd()
+        except OSError:  # the folder that excerpt was started in is gone
+            here = self._home
+        return self.FoldersFound(typed, folder_rows(typed, here, self._home))
 
     def _open(self, path: Path) -> Opened | Failed:
         try:
-            return self.Opened(opening(path, self._places))
+            return self.Opened(opening(expanded(str(path), self._home), self._places))
         except ExcerptError as error:
             return self.Failed(path, str(error))
 
@@ -142,8 +158,6 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if self._known != message.rows:
             self._known = message.rows
             self._show_known()
-            # Whoever switches mostly goes back to where they were before.
-            rows.cursor = 1 if self._current is not None and self._known[0].path == self._current else 0
             self._aside(partial(self._look, message.rows))
         else:
             rows.missing = message.missing
@@ -152,6 +166,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def _folders_found(self, message: FoldersFound) -> None:
         if message.typed == self._typed:
             self.query_one(VaultList).rows = message.rows
+            self._listed = message.typed
+            if self._waits is not None:
+                self._when_listed(self._waits[1])
 
     @on(Opened)
     def _opened(self, message: Opened) -> None:
@@ -178,6 +195,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     @on(Input.Changed)
     def _changed(self) -> None:
         self._wanted = None
+        if self._waits is not None and self._waits[0] != self._typed:
+            self._waits = None
         self._tell("")
         if is_path(self._typed):
             self._aside(partial(self._find, self._typed))
@@ -186,7 +205,12 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def _show_known(self) -> None:
         if not is_path(self._typed):
-            self.query_one(VaultList).rows = matching(self._known, self._typed)
+            self._listed = self._typed
+            rows = self.query_one(VaultList)
+            rows.rows = matching(self._known, self._typed)
+            # Whoever switches mostly goes back to where they were before.
+            first = rows.rows[0].path if rows.rows and not self._typed else None
+            rows.cursor = 1 if first is not None and first == self._current else 0
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
@@ -195,6 +219,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def action_complete(self) -> None:
         """Take the selected folder into the field, to type on from there."""
+        self._when_listed(self._take_selected)
+
+    def _take_selected(self) -> None:
         row = self.query_one(VaultList).selected
         if row is None:
             return
@@ -208,12 +235,21 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     @on(VaultList.Chosen)
     def action_open(self) -> None:
+        self._when_listed(self._open_selected)
+
+    def _when_listed(self, act: Callable[[], None]) -> None:
+        """Act on the list of what was typed last: where it is of something before that, as soon as it is there."""
+        self._waits = (self._typed, act) if self._listed != self._typed else None
+        if self._waits is None:
+            act()
+
+    def _open_selected(self) -> None:
         row = self.query_one(VaultList).selected
         if row is not None and row.path == self._current:
             self.dismiss(None)
         elif row is not None or self._typed:
-            self._wanted = row.path if row is not None else Path(self._typed)
             self._tell("")
+            self._wanted = row.path if row is not None else Path(self._typed)
             self._aside(partial(self._open, self._wanted))
 
     def action_forget(self) -> None:
