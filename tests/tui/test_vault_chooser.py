@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from excerpt.known_vaults import DEMO, recent_vaults, remember_vault
 from excerpt.pack.marks_file import read_marks
