@@ -376,8 +376,8 @@ async def test_keys_that_have_nothing_to_do_are_not_offered(app: ExcerptApp, sto
     async with app.run_test() as pilot:
         await memory_tab(pilot, app, 2)
         pane = screen_of(app).query_one(MemoryPane)
-        assert [pane.check_action(each, ()) for each in ("follow", "update", "keep")] == [False, False, False]
-        assert pane.check_action("forget", ())
+        assert all(pane.why_not(each, ()) for each in ("follow", "update", "keep"))
+        assert not pane.why_not("forget", ())
 
 
 # --- remembering again ------------------------------------------------------------------------------------------------

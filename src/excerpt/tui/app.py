@@ -7,11 +7,14 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 from typing import ClassVar
 
 from textual import events
+from textual.actions import ActionParseResult
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.reactive import var
 from textual.screen import Screen
@@ -19,6 +22,7 @@ from textual.widgets import Input, TextArea
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.settings import Places, Settings
+from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here
 from excerpt.tui.keymap import keys_of, shown_key, usable
 from excerpt.tui.keys import PLACES
@@ -29,6 +33,8 @@ from excerpt.tui.vault_host import VaultHost
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
+_REASON_SECONDS = 3.0
+"""How long it is said why something cannot be done now, and not said once more."""
 _DEFAULT_THEME = "excerpt-dark"
 _TAB_OF_PLACE = {"Always": None, "Everywhere": None, "Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
 
@@ -69,6 +75,7 @@ class ExcerptApp(VaultHost, inherit_bindings=False):
         shell = dict(os.environ if environment is None else environment)
         super().__init__(vault, settings, places, shell, said)
         self._problems: list[str] = []
+        self._reason_said = ("", 0.0)
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(keymap)
         self._use_theme(settings.screen.theme)
@@ -143,6 +150,22 @@ class ExcerptApp(VaultHost, inherit_bindings=False):
                     self.register_theme(load_theme(file))
                 except SettingsError as error:
                     self._problems.append(str(error))
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """As Textual does; where the action cannot be done now, that is said."""
+        reason = why_not(default_namespace or self, action) if isinstance(action, str) else ""
+        if not reason:
+            return await super().run_action(action, default_namespace, namespaces)
+        said, until = self._reason_said
+        if said != reason or monotonic() > until:
+            self._reason_said = reason, monotonic() + _REASON_SECONDS
+            self.notify(reason, timeout=_REASON_SECONDS, markup=False)
+        return True
 
     def action_help(self) -> None:
         from excerpt.tui.screens.help import Help

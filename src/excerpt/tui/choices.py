@@ -112,6 +112,10 @@ class History:
         self.now = choices
         return True
 
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._before)
+
     def undo(self) -> bool:
         """Go back to the choices before; False if there are none."""
         if not self._before:

@@ -23,6 +23,7 @@ from excerpt.tui.index_state import IndexState, Watch
 from excerpt.tui.indexing import Command
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.pace import rate_words, share_done
+from excerpt.tui.reasons import IndexScene, in_index
 from excerpt.tui.strips import Part, fit, line
 from excerpt.tui.when import local_time
 from excerpt.tui.widgets.row_list import RowList
@@ -214,7 +215,7 @@ class IndexPane(Vertical):
         self.query_one(IndexFacts).index = new
         if old.status != new.status:
             self._show_files(new.status)
-        if self.check_keys(old) != self.check_keys(new):
+        if self.scene(old) != self.scene(new):
             self.refresh_bindings()
 
     def _show_files(self, status: Status | None) -> None:
@@ -227,17 +228,16 @@ class IndexPane(Vertical):
         self.query_one("#files-box").border_title = title
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
-        return self.check_keys(self.index).get(action, True)
+        """Pausing and going on are in turn, as one key may do both."""
+        return action != ("pause" if self.index.paused else "resume")
+
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        return in_index(action, self.scene(self.index, bool(self.query_one(FileList).files)))
 
     @staticmethod
-    def check_keys(index: IndexState) -> dict[str, bool]:
-        """Which actions have something to act on."""
-        lives = index.watch is not Watch.ENDED
-        return {
-            "pause": lives and not index.paused,
-            "resume": lives and index.paused,
-            "cancel": index.progress is not None,
-        }
+    def scene(index: IndexState, files: bool = False) -> IndexScene:
+        """What the keys act on."""
+        return IndexScene(index.watch is Watch.ENDED, index.paused, index.progress is not None, files)
 
     def action_update(self) -> None:
         self.post_message(self.Asked("update"))

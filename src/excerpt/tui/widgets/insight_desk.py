@@ -18,6 +18,7 @@ from excerpt.tui.insights import AskMap, AskNarrowed, AskRelated, Mapped, Narrow
 from excerpt.tui.map_rows import stands_in, without
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import EditRequested, Trouble
+from excerpt.tui.reasons import PanelScene
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.map_panel import MapPanel
 from excerpt.tui.widgets.notice import Said
@@ -183,6 +184,20 @@ class InsightDesk(PackDesk):
         """Related to the whole note, or to the fragment alone."""
         self._of_note = not self._of_note
         self.ask_insights()
+
+    @property
+    def panel_scene(self) -> PanelScene:
+        """What the panels' actions act on."""
+        panel, branch = self.query_one(RelatedPanel), self.query_one(MapPanel).selected
+        typed = self.query_one("#query", Input).value
+        return PanelScene(
+            in_related=panel.rows.has_focus,
+            listed=panel.reason is not None,
+            on_name=panel.reason is not None and panel.reason.fragment is None,
+            followed=bool(self._followed),
+            filter=branch.filter if branch is not None else None,
+            filtered=any(stands_in(typed, condition) for condition in self._put),
+        )
 
     def action_reason(self, by: int) -> None:
         self.query_one(RelatedPanel).step(by)

@@ -23,6 +23,7 @@ from excerpt.tui.memory_messages import MemoriesListed, MemoryEditRequested, Sta
 from excerpt.tui.memory_questions import AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
+from excerpt.tui.reasons import MemoryScene, in_memory
 from excerpt.tui.tag_completion import TagSuggester
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_view import MemoryView, Shown
@@ -237,13 +238,18 @@ class MemoryPane(Vertical):
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
-        if action not in ("follow", "update", "keep"):
-            return True
-        found = self._selected_standing()
-        if found is None:
-            return False
-        return {"follow": found.kind == "moved", "update": found.kind == "changed", "keep": found.is_stale}[action]
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        rows, found = self._list, self._selected_standing()
+        memory = rows.selected
+        scene = MemoryScene(
+            total=self._listed.total if self._listed is not None else 0,
+            selected=memory is not None,
+            on_file=rows.selected_file is not None,
+            own=memory is not None and memory.source is None,
+            kind=found.kind if found is not None else "",
+            stale=found is not None and found.is_stale,
+        )
+        return in_memory(action, scene)
 
     def _selected_standing(self) -> Standing | None:
         if not self.is_mounted:

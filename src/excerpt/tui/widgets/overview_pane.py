@@ -29,6 +29,7 @@ from excerpt.tui.insights import (
     PassageReady,
 )
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, SearchRequested, Trouble
+from excerpt.tui.reasons import in_overview
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.overview_list import OverviewList
 from excerpt.tui.widgets.overview_rows import headline, search_for
@@ -277,6 +278,10 @@ class OverviewPane(Vertical):
         self.query_one(Preview).scroll_pages(pages)
 
     # --- the keys -----------------------------------------------------------------------------------------------------
+
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        shown = self.overview is not None and self.overview.found
+        return in_overview(action, topic=bool(self.topic), shown=shown, waits=not self.answered)
 
     def action_move(self, rows: int) -> None:
         preview = self.query_one(Preview)

@@ -111,6 +111,11 @@ class PackDesk(Vertical):
         return self._history.now
 
     @property
+    def can_undo(self) -> bool:
+        """Whether there is a decision to take back."""
+        return self._history.can_undo
+
+    @property
     def pack_query(self) -> str:
         """The question of the pack. That of marks is the last one asked, which stays when the query is cleared."""
         return self._last_query if self.choices.marks or self.result is None else self.result.query

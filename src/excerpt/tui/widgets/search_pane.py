@@ -28,6 +28,7 @@ from excerpt.tui.messages import (
     WindowReady,
 )
 from excerpt.tui.panes import Panes, beginning
+from excerpt.tui.reasons import SearchScene, in_panel, in_search
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
@@ -41,6 +42,7 @@ from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
 from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel, RelatedWhy
 from excerpt.tui.widgets.row_list import RowList
+from excerpt.tui.widgets.search_scene import scene_of
 from excerpt.tui.widgets.why_desk import WhyDesk
 from excerpt.tui.widgets.split import Split
 
@@ -89,6 +91,7 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         self._shown = 0
         self._failed: Said | None = None
         self._window_asked = 0
+        self._scene = SearchScene()
         self._patience: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -191,6 +194,7 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         self.show_cost()
         self.ask_pack()
         self.follow_selection()
+        self._scene_changed()
 
     def watch_said(self) -> None:
         self._show_result()
@@ -234,6 +238,7 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         self._ask_window()
         self.show_cost()
         self.follow_selection()
+        self._scene_changed()
 
     def _ask_window(self) -> None:
         self._window_asked += 1
@@ -273,6 +278,20 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
             self.ask_pack()
 
     # --- the keys -----------------------------------------------------------------------------------------------------
+
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        return in_search(action, scene_of(self)) or in_panel(action, self.panel_scene)
+
+    def _scene_changed(self) -> None:
+        """Other keys may work now."""
+        scene = scene_of(self)
+        if scene != self._scene:
+            self._scene = scene
+            self.refresh_bindings()
+
+    def watch_packed(self) -> None:
+        super().watch_packed()
+        self._scene_changed()
 
     def action_move(self, rows: int) -> None:
         if self.query_one(Preview).has_focus:

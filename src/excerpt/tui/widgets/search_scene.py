@@ -1,0 +1,28 @@
+"""What stands in the Search tab, as its actions' reasons need it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from excerpt.model import Pack
+from excerpt.tui.memory_rows import is_memory
+from excerpt.tui.reasons import Row, SearchScene
+from excerpt.tui.widgets.pack_panel import PackPanel
+
+if TYPE_CHECKING:
+    from excerpt.tui.widgets.search_pane import SearchPane
+
+
+def scene_of(pane: SearchPane) -> SearchScene:
+    """That of the moment."""
+    hit, packed, panel = pane.selected, pane.packed, pane.query_one(PackPanel)
+    return SearchScene(
+        typed=bool(pane.query_text.strip()),
+        row=Row.NOTHING if hit is None else Row.MEMORY if is_memory(hit) else Row.FRAGMENT,
+        marked=bool(pane.choices.marks),
+        packed=not pane.asked_all_answered or (packed is not None and bool(packed.result.packs)),
+        decided=pane.can_undo,
+        in_panel=pane.panel_has_focus,
+        pack_row=panel.selected is not None,
+        on_pack=isinstance(panel.selected, Pack),
+    )

@@ -1,0 +1,98 @@
+"""Why something cannot be done now: said when its key is pressed, and the footer leaves it out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excerpt.settings import Settings
+from excerpt.tui.reasons import (
+    IndexScene,
+    MemoryScene,
+    PanelScene,
+    Row,
+    SearchScene,
+    in_index,
+    in_memory,
+    in_overview,
+    in_panel,
+    in_search,
+)
+from excerpt.tui.widgets.key_bar import KeyBar, Offer, fitting
+from tests.tui.conftest import until
+from tests.tui.still import StillApp
+
+FOUND = SearchScene(typed=True, row=Row.FRAGMENT, packed=True)
+
+
+@pytest.mark.parametrize(
+    ("action", "scene", "told"),
+    [
+        ("mark", SearchScene(), "Nothing is listed yet: type a query first."),
+        ("edit", SearchScene(typed=True), "Nothing is found for this query."),
+        ("why", SearchScene(row=Row.MEMORY), "A memory is found by itself, and is no part of the ranking."),
+        ("copy_pack", SearchScene(), "There is nothing to copy yet: the pack is empty."),
+        ("clear_marks", FOUND, "Nothing is marked."),
+        ("undo", FOUND, "There is nothing to take back."),
+        ("shift", FOUND, "Only a passage that is in the pack can be moved."),
+    ],
+)
+def test_the_search_says_what_is_missing(action: str, scene: SearchScene, told: str) -> None:
+    assert in_search(action, scene) == told
+
+
+def test_the_search_does_what_it_can() -> None:
+    done = SearchScene(True, Row.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
+    every = ("mark", "edit", "copy_fragment", "why", "copy_pack", "clear_marks", "undo", "drop", "shift", "strategy")
+    assert [in_search(action, done) for action in every] == [""] * len(every)
+    assert in_search("mark", SearchScene(in_panel=True)) == ""
+
+
+def test_the_panels_say_what_is_missing() -> None:
+    assert in_panel("follow", PanelScene()) == "No related note is listed."
+    assert in_panel("follow_back", PanelScene()) == "This is where you came from."
+    assert in_panel("put_filter", PanelScene()) == "Choose a branch: this line has no filter."
+    assert in_panel("put_filter", PanelScene(filter="")) == "No filter leads there."
+    assert in_panel("put_filter", PanelScene(filter="#sync")) == ""
+
+
+def test_memories_and_their_sources_say_what_is_missing() -> None:
+    assert in_memory("copy", MemoryScene()) == "Nothing is remembered yet."
+    assert in_memory("copy", MemoryScene(total=3)) == "No memory is selected."
+    kept = MemoryScene(total=1, selected=True, kind="fresh")
+    assert in_memory("copy", kept) == ""
+    assert in_memory("follow", kept) == "Its source has not moved."
+    assert in_memory("update", kept) == "Its source has no new text to take."
+    assert in_memory("follow", MemoryScene(total=1, selected=True, kind="moved")) == ""
+    own = MemoryScene(total=1, selected=True, own=True)
+    assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
+
+
+def test_overview_and_index_say_what_is_missing() -> None:
+    assert in_overview("copy", topic=False, shown=False, waits=False) == "No overview is shown yet: type a topic first."
+    assert in_overview("copy", topic=True, shown=False, waits=True) == ""
+    assert in_index("pause", IndexScene(ended=True)).startswith("Nothing looks at the vault now")
+    assert in_index("cancel", IndexScene()) == "Nothing is being read that could be cancelled."
+    assert in_index("cancel", IndexScene(building=True)) == ""
+
+
+def test_help_and_quit_keep_their_place_in_the_footer() -> None:
+    every = [Offer("mark", "tab", "mark"), Offer("edit", "enter", "open")]
+    last = [Offer("help", "f1", "help"), Offer("quit", "ctrl+q", "quit")]
+    assert fitting([*every, *last], 26) == [every[0], *last]
+    assert fitting([*last, *every], 80) == [*every, *last]
+
+
+async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_footer(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(140, 24)) as pilot:
+        footer = app.still.query_one(KeyBar)
+        assert "copy-pack" not in {offer.id for offer in footer.shown}
+        await pilot.press("ctrl+y", "ctrl+y")
+        await until(pilot, lambda: len(app._notifications) > 0, "the reason")
+        assert [toast.message for toast in app._notifications] == ["There is nothing to copy yet: the pack is empty."]
+        await pilot.press(*"sync")
+        await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.shown}, "the key in the footer")
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: "space" in {o.key for o in footer.shown if o.label == "mark"}, "the list's own key")
