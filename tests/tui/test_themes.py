@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.color import Color
+from textual.pilot import Pilot
 
 from excerpt.errors import SettingsError
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.screens.theme_picker import ThemeList, ThemePicker
 from excerpt.tui.themes import load_theme, theme_files
+from tests.tui.conftest import until
+from tests.tui.contrast import READABLE, contrast
+from tests.tui.still import StillApp
 
 SHIPPED = theme_files(Path("no own themes"))
 
@@ -47,8 +53,116 @@ async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vau
     (own / "broken.toml").write_text("primary = ")
     app = ExcerptApp(vault, replace(Settings(), screen=ScreenSettings(theme="nowhere")), places)
     async with app.run_test() as pilot:
-        await pilot.pause()
+        await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
         assert app.theme == "excerpt-dark"
         (toast,) = [toast for toast in app._notifications if toast.title == "Settings"]
         assert "no theme called nowhere" in toast.message
         assert "broken.toml" in toast.message
+
+
+def shaded(tmp_path: Path, **own: str) -> StillApp:
+    """An app with settings below `tmp_path`, and themes of the user's own by their text."""
+    app = StillApp(tmp_path, Settings())
+    app._places = replace(app._places, config=tmp_path / "config")
+    (tmp_path / "config/themes").mkdir(parents=True)
+    for name, text in own.items():
+        (tmp_path / f"config/themes/{name}.toml").write_text(text)
+    app.use_theme("excerpt-dark")
+    return app
+
+
+async def picking(pilot: Pilot[None]) -> ThemePicker:
+    app = pilot.app
+    await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
+    await app.run_action("change_theme")
+    await until(pilot, lambda: bool(app.screen.query(ThemeList)), "the list of themes")
+    assert isinstance(app.screen, ThemePicker)
+    return app.screen
+
+
+async def test_the_screen_is_drawn_in_the_theme_under_the_cursor_and_escape_gives_the_old_one_back(
+    tmp_path: Path,
+) -> None:
+    app = shaded(tmp_path)
+    async with app.run_test() as pilot:
+        picker = await picking(pilot)
+        names = [name for name, _ in picker.query_one(ThemeList).rows]
+        assert names == sorted(SHIPPED)
+        await pilot.press("down")
+        after = names[names.index("excerpt-dark") + 1]
+        await until(pilot, lambda: app.theme == after, "the next theme")
+        await pilot.press("escape")
+        assert app.theme == "excerpt-dark"
+    assert not (tmp_path / "config/excerpt.toml").exists()
+
+
+async def test_a_theme_that_is_chosen_is_written_into_the_settings_and_nothing_else_there_is_touched(
+    tmp_path: Path,
+) -> None:
+    app = shaded(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
+    settings = tmp_path / "config/excerpt.toml"
+    settings.write_text("[screen]  # mine\neditor = 'vi'\n")
+    async with app.run_test() as pilot:
+        picker = await picking(pilot)
+        assert picker.query_one(ThemeList).rows[-1] == ("mine", "yours, dark")
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: "mine" in settings.read_text().replace("# mine", ""), "the file")
+        assert app.theme == "mine"
+    assert settings.read_text() == "[screen]  # mine\neditor = 'vi'\ntheme = \"mine\"\n"
+
+
+async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path: Path) -> None:
+    app = shaded(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
+    file = tmp_path / "config/themes/mine.toml"
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "mine" in app.available_themes, "the themes")
+        app.theme = "mine"
+        app._look_at_theme()
+        file.write_text('primary = "#88ff88"\nbackground = "#ff0000"\n')
+        os.utime(file, ns=(1, 1))
+        app._look_at_theme()
+        await until(pilot, lambda: app.still.styles.background.r > 200, "the new ground")
+        file.write_text("primary = ")
+        os.utime(file, ns=(2, 2))
+        app._look_at_theme()
+        await until(pilot, lambda: any("mine.toml" in toast.message for toast in app._notifications), "the toast")
+        assert app.theme == "mine"
+
+
+def test_a_theme_of_two_colours_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text('primary = "#8888ff"\nbackground = "#101018"\n')
+    theme = load_theme(file)
+    colours = {**theme.to_color_system().generate(), **theme.variables}
+    texts = ("foreground", "text-soft", "text-faint", "text-muted", "block-cursor-foreground")
+    grounds = ("background", "surface", "surface-active")
+    pairs = [(text, ground) for text in texts for ground in grounds]
+    assert [pair for pair in pairs if contrast(*(Color.parse(colours[one]) for one in pair)) < READABLE] == []
+
+
+_MACHADO = {
+    "protan": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
+    "deutan": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
+    "tritan": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
+}
+"""What is left of linear RGB without one kind of cone: Machado, Oliveira and Fernandes 2009, severity 1."""
+
+
+def seen_by(kind: str, colour: Color) -> Color:
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
+    mixed = [min(1.0, max(0.0, sum(a * b for a, b in zip(row, linear, strict=True)))) for row in _MACHADO[kind]]
+    red, green, blue = (p * 12.92 if p <= 0.0031308 else 1.055 * p ** (1 / 2.4) - 0.055 for p in mixed)
+    return Color(round(red * 255), round(green * 255), round(blue * 255))
+
+
+@pytest.mark.parametrize("kind", _MACHADO)
+@pytest.mark.parametrize("name", ["clear-dark", "clear-light"])
+def test_good_and_bad_can_be_told_apart_with_every_kind_of_colour_vision(name: str, kind: str) -> None:
+    theme = load_theme(SHIPPED[name])
+    assert theme.success
+    good = seen_by(kind, Color.parse(theme.success))
+    for other in (theme.warning, theme.error, theme.accent):
+        assert other
+        bad = seen_by(kind, Color.parse(other))
+        apart = sum((a - b) ** 2 for a, b in zip(good.rgb, bad.rgb, strict=True)) ** 0.5
+        assert apart > 60, (name, kind, other, apart)

@@ -20,7 +20,7 @@ from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from excerpt.errors import ExcerptError, SettingsError
+from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here
@@ -28,18 +28,17 @@ from excerpt.tui.keymap import keys_of, shown_key, usable
 from excerpt.tui.keys import PLACES
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
-from excerpt.tui.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, load_theme, theme_files
-from excerpt.tui.vault_host import VaultHost
+from excerpt.tui.theme_keeping import ThemeKeeping
+from excerpt.tui.themes import CSS_OF_TEXTUAL
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
 _REASON_SECONDS = 3.0
 """How long it is said why something cannot be done now, and not said once more."""
-_DEFAULT_THEME = "excerpt-dark"
 _TAB_OF_PLACE = {"Always": None, "Everywhere": None, "Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
 
 
-class ExcerptApp(VaultHost, inherit_bindings=False):
+class ExcerptApp(ThemeKeeping, inherit_bindings=False):
     """excerpt on one vault at a time."""
 
     TITLE = "excerpt"
@@ -78,7 +77,7 @@ class ExcerptApp(VaultHost, inherit_bindings=False):
         self._reason_said = ("", 0.0)
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(keymap)
-        self._use_theme(settings.screen.theme)
+        self.use_theme(settings.screen.theme)
         self._plain = Plain()
         self._animates = self.animation_level
         self.set_reactive(ExcerptApp.plain, settings.screen.plain)
@@ -88,12 +87,7 @@ class ExcerptApp(VaultHost, inherit_bindings=False):
         """After the first frame: a vault, if there is none, the other themes, and what is wrong with the settings, in
         one toast."""
         self.ask_for_vault()
-        self._load_other_themes()
-        if self._problems:
-            self.notify("\n".join(self._problems), title="Settings", severity="warning", timeout=12, markup=False)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return DARK_DEFAULTS if self.current_theme.dark else LIGHT_DEFAULTS
+        self.run_worker(self.load_other_themes(), group="themes")
 
     # --- plain and still ----------------------------------------------------------------------------------------------
 
@@ -124,32 +118,6 @@ class ExcerptApp(VaultHost, inherit_bindings=False):
         # Textual would print a page of traceback, with what the variables hold.
         self.bell()
         self._close_messages_no_wait()
-
-    def _theme_files(self) -> dict[str, Path]:
-        return theme_files(self._places.config / "themes")
-
-    def _use_theme(self, name: str) -> None:
-        """Load the one theme that the first frame needs; without it, the default."""
-        file = self._theme_files().get(name)
-        if file is not None:
-            try:
-                self.register_theme(load_theme(file))
-            except SettingsError as error:
-                self._problems.append(str(error))
-        if name not in self.available_themes:
-            if file is None:
-                self._problems.append(f"There is no theme called {name}.")
-            name = _DEFAULT_THEME
-            self.register_theme(load_theme(self._theme_files()[name]))
-        self.theme = name
-
-    def _load_other_themes(self) -> None:
-        for name, file in self._theme_files().items():
-            if name not in self.available_themes:
-                try:
-                    self.register_theme(load_theme(file))
-                except SettingsError as error:
-                    self._problems.append(str(error))
 
     async def run_action(
         self,
@@ -184,6 +152,8 @@ class ExcerptApp(VaultHost, inherit_bindings=False):
                         keys = " ".join(shown_key(key) for key in keys_of(binding, self._keymap))
                         callback = screen.command_callback(tab, binding.action)
                         yield SystemCommand(binding.what, f"{place} · {keys}", callback)
+            why_not_note = screen.command_callback("search", "why_not")
+            yield SystemCommand("Why not this note…", "Why a note is not higher, or not there", why_not_note)
         yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
 
 

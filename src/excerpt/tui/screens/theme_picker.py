@@ -1,0 +1,110 @@
+"""Choosing a theme: the whole screen is drawn in the one under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.strip import Strip
+from textual.timer import Timer
+
+from excerpt.text.visible import visible_line
+from excerpt.tui.bindings import bindings
+from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.strips import line
+from excerpt.tui.widgets.row_list import RowList
+
+_REST = 0.06
+"""Seconds the cursor stands on a theme before it is shown: a theme takes as long as some frames."""
+
+
+class ThemeList(RowList):
+    """Themes by name, with what kind each is of."""
+
+    ROW_HEIGHT = 1
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Themes, with the list focused")
+
+    DEFAULT_CSS = """
+    ThemeList { background: $surface; }
+    """
+
+    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
+        """`rows` are names and kinds."""
+        super().__init__(id="themes")
+        self.rows = tuple(rows)
+
+    @property
+    def row_count(self) -> int:
+        return len(self.rows)
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        name, kind = self.rows[row]
+        left = [("▌ " if selected else "  ", self.style_of("row--bar")), (visible_line(name), Style.null())]
+        return (line(left, [(f"{kind} ", self.style_of("row--faint"))], width, base),)
+
+
+class ThemePicker(Dialog[str]):
+    """Dismissed with the name of a theme that is to be kept; left, the theme is the one before."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Themes")
+
+    DEFAULT_CSS = """
+    ThemePicker {
+        align: right middle;
+        background: $background 0%;
+        & > .box { width: 34; margin: 0 2; padding: 0 1; }
+        ThemeList { height: auto; max-height: 100%; }
+    }
+    """
+
+    def __init__(self, names: Sequence[str], own: frozenset[str]) -> None:
+        """`own` are those that the user made."""
+        super().__init__()
+        self._names = tuple(names)
+        self._own = own
+        self._before = ""
+        self._resting: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = "Theme"
+            box.border_subtitle = "⏎ keep · esc back"
+            rows = ThemeList([(name, self._kind(name)) for name in self._names])
+            rows.styles.height = len(self._names)
+            yield rows
+
+    def on_mount(self) -> None:
+        self._before = self.app.theme
+        rows = self.query_one(ThemeList)
+        rows.rows_changed(self._names.index(self._before))
+        rows.focus()
+
+    def _kind(self, name: str) -> str:
+        theme = self.app.get_theme(name)
+        kind = "dark" if theme is None or theme.dark else "light"
+        return f"yours, {kind}" if name in self._own else kind
+
+    def on_row_list_moved(self, event: RowList.Moved) -> None:
+        event.stop()
+        if self._resting is not None:
+            self._resting.stop()
+        self._resting = self.set_timer(_REST, partial(self._show, self._names[event.row]))
+
+    def _show(self, name: str) -> None:
+        self._resting = None
+        if self.is_current:
+            self.app.theme = name
+
+    def action_choose(self) -> None:
+        name = self._names[self.query_one(ThemeList).cursor]
+        self.app.theme = name
+        self.dismiss(name)
+
+    def action_leave(self) -> None:
+        self.app.theme = self._before
+        self.dismiss(None)
