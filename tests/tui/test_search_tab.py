@@ -34,7 +34,7 @@ async def test_typing_finds_fragments_and_shows_the_first_in_its_context(app: Ex
     async with app.run_test(size=(100, 30)) as pilot:
         await search(pilot, app, "sync conflict")
         assert titles(app)[0] == "Sync"
-        preview = screen_of(app).query_one(Preview)
+        preview = screen_of(app).query_one("#preview", Preview)
         await until(pilot, lambda: preview.window is not None, "the context")
         assert preview.window is not None
         selected = screen_of(app).query_one(HitList).selected
@@ -233,12 +233,12 @@ async def test_a_list_of_filters_alone_is_said_to_be_newest_first(app: ExcerptAp
         assert str(status.render()).startswith("newest first · 3 hits")
 
 
-async def test_where_there_is_no_room_the_status_says_the_first_things(app: ExcerptApp) -> None:
+async def test_where_there_is_little_room_the_status_says_how_sure_and_how_many(app: ExcerptApp) -> None:
     async with app.run_test(size=(40, 20)) as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
         status.answer = Answer(Strategy.ADAPTIVE, 118_204, 12, Confidence.LIKELY)
-        assert str(status.render()) == "auto ▸ adaptive"
+        assert str(status.render()) == "likely · 118,204 hits"
 
 
 async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: ExcerptApp) -> None:
@@ -318,7 +318,7 @@ async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Pa
 async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await search(pilot, app, "hostile")
-        await until(pilot, lambda: screen_of(app).query_one(Preview).window is not None, "the context")
+        await until(pilot, lambda: screen_of(app).query_one("#preview", Preview).window is not None, "the context")
         await pilot.pause()
         drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
         assert "Hostile [bold]x" in drawn

@@ -27,7 +27,7 @@ from excerpt.tui.widgets.row_list import RowList
 _MOST_ROWS = 10
 _NAME_SHARE = 0.5
 """The most of a row that a name takes."""
-_KEYS = "⏎ run · s save this one · r rename · d delete · esc close"
+_KEYS = "⏎ run · s save · r rename · d delete · esc close"
 
 
 class SavedList(RowList):

@@ -36,6 +36,12 @@ class Answer:
     confidence: Confidence | None = None
 
 
+_STATUS = 48
+"""Cells of the status; less where that is more than SHARE of the line."""
+_SHARE = 0.6
+_TIGHT = 24
+"""Cells of the status where the query has no room for its own."""
+
 _SURE = {
     Confidence.STRONG: "strong",
     Confidence.LIKELY: "likely",
@@ -103,12 +109,16 @@ class QueryStatus(Widget):
         return Text(_SURE[confidence], style)
 
     def _fitting(self, parts: list[Text]) -> Text:
-        """As many of the parts, the first ones, as there is room for."""
-        for count in range(len(parts), 0, -1):
-            text = Text(" · ", no_wrap=True, justify="right").join(parts[:count])
-            if count == 1 or not self.size.width or text.cell_len <= self.content_size.width:
+        """As many of the parts, the first ones, as there is room for; where there is little, the hits go first."""
+        room = self.content_size.width or _STATUS
+        kept = [parts[:count] for count in range(len(parts), 0, -1)]
+        if room < _TIGHT and not self.doubt:
+            kept = [parts, *(parts[first:-1] for first in range(len(parts) - 1)), parts[:1]]
+        for some in kept:
+            text = Text(" · ", no_wrap=True, justify="right").join(some)
+            if text.cell_len <= room:
                 break
-        text.truncate(self.content_size.width or text.cell_len, overflow="ellipsis")
+        text.truncate(room, overflow="ellipsis")
         return text
 
 
@@ -202,6 +212,7 @@ class QueryBar(Horizontal):
         #prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
         Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
         &:focus-within #prompt { color: $accent; }
+        &.-tight QueryStatus { width: 24; }
     }
     """
 
@@ -221,6 +232,17 @@ class QueryBar(Horizontal):
         yield QueryInput(placeholder="Search your notes", compact=True, select_on_focus=False, id="query")
         yield QueryStatus(id="status")
         yield QueryMenu()
+
+    def on_mount(self) -> None:
+        self.watch(self.query_one(QueryStatus), "doubt", self._share_line, init=False)
+
+    @on(Input.Changed)
+    @on(events.Resize)
+    def _share_line(self) -> None:
+        """The query goes before what is said of it, but for a doubt. The line is laid out only where that changes."""
+        width = self.size.width
+        room = width - 3 - min(_STATUS, int(width * _SHARE))
+        self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).doubt, "-tight")
 
     @property
     def menu(self) -> QueryMenu:

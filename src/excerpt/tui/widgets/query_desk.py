@@ -37,6 +37,7 @@ class QueryDesk(PackDesk):
         self._queries: QueryKeeper | None = None
         self._walk: Walk | None = None
         self._before = ""
+        self._typing = False
         self._begun: Begun | None = None
         self._left_at = -1
         self._completions_asked = 0
@@ -62,7 +63,8 @@ class QueryDesk(PackDesk):
         field = self._bar.field
         before, self._before = self._before, field.value
         self.read_query()
-        if is_typed(before, field.value, field.cursor_position):
+        self._typing = is_typed(before, field.value, field.cursor_position)
+        if self._typing:
             self._follow_typing()
         else:
             self._bar.menu.close()
@@ -95,7 +97,8 @@ class QueryDesk(PackDesk):
             return
         reading = message.reading
         # One that is typed last and may go on is a word to who types it.
-        filters = [Stretch(c.start, c.end, query[c.start : c.end]) for c in reading.conditions if not c.open]
+        ended = [one for one in reading.conditions if not (one.open and self._typing)]
+        filters = [Stretch(one.start, one.end, query[one.start : one.end]) for one in ended]
         doubts = [Stretch(d.start, d.end, query[d.start : d.end], doubtful=True) for d in reading.doubts]
         self._bar.field.stretches = (*filters, *doubts)
         self.query_one(QueryStatus).doubt = visible_line(reading.doubts[0].said) if reading.doubts else ""
@@ -154,7 +157,10 @@ class QueryDesk(PackDesk):
         self._show_history()
 
     def _show_history(self) -> None:
-        typed = self.query_text.strip()
+        field = self._bar.field
+        # What is selected as a whole is to be replaced, and is not what is looked for.
+        is_kept = field.selection.is_empty or len(field.selected_text) < len(field.value)
+        typed = field.value.strip() if is_kept else ""
         found = self.asked_before.having(typed)
         choices = [Choice(query, query, typed=typed if " " not in typed else "") for query in found if query != typed]
         self._bar.menu.open("history", "Asked before", f"{_TAKE} · del forget", choices, self._at(0))
