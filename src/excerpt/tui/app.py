@@ -25,6 +25,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here
 from excerpt.tui.keymap import keys_of, shown_key, usable
+from excerpt.tui.harmless import Harmless
 from excerpt.tui.keys import PLACES
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
@@ -33,9 +34,16 @@ from excerpt.tui.themes import CSS_OF_TEXTUAL
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
+_TAB_OF_PLACE = {
+    "Always": None,
+    "Everywhere": None,
+    "Search": "search",
+    "Overview": "overview",
+    "Memory": "memory",
+    "Index": "index",
+}
 _REASON_SECONDS = 3.0
 """How long it is said why something cannot be done now, and not said once more."""
-_TAB_OF_PLACE = {"Always": None, "Everywhere": None, "Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
 
 
 class ExcerptApp(ThemeKeeping, inherit_bindings=False):
@@ -73,12 +81,12 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         # Taken first: Textual removes NO_COLOR from the environment when it has read it.
         shell = dict(os.environ if environment is None else environment)
         super().__init__(vault, settings, places, shell, said)
-        self._problems: list[str] = []
-        self._reason_said = ("", 0.0)
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(keymap)
         self.use_theme(settings.screen.theme)
         self._plain = Plain()
+        self._harmless = Harmless()
+        self._reason_said = ("", 0.0)
         self._animates = self.animation_level
         self.set_reactive(ExcerptApp.plain, settings.screen.plain)
         self.watch_plain()
@@ -102,7 +110,7 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         return self.plain or not self._settings.screen.motion
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = super().get_line_filters()
+        filters = [*super().get_line_filters(), self._harmless]
         return [*filters, self._plain] if self.plain else filters
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -119,6 +127,23 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         self.bell()
         self._close_messages_no_wait()
 
+    def use_settings(self, settings: Settings) -> None:
+        """Other settings hold from now on: theme, keys, plain and motion."""
+        before, now = self._settings.screen, settings.screen
+        self._settings = settings
+        if before.keys != now.keys:
+            keymap, problems = usable(now.keys)
+            self.set_keymap(keymap)
+            if problems:
+                self.notify("\n".join(problems), title="Settings", severity="warning", timeout=12, markup=False)
+        if before.theme != now.theme and now.theme in self.available_themes:
+            self.theme = now.theme
+        elif before.theme != now.theme:
+            self.notify(f"There is no theme called {now.theme}.", title="Settings", severity="warning", markup=False)
+        self.plain = now.plain
+        if before.motion != now.motion:
+            self.watch_plain()
+
     async def run_action(
         self,
         action: str | ActionParseResult,
@@ -134,6 +159,14 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
             self._reason_said = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
+
+    def action_jump(self) -> None:
+        from excerpt.tui.screens.jump import Jump, spots_of
+
+        if isinstance(self.screen, Jump):
+            self.screen.dismiss()
+        else:
+            self.push_screen(Jump(spots_of(self.screen)), lambda spot: spot and spot.go())
 
     def action_help(self) -> None:
         from excerpt.tui.screens.help import Help

@@ -1,0 +1,32 @@
+"""The last look at lines on their way to the terminal."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+
+from excerpt.text.visible import visible_line
+from excerpt.tui.harmless import Harmless
+
+
+def after(text: str) -> str:
+    return "".join(segment.text for segment in Harmless().apply([Segment(text)], Color(0, 0, 0)))
+
+
+def test_what_a_terminal_would_obey_is_gone() -> None:
+    assert after("a\x1b[31mb\u202ec\u2066d\x9b2Je\rf\x00g") == "a[31mbcd2Jefg"
+
+
+def test_letters_of_any_script_and_joined_emoji_stay() -> None:
+    text = "naïve 笔记 किताब می‌خواهم 👩‍👩‍👧"
+    assert after(text) == text
+
+
+@given(st.text())
+def test_a_line_stays_as_wide_as_it_was_laid_out_and_holds_nothing_to_obey(text: str) -> None:
+    drawn = after(text)
+    assert cell_len(drawn) == cell_len(text)
+    assert drawn == visible_line(drawn)
