@@ -12,6 +12,8 @@ PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 
 _HEADINGS = {
     "Search": "The query and the list",
+    "Search: the query": "The query",
+    "Search: reading on": "Reading on",
     "Search: the pack": "The pack",
     "Search: panes and panels": "Panes and panels",
     "Overview": "The Overview tab",
@@ -20,6 +22,10 @@ _HEADINGS = {
     "Memory, with the list focused": "With the memories focused",
     "Index": "The Index tab",
     "Any dialog": "Dialogs",
+    "Settings, with the list focused": "The settings",
+    "Themes, with the list focused": "Themes",
+    "Outline, with the list focused": "The outline of a note",
+    "Saved queries, with the list focused": "Saved queries",
 }
 
 _LINKS = {
@@ -30,6 +36,7 @@ _LINKS = {
     "where the matches are": "Maps",
     "scope": "Packs#Scope",
     "budget": "Token budget",
+    "settings": "Settings",
     "format": "Packs#What it looks like",
     "order": "Packs#Order",
     "what is in the pack": "The screen#The pack panel",

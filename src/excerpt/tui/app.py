@@ -168,6 +168,14 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         else:
             self.push_screen(Jump(spots_of(self.screen)), lambda spot: spot and spot.go())
 
+    def action_jump(self) -> None:
+        from excerpt.tui.screens.jump import Jump, spots_of
+
+        if isinstance(self.screen, Jump):
+            self.screen.dismiss()
+        else:
+            self.push_screen(Jump(spots_of(self.screen)), lambda spot: spot and spot.go())
+
     def action_help(self) -> None:
         from excerpt.tui.screens.help import Help
 

@@ -53,6 +53,7 @@ def _too(around: Iterable[Key], of: str, id_: str, keys: str, what: str = "", *,
 
 ALWAYS: Sequence[Key] = (
     Key("help", "f1,question_mark", "app.help", "help", "List the keys that work here", shown=True),
+    Key("jump", "alt+j", "app.jump", "jump", "Jump to a row, pane, field or tab by its letter", first=True),
     Key("palette", "ctrl+backslash,f10", "app.command_palette", "commands", "Find any command by name", first=True),
     Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
 )
