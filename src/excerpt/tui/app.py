@@ -24,8 +24,8 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here
-from excerpt.tui.keymap import keys_of, shown_key, usable
 from excerpt.tui.harmless import Harmless
+from excerpt.tui.keymap import keys_of, shown_key, usable
 from excerpt.tui.keys import PLACES
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
@@ -159,14 +159,6 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
             self._reason_said = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
-
-    def action_jump(self) -> None:
-        from excerpt.tui.screens.jump import Jump, spots_of
-
-        if isinstance(self.screen, Jump):
-            self.screen.dismiss()
-        else:
-            self.push_screen(Jump(spots_of(self.screen)), lambda spot: spot and spot.go())
 
     def action_jump(self) -> None:
         from excerpt.tui.screens.jump import Jump, spots_of

@@ -1,0 +1,144 @@
+"""Whatever a vault holds, the screen keeps its structure: real notes, really indexed, walked through on every tab."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from textual import events
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from excerpt.index.build import build
+from excerpt.memory.store import MemoryStore
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.widgets.memory_list import MemoryList
+from excerpt.tui.widgets.overview_pane import OverviewPane
+from tests.tui.conftest import pane_of, places_under, screen_of, until
+
+WORD = "zebra"
+"""Stands in every note, so that one query finds them all."""
+
+PIECES = (
+    "[bold]", "[/]", "[/red]", "[@click=app.quit]leave[/]", "[link=https://example.org]x[/link]", "\\[", "$accent",
+    "\x1b[31m", "\x1b[2J", "\x1b[10;10H", "\x1b]8;;https://example.org\x07", "\x1b]52;c;aGk=\x07", "\x1b]0;title\x1b\\",
+    "\x9b31m", "\x9d52;c;aGk=\x9c", "\x07", "\x08\x08", "\r", "\x00", "\x7f", "\t", "\u2028", "\u2029", "\x85",
+    "\u202e", "\u202d", "\u202c", "\u2066", "\u2069", "\u200e", "\u200b", "\u200d", "\ufeff", "\u00ad",
+    "👩‍👩‍👧‍👦", "🏳️‍🌈", "👍🏽", "🇩🇪", "e\u0301\u0302\u0303", "\u0301", "ﷺ", "한글", "笔记", "नमस्ते", "ｗｉｄｅ",
+    "☑\ufe0f",
+    "`", "```", "|", "> [!tip]", "- [ ] ", "==", "%%", "![[x]]", "[[zebra|y]]", "#tag/[b]", "<script>", "$$", "---",
+)  # fmt: skip
+
+hostile = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), min_size=1, max_size=8).map("".join)
+
+
+@st.composite
+def notes(draw: st.DrawFn) -> dict[str, str]:
+    """Notes whose names, properties, headings and lines are hostile; one has a line of more than 10,000 columns."""
+    made: dict[str, str] = {}
+    for number in range(draw(st.integers(2, 4))):
+        name = "".join(c for c in draw(hostile) if c not in "/\0" and not "\ud800" <= c <= "\udfff")[:40]
+        properties = {"tags": [draw(hostile)], "aliases": [draw(hostile)], "state": draw(hostile)}
+        head = yaml.safe_dump(properties, allow_unicode=True)
+        text = f"---\n{head}---\n# {WORD} {draw(hostile)}\n\n{WORD} {draw(hostile)}\n\n## {draw(hostile)}\n\n"
+        made[f"{number} {name}.md"] = text + f"{WORD} {draw(hostile)}\n{draw(hostile)} {WORD}\n"
+    made["long.md"] = f"# {WORD}\n\n{WORD} " + draw(hostile) * 50 + "x" * 10_000 + "\n"
+    return made
+
+
+def write(vault: Path, texts: dict[str, str]) -> None:
+    vault.mkdir()
+    for name, text in texts.items():
+        # As a disk may hold it: what is no Unicode is bytes that are no UTF-8.
+        (vault / name).write_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def landmarks(app: ExcerptApp) -> dict[str, object]:
+    """Where what is on the screen stands."""
+    return {f"{type(widget).__name__}#{widget.id}": widget.region for widget in app.screen.walk_children(Widget)}
+
+
+def assert_sound(app: ExcerptApp, standing: dict[str, object] | None = None) -> None:
+    """Every line is as wide as the screen, and nothing on it could move the cursor, colour or reorder anything."""
+    strips = app.screen._compositor.render_strips()
+    assert len(strips) == app.size.height
+    for strip in strips:
+        assert sum(cell_len(segment.text) for segment in strip) == strip.cell_length == app.size.width
+        assert not [c for c in strip.text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or bidi(c)]
+        for segment in strip:
+            assert segment.style is None or (segment.style.link is None and "leave" not in str(segment.style.meta))
+    if standing is not None:
+        assert landmarks(app) == standing
+
+
+def bidi(character: str) -> bool:
+    return unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+
+
+async def pressed(pilot: Pilot[None], app: ExcerptApp, keys: Iterable[str]) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await pilot.pause(0.05)
+        assert_sound(app)
+
+
+async def walk_through(app: ExcerptApp, thought: str) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: screen_of(app).status is not None, "the index")
+        await pilot.press(*WORD)
+        pane = pane_of(app)
+        await until(pilot, lambda: pane.asked_all_answered and pane.result is not None, "the hits")
+        await pilot.pause()
+        assert pane.result is not None and pane.result.hits
+        standing = landmarks(app)
+        for _ in pane.result.hits[:8]:
+            await pilot.press("down")
+            await pilot.pause(0.02)
+            assert_sound(app, standing)
+        await pressed(pilot, app, ("ctrl+o", "down", "ctrl+o", "alt+r", "down", "alt+m", "G", "l", "escape"))
+        await pressed(pilot, app, ("escape", "ctrl+t", "pagedown", "escape", "ctrl+r", "escape"))
+        app.screen.post_message(events.Paste(thought))
+        await pressed(pilot, app, ("space",))
+        await pressed(pilot, app, ("f3",))
+        overview = screen_of(app).query_one(OverviewPane)
+        await until(pilot, lambda: overview.overview is not None, "the overview")
+        await pressed(pilot, app, ("down", "down", "f5", "f4"))
+        await until(pilot, lambda: bool(screen_of(app).query_one(MemoryList).memories), "the memory")
+        await pressed(pilot, app, ("down", "ctrl+e", "escape", "f2"))
+        await pilot.resize_terminal(140, 45)
+        await pilot.pause()
+        assert_sound(app)
+        await pilot.resize_terminal(60, 15)
+        await pilot.pause()
+        assert_sound(app)
+
+
+@pytest.mark.usefixtures("home")
+@settings(
+    max_examples=4,
+    derandomize=True,
+    phases=[Phase.generate],  # an example takes seconds: none is looked for that is simpler
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(texts=notes(), thought=hostile)
+def test_hostile_notes_never_change_the_structure_of_the_screen(texts: dict[str, str], thought: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        vault, where = Path(folder) / "vault", places_under(Path(folder) / "home")
+        write(vault, texts)
+        build(vault, where.index_folder(vault), Settings())
+        remember(vault, where, thought)
+        asyncio.run(walk_through(ExcerptApp(vault, Settings(), where), thought))
+
+
+def remember(vault: Path, where: Places, thought: str) -> None:
+    clean = thought.encode("utf-8", "replace").decode()
+    MemoryStore(where.memory_folder(vault)).remember(f"{WORD} {clean}", tags=[clean], why=clean)
