@@ -41,6 +41,7 @@ from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.strategy_columns import AskStrategies, Compared
 from excerpt.tui.session import Session
 from tests.pack.vaults import Vault
 from tests.tui.nearby import map_of, related_of
@@ -158,13 +159,16 @@ class ScriptedEngine(EngineWorker):
         """Nothing waits."""
 
     def search(self, number: int, query: str, strategy: Strategy) -> None:
+        self._post(SearchDone(number, self.found(query, strategy)))
+
+    def found(self, query: str, strategy: Strategy) -> Result:
         words = [word for word in query.casefold().split() if ":" not in word]
         found = [(fragment, _spans(fragment.text.casefold(), words)) for fragment in self.notes.fragments]
         held = sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))
         known = any(all(word in fragment.text.casefold() for word in words) for fragment, _ in held)
         hits = [_hit(fragment, spans, rank, known) for rank, (fragment, spans) in enumerate(held)]
         led = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
-        self._post(SearchDone(number, Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)))
+        return Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)
 
     def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         """Only of a hit, the second one."""
@@ -197,6 +201,11 @@ class ScriptedEngine(EngineWorker):
                 narrower = Suggestion(Way.NARROWER, "tag:sync", f"tag:sync {query}", 2)
                 wider = Suggestion(Way.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
                 self._post(Suggested(query, (narrower, wider)))
+            case AskStrategies(query=query):
+                found = [self.found(query, strategy) for strategy in Strategy]
+                # Each begins one hit later, so that all move.
+                turned = [replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found)]
+                self._post(Compared(query, tuple(turned)))
             case AskOverview():
                 self.topic = question.topic
                 known = "sync" in question.topic

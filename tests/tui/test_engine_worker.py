@@ -20,6 +20,8 @@ from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.packing import PackRequest
+from excerpt.tui.reading import AskWindow
+from excerpt.tui.trail import Spot
 from excerpt.tui.widgets.pack_desk import mark_of
 from tests.tui.conftest import places_under
 
@@ -120,7 +122,8 @@ def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     opened.search(1, "lentils", Strategy.AUTO)
     found = opened.next()
     assert isinstance(found, SearchDone)
-    opened.window(7, found.result.hits[0].fragment.id, found.result.hits[0].spans)
+    hit = found.result.hits[0]
+    opened.ask_insight(AskWindow(7, Spot(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans)))
     answer = opened.next()
     assert isinstance(answer, WindowReady) and answer.window is not None
     assert answer.number == 7

@@ -92,7 +92,7 @@ async def test_the_selection_stays_in_its_place_when_its_fragment_is_edited(app:
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, app, "conflict")
         await watched(pilot, app)
-        rows, preview = screen_of(app).query_one(HitList), screen_of(app).query_one(Preview)
+        rows, preview = screen_of(app).query_one(HitList), screen_of(app).query_one("#preview", Preview)
         await pilot.press("down")
         before = rows.selected
         assert before is not None

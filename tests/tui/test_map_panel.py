@@ -177,7 +177,7 @@ async def test_without_a_query_it_is_that_of_the_whole_vault_and_a_filter_alone_
 async def test_it_takes_the_place_of_the_context_where_there_is_one_place_and_escape_closes_it(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
-        preview = screen_of(app).query_one(Preview)
+        preview = screen_of(app).query_one("#preview", Preview)
         assert (panel_of(app).display, preview.display) == (True, False)
         await pilot.resize_terminal(140, 45)
         await pilot.pause()

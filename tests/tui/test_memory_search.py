@@ -118,7 +118,7 @@ async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_t
     async with app.run_test() as pilot:
         rows = await answered(pilot, app, "red lentils with cumin")
         await go_to_memory(pilot, rows)
-        preview = screen_of(app).query_one(Preview)
+        preview = screen_of(app).query_one("#preview", Preview)
         assert preview.window is not None
         assert preview.window.fragment.text == THOUGHT
         assert str(preview.border_title).startswith("Memory › Cooking/Lentil soup.md, line 3")

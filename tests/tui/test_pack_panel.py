@@ -130,7 +130,7 @@ async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         await press(pilot, app, "j")
-        wanted, preview = entries(app)[1], screen_of(app).query_one(Preview)
+        wanted, preview = entries(app)[1], screen_of(app).query_one("#preview", Preview)
         await pilot.press("enter")
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == wanted, "the context")
         assert preview.display
@@ -147,7 +147,7 @@ async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptA
         await search(pilot, app, "hostile")
         await press(pilot, app, "ctrl+o")
         await pilot.press("enter")
-        preview = screen_of(app).query_one(Preview)
+        preview = screen_of(app).query_one("#preview", Preview)
         lentils = "Cooking/Lentil soup.md"
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == lentils, "the mark")
         assert panel_of(app).display
@@ -156,10 +156,10 @@ async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptA
 async def test_it_takes_the_place_of_the_context_where_there_is_one_place(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
-        assert (panel_of(app).display, screen_of(app).query_one(Preview).display) == (True, False)
+        assert (panel_of(app).display, screen_of(app).query_one("#preview", Preview).display) == (True, False)
         await pilot.resize_terminal(140, 45)
         await pilot.pause()
-        assert (panel_of(app).display, screen_of(app).query_one(Preview).display) == (True, True)
+        assert (panel_of(app).display, screen_of(app).query_one("#preview", Preview).display) == (True, True)
 
 
 async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptApp) -> None:

@@ -101,7 +101,7 @@ async def test_following_makes_the_passage_the_context_and_its_note_the_subject_
     async with app.run_test(size=(140, 45)) as pilot:
         await opened_on(pilot, app, "devices change conflict")
         begun, there = related_of(app).path, selected(app).matches[0].there.fragment
-        preview = screen_of(app).query_one(Preview)
+        preview = screen_of(app).query_one("#preview", Preview)
         await press(pilot, app, "f")
         assert related_of(app).path == there.path
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == there.id, "the context")
@@ -115,7 +115,7 @@ async def test_following_makes_the_passage_the_context_and_its_note_the_subject_
 async def test_the_context_of_the_passage_takes_the_panels_place_in_a_narrow_window(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "devices change conflict")
-        wanted, preview = selected(app).matches[0].there.fragment.id, screen_of(app).query_one(Preview)
+        wanted, preview = selected(app).matches[0].there.fragment.id, screen_of(app).query_one("#preview", Preview)
         await pilot.press("space")
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == wanted, "the context")
         assert preview.display

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexUnusableError
-from excerpt.model import Hit, Span, Status, Strategy
+from excerpt.model import Hit, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
 from excerpt.tui.insights import KINDS, Question
-from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
-from excerpt.tui.note_window import window_around
+from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble
 from excerpt.tui.packing import Packer, PackRequest
 
 if TYPE_CHECKING:
@@ -99,9 +98,6 @@ class EngineWorker:
 
     def search(self, number: int, query: str, strategy: Strategy) -> None:
         self._ask("search", lambda: self._search(number, query, strategy))
-
-    def window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
-        self._ask("window", lambda: self._window(number, fragment_id, spans))
 
     def pack(self, number: int, request: PackRequest) -> None:
         self._ask("pack", lambda: self._pack(number, request))
@@ -256,13 +252,6 @@ class EngineWorker:
     def _insight(self, question: Question) -> None:
         if self._engine is not None:
             self._post(question.answer(self._engine))
-
-    def _window(self, number: int, fragment_id: str, spans: Sequence[Span]) -> None:
-        snapshot = self._opened()
-        # As this snapshot has it: lines and keys change when a note does.
-        current = snapshot.fragment(fragment_id)
-        if current is not None:
-            self._post(WindowReady(number, window_around(snapshot.note_text(current.path), current, spans)))
 
     def _pack(self, number: int, request: PackRequest) -> None:
         snapshot = self._opened()

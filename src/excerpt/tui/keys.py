@@ -104,7 +104,7 @@ FINDING: Sequence[Key] = _while_typing(
 )
 
 ASKING: Sequence[Key] = _while_typing(
-    Key("complete", "ctrl+space,ctrl+at", "complete", "complete", "Complete the word by what the vault has"),
+    Key("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word by what the vault has"),
     Key("suggest", "alt+q", "suggest", "narrower", "Narrower and wider queries, with what they find"),
     Key("saved", "alt+s", "saved", "saved", "Saved queries: run, save, rename, delete"),
     Key("history", "alt+h", "history", "history", "Queries asked before; with the bar empty, up brings the last back"),
@@ -303,6 +303,13 @@ DIALOG: Sequence[Key] = _while_typing(
     Key("dialog-previous", "shift+tab", "app.focus_previous", "field before", "To the field before", moves=True),
 )
 
+HELP: Sequence[Key] = _while_typing(
+    Key("help-down", "down,ctrl+n", "scroll(0.1)", "scroll", "A line down", moves=True),
+    Key("help-up", "up,ctrl+p", "scroll(-0.1)", "scroll", "A line up", moves=True),
+    Key("help-page-down", "pagedown", "scroll(1)", "scroll", "A page down", moves=True),
+    Key("help-page-up", "pageup", "scroll(-1)", "scroll", "A page up", moves=True),
+)
+
 QUESTION: Sequence[Key] = (
     Key("confirm-yes", "y", "answer(True)", "yes", "Yes", shown=True),
     Key("confirm-no", "n", "answer(False)", "no", "No", shown=True),
@@ -395,6 +402,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Memory, with the list focused": MEMORY_LIST,
     "Index": INDEX,
     "Any dialog": DIALOG,
+    "The keys": HELP,
     "A question": QUESTION,
     "Remember": REMEMBER,
     "Remember, with what is offered focused": OFFERS,
@@ -432,7 +440,8 @@ AROUND: Mapping[str, str] = {
     "Any dialog": "Always",
     "Opening a vault": "Always",
     **dict.fromkeys(
-        ("A question", "Outline", "Remember", "Saved queries", "Settings", "Strategies", "Themes", "Why"), "Any dialog"
+        ("A question", "The keys", "Outline", "Remember", "Saved queries", "Settings", "Strategies", "Themes", "Why"),
+        "Any dialog",
     ),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
 }

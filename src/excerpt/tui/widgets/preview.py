@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.visible import visible_line
-from excerpt.tui.inked_line import DrawnLine, Ink, Run
+from excerpt.tui.bindings import bindings
+from excerpt.tui.context_rows import LinkSpot, Picked, Row, heading_beyond, link_at, links_of, rows_of
+from excerpt.tui.inked_line import Ink, LinkTo
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.strips import fit
 from excerpt.tui.widgets.line_view import LineView
-from excerpt.tui.wrapping import wrap
 
 _INKS = {
+    Ink.NEAR: "ink--near",
     Ink.PROPERTY: "ink--property",
     Ink.QUOTE: "ink--quote",
     Ink.HEADING: "ink--heading",
     Ink.CALLOUT: "ink--callout",
+    Ink.TIP: "ink--tip",
+    Ink.WARNING: "ink--warning",
+    Ink.DANGER: "ink--danger",
     Ink.CODE: "ink--code",
+    Ink.KEYWORD: "ink--keyword",
+    Ink.STRING: "ink--string",
+    Ink.NUMBER: "ink--number",
+    Ink.NAME: "ink--name",
+    Ink.COMMENT: "ink--comment",
     Ink.LINK: "ink--link",
     Ink.TAG: "ink--tag",
     Ink.BOLD: "ink--bold",
@@ -47,20 +61,42 @@ def _place(window: NoteWindow | None) -> tuple[str, int] | None:
 
 
 class Preview(LineView):
-    """A window of a note, wrapped to the width it has."""
+    """A window of a note, wrapped to the width it has. State: which match was gone to, which lines are picked."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"line--number", "line--margin", "line--neighbour", *_INKS.values()}
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the context focused")
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "line--number",
+        "line--margin",
+        "line--packed",
+        "line--neighbour",
+        "line--picked",
+        "line--label",
+        *_INKS.values(),
+    }
 
     DEFAULT_CSS = """
     Preview {
         & > .line--number { color: $text-faint; }
         & > .line--margin { color: $accent; }
+        & > .line--packed { color: $success; }
         & > .line--neighbour { color: $text-soft; }
+        & > .line--picked { background: $surface-active; }
+        & > .line--label { color: $background; background: $accent; text-style: bold; }
+        & > .ink--near { background: $surface-active; }
         & > .ink--property { color: $primary; }
         & > .ink--quote { text-style: italic; }
         & > .ink--heading { color: $primary; text-style: bold; }
         & > .ink--callout { color: $secondary; }
+        & > .ink--tip { color: $success; }
+        & > .ink--warning { color: $warning; }
+        & > .ink--danger { color: $error; }
         & > .ink--code { color: $ink-code; background: $surface; }
+        & > .ink--keyword { color: $secondary; background: $surface; text-style: bold; }
+        & > .ink--string { color: $success; background: $surface; }
+        & > .ink--number { color: $warning; background: $surface; }
+        & > .ink--name { color: $primary; background: $surface; }
+        & > .ink--comment { color: $text-faint; background: $surface; text-style: italic; }
         & > .ink--link { color: $primary; text-style: underline; }
         & > .ink--tag { color: $secondary; }
         & > .ink--bold { text-style: bold; }
@@ -74,59 +110,103 @@ class Preview(LineView):
     """
 
     window: reactive[NoteWindow | None] = reactive(None, init=False)
+    packed: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
+    """First and last line of each passage of this note that is in the pack."""
+    picked: reactive[Picked | None] = reactive(None, init=False)
+    labels: reactive[Mapping[LinkSpot, str]] = reactive({}, init=False)
+    """What is typed to follow a link, drawn over its first letters."""
+
+    class LinkClicked(Message):
+        """A link was clicked."""
+
+        def __init__(self, to: LinkTo) -> None:
+            super().__init__()
+            self.to = to
+
+    class LineWanted(Message):
+        """A line of the note is to be shown that is not in the window."""
+
+        def __init__(self, line: int) -> None:
+            super().__init__()
+            self.line = line
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._rows: list[tuple[DrawnLine, int, list[Run]]] = []
-        self._style_for = lru_cache(maxsize=256)(self._combined_style)
+        self._rows: list[Row] = []
+        self._strips: dict[int, Strip] = {}
+        self._match: int | None = None
+        self._style_for = lru_cache(maxsize=512)(self._combined_style)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
 
     def watch_window(self, old: NoteWindow | None, new: NoteWindow | None) -> None:
         self.border_title = self._title(new)
+        top = self.line_at_top
+        self._match = None
+        self.set_reactive(Preview.picked, None)
+        self.set_reactive(Preview.labels, {})
         self._wrap()
-        if _place(old) != _place(new):
-            self.scroll_to(y=self._first_row_of_fragment(), animate=False, force=True, immediate=True)
+        if new is not None and new.line is not None:
+            self._scroll_to_row(self._row_of_line(new.line))
+        elif _place(old) != _place(new):
+            self._scroll_to_row(self._first_row_of_fragment())
+        elif old is not None and new is not None and old.above != new.above and top is not None:
+            self._scroll_to_row(self._row_of_line(top))
+
+    def watch_packed(self) -> None:
+        self._redraw()
+
+    def watch_picked(self) -> None:
+        self.border_title = self._title(self.window)
+        self._redraw()
+
+    def watch_labels(self) -> None:
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._strips.clear()
+        self.refresh()
 
     def on_resize(self) -> None:
-        at = self._line_at_top()
+        at = self.line_at_top
         self._wrap()
         self.border_title = self._title(self.window)
         if self.window is not None and at is not None:
-            self.scroll_to(y=self._row_of_line(at), animate=False)
+            self._scroll_to_row(self._row_of_line(at))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._style_for.cache_clear()
-
-    def scroll_pages(self, pages: int) -> None:
-        """Move by pages, one line of them kept in sight."""
-        step = max(1, self.scrollable_content_region.height - 1)
-        self.scroll_relative(y=pages * step, animate=False)
+        self._strips.clear()
 
     def _title(self, window: NoteWindow | None) -> str:
         """Escaped, because Textual reads a border title as markup."""
         if window is None:
             return ""
-        fragment = window.fragment
+        fragment, picked = window.fragment, self.picked
         lines = f"{fragment.line_start}–{fragment.line_end} of {window.line_count:,}"
+        if picked is not None:
+            lines = f"{picked.first}–{picked.last} picked"
+        elif window.whole:
+            lines = f"whole note, {window.line_count:,} lines"
         named = fragment.path if memory_id_of(fragment.id) is None else " › ".join(("Memory", *fragment.heading_path))
         path = fit(visible_line(named), max(10, self.size.width - len(lines) - 8))
         return f"{path} · {lines}".replace("[", r"\[")
 
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
     def _wrap(self) -> None:
         window = self.window
-        rows: list[tuple[DrawnLine, int, list[Run]]] = []
-        if window is not None:
-            width = max(10, self.scrollable_content_region.width - self._gutter)
-            for drawn in window.lines:
-                for part, runs in enumerate(wrap(drawn.runs, width, drawn.hang)):
-                    rows.append((drawn, part, runs))
-        self._rows = rows
-        self.set_line_count(len(rows) + self._above + self._below)
+        width = max(10, self.scrollable_content_region.width - self._gutter)
+        self._rows = rows_of(window.lines, width) if window is not None else []
+        self._strips.clear()
+        self._match = None
+        self.set_line_count(len(self._rows) + self._above + self._below)
 
     @property
     def _gutter(self) -> int:
         last = self.window.lines[-1].number if self.window and self.window.lines else 0
-        return len(str(last)) + 3
+        return len(str(last)) + 4
 
     @property
     def _above(self) -> int:
@@ -137,7 +217,7 @@ class Preview(LineView):
         return 1 if self.window is not None and self.window.below else 0
 
     def _row_of_line(self, number: int) -> int:
-        found = (row for row, (drawn, _, _) in enumerate(self._rows) if drawn.number >= number)
+        found = (row for row, one in enumerate(self._rows) if one.line.number >= number)
         return next(found, 0) + self._above
 
     def _first_row_of_fragment(self) -> int:
@@ -146,9 +226,129 @@ class Preview(LineView):
         lead = _LEAD if self.scrollable_content_region.height > 6 else 0
         return max(0, self._row_of_line(self.window.fragment.line_start) - lead)
 
-    def _line_at_top(self) -> int | None:
-        row = self.scroll_offset.y - self._above
-        return self._rows[row][0].number if 0 <= row < len(self._rows) else None
+    @property
+    def line_at_top(self) -> int | None:
+        """The line of the note that is the first in sight."""
+        row = max(0, self.scroll_offset.y - self._above)
+        return self._rows[row].line.number if row < len(self._rows) else None
+
+    # --- moving -------------------------------------------------------------------------------------------------------
+
+    def scroll_pages(self, pages: float) -> None:
+        """Move by pages, one line of them kept in sight."""
+        step = max(1, self.scrollable_content_region.height - 1)
+        self.move(round(pages * step))
+
+    def _scroll_to_row(self, row: int) -> None:
+        self.scroll_to(y=row, animate=False, force=True, immediate=True)
+
+    def move(self, rows: int) -> None:
+        if self.picked is None:
+            self.scroll_relative(y=rows, animate=False)
+        else:
+            self._pick_to(self.picked.end + rows)
+
+    def action_down(self) -> None:
+        self.move(1)
+
+    def action_up(self) -> None:
+        self.move(-1)
+
+    def action_half_page(self, pages: int) -> None:
+        self.scroll_pages(pages / 2)
+
+    def action_first(self) -> None:
+        self.show_line(1)
+
+    def action_last(self) -> None:
+        if self.window is not None:
+            self.show_line(self.window.line_count)
+
+    def show_line(self, number: int) -> None:
+        """Have a line of the note at the top; one that is not in the window is asked for."""
+        if self.window is None:
+            return
+        if not self.window.holds(number):
+            self.post_message(self.LineWanted(number))
+        elif self.picked is not None:
+            self._pick_to(number)
+        else:
+            self._scroll_to_row(self._row_of_line(number) if number > 1 else 0)
+
+    def action_heading(self, by: int) -> None:
+        """To the next heading, or the one before."""
+        at = self.picked.end if self.picked is not None else self.line_at_top
+        if self.window is None or at is None:
+            return
+        found = heading_beyond(self.window.headings, at, by)
+        if found is None:
+            self.notify("No heading follows." if by > 0 else "No heading stands before this.")
+        else:
+            self.show_line(found.line_start)
+
+    def action_match(self, by: int) -> None:
+        """To the next row with a match, or the one before; after the last comes the first."""
+        matches = [row for row, one in enumerate(self._rows) if one.has_match]
+        if not matches:
+            self.notify("No word of the query stands here.")
+            return
+        top, height = self.scroll_offset.y - self._above, self.scrollable_content_region.height
+        at = self._match
+        if at is None or not top <= at < top + height:
+            at = top - 1 if by > 0 else top + height
+        beyond = [row for row in matches if (row > at if by > 0 else row < at)]
+        self._match = (beyond[0] if by > 0 else beyond[-1]) if beyond else matches[0 if by > 0 else -1]
+        if self.picked is not None:
+            self._pick_to(self._rows[self._match].line.number)
+        if not top <= self._match < top + height:
+            self._scroll_to_row(max(0, self._match + self._above - height // 3))
+        self._redraw()
+
+    # --- picking lines ------------------------------------------------------------------------------------------------
+
+    def action_pick(self) -> None:
+        """Begin to pick lines, at the fragment's first if it is in sight; once more: stop."""
+        if self.picked is not None or self.window is None or not self._rows:
+            self.picked = None
+            return
+        top = self.scroll_offset.y - self._above
+        in_sight = [one.line.number for one in self._rows[max(0, top) : top + self.scrollable_content_region.height]]
+        start = self.window.fragment.line_start
+        line = start if start in in_sight else in_sight[0]
+        self.picked = Picked(line, line)
+
+    def _pick_to(self, line: int) -> None:
+        if self.picked is None or self.window is None:
+            return
+        end = max(self.window.above + 1, min(line, self.window.line_count - self.window.below))
+        self.picked = self.picked.to(end)
+        row, height = self._row_of_line(end), self.scrollable_content_region.height
+        if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
+            self._scroll_to_row(max(0, row - (0 if row < self.scroll_offset.y else height - 1)))
+
+    # --- links --------------------------------------------------------------------------------------------------------
+
+    def links_in_sight(self) -> list[LinkSpot]:
+        """The links that begin on the rows in sight."""
+        top = self.scroll_offset.y - self._above
+        return list(links_of(self._rows, top, top + self.scrollable_content_region.height))
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        row = (offset.y if offset is not None else -1) + self.scroll_offset.y - self._above
+        if offset is not None and 0 <= row < len(self._rows):
+            to = link_at(self._rows[row], offset.x - self._gutter)
+            if to is not None:
+                self.post_message(self.LinkClicked(to))
+
+    async def action_pane(self, action: str) -> None:
+        """Do what the pane around does by that name."""
+        await self.app.run_action(action, self.query_ancestor("SearchPane"))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
+        return action != "pane" or self.id == "preview"
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
@@ -160,26 +360,56 @@ class Preview(LineView):
             return self._note_rest(f"⋯ {window.above:,} lines above", width)
         if row == len(self._rows):
             return self._note_rest(f"⋯ {window.below:,} lines below" if window.below else "", width)
-        drawn, part, runs = self._rows[row]
-        inside = window.fragment.line_start <= drawn.number <= window.fragment.line_end
-        number = f"{drawn.number:>{self._gutter - 3}} " if part == 0 else " " * (self._gutter - 2)
+        strip = self._strips.get(row)
+        if strip is None or strip.cell_length != width:
+            strip = self._strips[row] = self._draw(window, row, width)
+        return strip
+
+    def _draw(self, window: NoteWindow, row: int, width: int) -> Strip:
+        drawn = self._rows[row]
+        number = drawn.line.number
+        inside = window.fragment.line_start <= number <= window.fragment.line_end
+        picked = self.picked is not None and self.picked.first <= number <= self.picked.last
+        near = any(Ink.NEAR in run.ink for run in drawn.runs)
+        told = f"{number:>{self._gutter - 4}}" if drawn.part == 0 else " " * (self._gutter - 4)
+        sign = "›" if row == self._match else "≈" if near else " "
+        bar = "▌" if picked else "▎" if inside else " "
+        packed = any(first <= number <= last for first, last in self.packed)
         segments = [
-            Segment(number, self.get_component_rich_style("line--number")),
-            Segment("▎" if inside else " ", self.get_component_rich_style("line--margin")),
-            Segment(" " * (1 + (min(drawn.hang, width // 2) if part else 0)), self.base_style),
+            Segment(told, self.get_component_rich_style("line--number")),
+            Segment(sign, self.get_component_rich_style("line--margin")),
+            Segment("┃" if packed else " ", self.get_component_rich_style("line--packed")),
+            Segment(bar, self.get_component_rich_style("line--margin")),
+            Segment(" " * (1 + drawn.indent), self._style_for(Ink.PLAIN, inside, picked)),
         ]
-        segments += [Segment(run.text, self._style_for(run.ink, inside)) for run in runs]
-        return Strip(segments, sum(cell_len(s.text) for s in segments)).adjust_cell_length(width, self.base_style)
+        bright = inside or window.whole
+        segments += [Segment(run.text, self._style_for(run.ink, bright, picked)) for run in drawn.runs]
+        strip = Strip(segments, sum(cell_len(segment.text) for segment in segments))
+        strip = strip.adjust_cell_length(width, self._style_for(Ink.PLAIN, inside, picked))
+        return self._labelled(strip, row) if self.labels else strip
+
+    def _labelled(self, strip: Strip, row: int) -> Strip:
+        """The labels of the links that begin on a row, over their first letters."""
+        style = self.get_component_rich_style("line--label")
+        for spot, label in self.labels.items():
+            if spot.row == row:
+                start = min(self._gutter + spot.column, strip.cell_length - len(label))
+                before, _, after = strip.divide([start, start + len(label), strip.cell_length])
+                strip = Strip.join([before, Strip([Segment(label, style)], len(label)), after])
+        return strip
 
     def _note_rest(self, text: str, width: int) -> Strip:
         style = self.get_component_rich_style("line--number")
         return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
-    def _combined_style(self, ink: Ink, inside: bool) -> Style:
-        """Within the fragment an ink has its colours; in a neighbour only its weight and lines."""
-        style = self.base_style if inside else self.get_component_rich_style("line--neighbour")
+    def _combined_style(self, ink: Ink, bright: bool, picked: bool) -> Style:
+        """Within the fragment, or in a note that is shown whole, an ink has its colours; in a neighbour only its weight
+        and lines, and what was asked for its colour alone."""
+        style = self.base_style if bright else self.get_component_rich_style("line--neighbour")
         for one, name in _INKS.items():
             if one in ink:
                 colours = self.get_component_rich_style(name, partial=True)
-                style += colours if inside or one is Ink.MATCH else colours.without_color
+                style += colours if bright or one is Ink.MATCH else colours.without_color
+        if picked:
+            style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
         return style

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -13,7 +13,7 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
 
-from excerpt.model import Result, Span, Strategy
+from excerpt.model import Result, Strategy
 from excerpt.settings import Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
@@ -21,11 +21,11 @@ from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
+    ObsidianRequested,
     PanesChanged,
     RememberRequested,
     SearchDone,
     Trouble,
-    WindowReady,
 )
 from excerpt.tui.panes import Panes, beginning
 from excerpt.tui.reasons import SearchScene, in_panel, in_search
@@ -34,23 +34,24 @@ from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.insight_desk import InsightDesk
 from excerpt.tui.widgets.map_panel import MapPanel
-from excerpt.tui.widgets.memory_desk import MemoryDesk
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
+from excerpt.tui.widgets.query_desk import QueryDesk
+from excerpt.tui.widgets.reading_desk import ReadingDesk
 from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel, RelatedWhy
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.search_scene import scene_of
-from excerpt.tui.widgets.why_desk import WhyDesk
 from excerpt.tui.widgets.split import Split
+from excerpt.tui.widgets.why_desk import WhyDesk
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
 
-class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
+class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
     """State: the query, the strategy, the result shown. What becomes a pack of it is the `PackDesk`'s, what is near
     and where it is the `InsightDesk`'s."""
 
@@ -90,7 +91,6 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         self._asked = 0
         self._shown = 0
         self._failed: Said | None = None
-        self._window_asked = 0
         self._scene = SearchScene()
         self._patience: Timer | None = None
 
@@ -113,14 +113,18 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         self.watch_panes()
         self._show_result()
 
+    def use_settings(self, settings: Settings) -> None:
+        before, now = self._settings.screen, settings.screen
+        super().use_settings(settings)
+        if before.context is not now.context:
+            self.panes = replace(self.panes, placing=now.context)
+        if before.density is not now.density:
+            self.panes = replace(self.panes, density=now.density)
+
     def watch_panes(self) -> None:
         self.post_message(PanesChanged(self.panes))
 
     # --- the query ----------------------------------------------------------------------------------------------------
-
-    @property
-    def query_text(self) -> str:
-        return self.query_one("#query", Input).value
 
     @property
     def _status(self) -> QueryStatus:
@@ -133,6 +137,7 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
     @on(Input.Changed, "#query")
     def _query_changed(self, event: Input.Changed) -> None:
         event.stop()
+        self.follow_query(event.value)
         self.search()
 
     def search(self) -> None:
@@ -190,7 +195,7 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         self.show_rows(again=again)
         self.select_chosen()
         self.recall()
-        self._ask_window()
+        self.show_selected(again=again)
         self.show_cost()
         self.ask_pack()
         self.follow_selection()
@@ -235,32 +240,10 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
             self.selection_changed()
 
     def selection_changed(self) -> None:
-        self._ask_window()
+        self.show_selected()
         self.show_cost()
         self.follow_selection()
         self._scene_changed()
-
-    def _ask_window(self) -> None:
-        self._window_asked += 1
-        hit = self._hits.selected
-        if hit is None or is_memory(hit):
-            self._engine.forget("window")
-            self.query_one(Preview).window = self.memory_window(hit)
-        else:
-            self._engine.window(self._window_asked, hit.fragment.id, hit.spans)
-
-    def show_fragment(self, fragment_id: str, spans: Sequence[Span]) -> None:
-        self._window_asked += 1
-        if (window := self.memory_window_of(fragment_id)) is not None:
-            self.query_one(Preview).window = window
-            return
-        self._engine.window(self._window_asked, fragment_id, spans)
-
-    @on(WindowReady)
-    def _window_ready(self, message: WindowReady) -> None:
-        message.stop()
-        if message.number == self._window_asked:
-            self.query_one(Preview).window = message.window
 
     @property
     def answered(self) -> bool:
@@ -273,6 +256,7 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
     def index_changed(self) -> None:
         """There is a newer index: ask everything again that is on screen."""
         if self.query_text.strip():
+            self.read_query()
             self.search()
         elif self.choices.marks:
             self.ask_pack()
@@ -294,13 +278,18 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         self._scene_changed()
 
     def action_move(self, rows: int) -> None:
+        if self.move_in_history(rows):
+            return
         if self.query_one(Preview).has_focus:
-            self.query_one(Preview).scroll_relative(y=rows, animate=False)
+            self.query_one(Preview).move(rows)
         else:
             panel = self.panel_rows
             (panel if panel is not None and panel.has_focus else self._hits).move(rows)
 
     def action_copy_fragment(self) -> None:
+        if self.reads_on:
+            self.action_copy_lines()
+            return
         hit = self._hits.selected
         if hit is None:
             self.notify("There is no fragment to copy.", severity="warning")
@@ -314,11 +303,19 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
             self.jump()
             return
         hit = self._hits.selected
-        if not (self.edit_in_panel() or self.edit_memory()) and hit is not None:
+        if not (self.edit_in_panel() or self.edit_read() or self.edit_memory()) and hit is not None:
             self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
 
+    def action_obsidian(self) -> None:
+        hit = self._hits.selected
+        if hit is None or is_memory(hit):
+            self.notify("There is no note to open." if hit is None else "A memory is no note of the vault.")
+            return
+        fragment = hit.fragment
+        self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
+
     def action_remember(self) -> None:
-        if not (self.remember_passage() or self.change_memory()):
+        if not (self.remember_passage() or (self.reads_on and self.remember_read()) or self.change_memory()):
             self.post_message(RememberRequested(self._hits.selected, self.query_text.strip()))
 
     def action_strategy(self) -> None:
@@ -344,6 +341,8 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
     def action_back(self) -> None:
         """One layer at a time: leave the zoom, close the panel or leave another pane, then clear the query."""
         field = self.query_one("#query", Input)
+        if self.stop_picking():
+            return
         if self.query_one(Split).leave_zoom(typing=field.has_focus):
             return
         if self.panel_has_focus or (field.has_focus and self.panel_rows is not None):
@@ -351,4 +350,5 @@ class SearchPane(InsightDesk, WhyDesk, MemoryDesk):
         elif not field.has_focus:
             field.focus()
         else:
+            self.note_query_that_stood()
             field.value = ""

@@ -1,0 +1,174 @@
+"""What the context asks of the engine: the window of a note around a fragment, and where a link leads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from textual.message import Message
+
+from excerpt.errors import ModelError
+from excerpt.model import Fragment, Link, LinkKind, Section, Span
+from excerpt.tui.inked_line import LinkTo
+from excerpt.tui.line_drawing import Columns
+from excerpt.tui.messages import WindowReady
+from excerpt.tui.note_window import AS_FOUND, View, columns_by_row, reach_of, window_around
+from excerpt.tui.trail import Spot
+
+if TYPE_CHECKING:
+    from excerpt.search.engine import Engine
+
+
+class Notes(Protocol):
+    """What a window is read from."""
+
+    def fragment(self, fragment_id: str) -> Fragment | None: ...
+
+    def note_text(self, path: str) -> str: ...
+
+    def sections(self, path: str) -> Sequence[Section]: ...
+
+
+@dataclass
+class LinkFound(Message):
+    """The answer to `AskLink` of that number: a place in the vault, or an address outside of it, or neither, and then
+    what to say."""
+
+    number: int
+    spot: Spot | None = None
+    address: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskWindow:
+    """The note around a spot, or all of it. With the `query` that found it, its words are marked in the neighbours as
+    well, and where it was found `by_meaning` the sentences nearest to it."""
+
+    kind: ClassVar[str] = "window"
+    number: int
+    spot: Spot
+    query: str = ""
+    by_meaning: bool = False
+    view: View = AS_FOUND
+
+    def answer(self, engine: Engine) -> Message:
+        snapshot = engine.snapshot
+        fragment = snapshot.fragment(self.spot.fragment_id)
+        if fragment is None:
+            there = snapshot.note_fragments(self.spot.path)
+            fragment = next((one for one in there if self.spot.line <= one.line_end), there[-1] if there else None)
+        if fragment is None:
+            return WindowReady(self.number, None)
+        view = replace(self.view, near=self._near(engine, fragment))
+        text = snapshot.note_text(fragment.path)
+        elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
+        headings = snapshot.sections(fragment.path)
+        window = window_around(text, fragment, self.spot.spans, view, headings=headings, elsewhere=elsewhere)
+        return WindowReady(self.number, window)
+
+    def answer_from(self, notes: Notes) -> WindowReady:
+        """The same without a query, from notes that need no index."""
+        fragment = notes.fragment(self.spot.fragment_id)
+        if fragment is None:
+            return WindowReady(self.number, None)
+        text, headings = notes.note_text(fragment.path), notes.sections(fragment.path)
+        return WindowReady(self.number, window_around(text, fragment, self.spot.spans, self.view, headings=headings))
+
+    def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
+        from excerpt.search.nearest import nearest_sentences
+
+        if not self.by_meaning or not self.query:
+            return ()
+        try:
+            return nearest_sentences(engine, self.query, fragment.text)
+        except ModelError:
+            return ()
+
+
+def _elsewhere(engine: Engine, query: str, text: str, fragment: Fragment, view: View) -> Iterator[tuple[int, Columns]]:
+    """Where the query's words stand in the rest of what is shown, by line."""
+    lines = text.split("\n")
+    first, last = reach_of(fragment, len(lines), view)
+    marks = engine.marks(query)
+    if not marks.terms:
+        return
+    language = engine.snapshot.note_info(fragment.path).language
+    for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
+        part = "\n".join(lines[begin - 1 : end])
+        for row, columns in columns_by_row(part, engine.spans(part, query, language)).items():
+            for one in columns:
+                yield begin + row, one
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskLink:
+    """Where a link leads that stands in the note `source`."""
+
+    kind: ClassVar[str] = "link"
+    number: int
+    source: str
+    to: LinkTo
+
+    def answer(self, engine: Engine) -> Message:
+        from excerpt.text.links import read_address
+
+        snapshot = engine.snapshot
+        link = read_address(self.to.kind, self.to.address)
+        if link is None:
+            return LinkFound(self.number, address=self.to.address)
+        path = snapshot.facets.targets.resolve(link.target, self.source)
+        if path is None:
+            return LinkFound(self.number, told=_leads_nowhere(link))
+        wanted = line_of(snapshot.note_text(path), snapshot.sections(path), link)
+        there = snapshot.note_fragments(path)
+        fragment = next((one for one in there if (wanted or 1) <= one.line_end), there[-1] if there else None)
+        if fragment is None:
+            return LinkFound(self.number, told=f"{path} has no text to show.")
+        missing = "" if wanted is not None else f"{path} has no part called {link.heading or link.block_id}."
+        return LinkFound(self.number, Spot(fragment.id, path, wanted or fragment.line_start), told=missing)
+
+
+_FILE = re.compile(r"\.(?!md$|markdown$)[A-Za-z][A-Za-z0-9]{0,4}$")
+
+
+def _leads_nowhere(link: Link) -> str:
+    if _FILE.search(link.target):
+        return f"{link.target} is no note: it is not opened."
+    return (
+        f"There is no note {link.target} in the vault yet."
+        if link.kind is not LinkKind.MARKDOWN
+        else (f"{link.target} is not in the vault, or is no note.")
+    )
+
+
+def line_of(text: str, sections: Sequence[Section], link: Link) -> int | None:
+    """The line (1-based) of a note that a link means: of its heading or block, the first one without; None where the
+    note has none of that name. A heading may be written as a path of headings, or as an address spells it."""
+    if link.block_id:
+        block = re.compile(rf"(?:^|\s)\^{re.escape(link.block_id)}\s*$", re.IGNORECASE)
+        return next((number for number, line in enumerate(text.split("\n"), 1) if block.search(line)), None)
+    if not link.heading:
+        return 1
+    wanted = [_bare(part) for part in link.heading.split("#")]
+    named = [one for one in sections if one.level]
+    for one in named:
+        path = [_bare(title) for title in one.heading_path]
+        if path and path[-1] == wanted[-1] and _holds(path, wanted):
+            return one.line_start
+    return next((one.line_start for one in named if _bare(one.heading) == wanted[-1]), None)
+
+
+def _bare(title: str) -> str:
+    return "".join(character for character in title.casefold() if character.isalnum())
+
+
+def _holds(path: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether `wanted` stands in `path` in this order, whatever stands between."""
+    rest = iter(path)
+    return all(part in rest for part in wanted)
