@@ -59,11 +59,12 @@ def test_a_completion_takes_the_place_of_the_whole_word(text: str, by: str, expe
 
 
 def test_what_is_typed_is_told_from_what_is_put() -> None:
-    assert is_typed("tag", "tag:", 4)
-    assert is_typed("tag:h", "tag:", 4)
-    assert is_typed("a restored query", "#", 1)
-    assert not is_typed("", "tag:howto", 9)
-    assert not is_typed("sync", "tag:howto sync", 14)
+    assert is_typed("tag", "tag:")
+    assert is_typed("tag:h sync", "tag: sync")
+    assert is_typed("a restored query", "#")
+    assert not is_typed("", "tag:howto")
+    assert not is_typed("sync", "tag:howto sync")
+    assert not is_typed("sync", "lynch")
 
 
 @pytest.mark.parametrize(

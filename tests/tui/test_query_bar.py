@@ -90,7 +90,7 @@ async def test_a_query_that_is_put_there_opens_no_menu(still: StillApp) -> None:
         bar_of(still).put("merge tag:how")
         await pilot.pause()
         assert not bar_of(still).menu.is_open
-        await pilot.press("ctrl+at")
+        await pilot.press("ctrl+@")
         assert labels(still) == ["howto"]
 
 
@@ -107,7 +107,7 @@ async def test_the_menu_stays_on_the_smallest_screen_and_a_click_takes_a_row(sti
 async def test_the_vaults_own_words_and_properties_complete_a_word(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, app, "devi")
-        await pilot.press("ctrl+at")
+        await pilot.press("ctrl+@")
         await until(pilot, lambda: bool(labels(app)), "the menu")
         assert labels(app)[0] in ("device", "devices")
 

@@ -48,14 +48,15 @@ def completed(text: str, begun: Begun, by: str) -> tuple[str, int]:
     return f"{text[: begun.start]}{put}{text[begun.end :].lstrip()}", begun.start + len(put)
 
 
-def is_typed(before: str, after: str, cursor: int) -> bool:
-    """Whether a text became another by one letter typed before the cursor, or taken off there: not put, pasted or
-    recalled."""
+def is_typed(before: str, after: str) -> bool:
+    """Whether a text became another by one letter typed or taken off: not put, pasted or recalled."""
     if len(after) == 1:
         return True
-    if len(after) == len(before) + 1:
-        return cursor > 0 and after[: cursor - 1] + after[cursor:] == before
-    return len(after) == len(before) - 1 and before[:cursor] + before[cursor + 1 :] == after
+    if abs(len(after) - len(before)) != 1:
+        return False
+    longer, shorter = (after, before) if len(after) > len(before) else (before, after)
+    at = next((at for at, letter in enumerate(shorter) if letter != longer[at]), len(shorter))
+    return longer[at + 1 :] == shorter[at:]
 
 
 def without(text: str, start: int, end: int) -> tuple[str, int]:

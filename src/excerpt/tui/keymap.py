@@ -88,7 +88,7 @@ def _is_doubtful(key: str) -> bool:
 
 
 _WITH_MODIFIERS = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete"})
-_CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "space"})
+_CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "@", "space"})
 
 
 _NAMES = {
@@ -115,7 +115,6 @@ _NAMES = {
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "delete": "del",
-    "at": "@",
 }
 
 

@@ -40,6 +40,7 @@ class QueryDesk(PackDesk):
         self._typing = False
         self._begun: Begun | None = None
         self._left_at = -1
+        self._by_key = False
         self._completions_asked = 0
         self._pauses: list[Timer] = []
 
@@ -58,12 +59,13 @@ class QueryDesk(PackDesk):
 
     # --- what is typed ------------------------------------------------------------------------------------------------
 
-    def follow_query(self) -> None:
-        """The text of the query is another."""
-        field = self._bar.field
-        before, self._before = self._before, field.value
+    def follow_query(self, query: str) -> None:
+        """The text of the query became this; by now it may be another, which is told next."""
+        before, self._before = self._before, query
+        self._typing = is_typed(before, query)
+        if query != self.query_text:
+            return
         self.read_query()
-        self._typing = is_typed(before, field.value, field.cursor_position)
         if self._typing:
             self._follow_typing()
         else:
@@ -171,6 +173,7 @@ class QueryDesk(PackDesk):
         """Complete the word at the cursor, whatever it is."""
         self.focus_query()
         self._left_at = -1
+        self._by_key = True
         field = self._bar.field
         self._complete(begun_at(field.value, field.cursor_position))
 
@@ -213,6 +216,9 @@ class QueryDesk(PackDesk):
         ]
         if [choice.label.casefold() for choice in choices] == [begun.value.casefold()]:
             choices = []
+        if self._by_key and not choices:
+            self.notify("Nothing in the vault completes this.", markup=False)
+        self._by_key = False
         title = f"{begun.operator}:" if begun.operator not in ("", "#") else begun.operator or "Words and filters"
         self._bar.menu.open("complete", title, _TAKE, choices, self._at(begun.start))
 
