@@ -118,6 +118,26 @@ def test_a_search_goes_before_a_pack_that_waits(opened: Worker) -> None:
     assert [type(opened.next()) for _ in range(2)] == [SearchDone, PackBuilt]
 
 
+def test_hits_are_drawn_before_the_next_question_is_answered(opened: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excerpt.tui.engine_worker._TO_DRAW", PATIENCE)
+    order: list[str] = []
+    answered = threading.Event()
+
+    def pack() -> None:
+        order.append("pack")
+        answered.set()
+
+    release = opened.hold()
+    opened.search(1, "conflict", Strategy.AUTO)
+    opened._ask("pack", pack)
+    release.set()
+    assert isinstance(opened.next(), SearchDone)
+    order.append("drawn")
+    opened.drawn(1)
+    assert answered.wait(PATIENCE)
+    assert order == ["drawn", "pack"]
+
+
 def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     opened.search(1, "lentils", Strategy.AUTO)
     found = opened.next()

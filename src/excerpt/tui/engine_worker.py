@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _ORDER = ("exchange", "search", "explain", "window", *KINDS, "pack", "cost", "warm")
 """What a waiting user looks at first is answered first, from the newest generation there is."""
+_TO_DRAW = 0.05
+"""Seconds that hits are given to be drawn before the next question: threads of Python share one interpreter, so that
+context and pack, worked out meanwhile, would have the list drawn in twice the time, and come no sooner themselves."""
 _REST = 0.5
 """Seconds without a question after which memory that answers left is given back."""
 _MOST_ANSWERS = 16
@@ -56,6 +59,7 @@ class EngineWorker:
         self._post = post
         self._slots: dict[str, Callable[[], None]] = {}
         self._something = threading.Condition()
+        self._drawn = 0
         self._closed = False
         self._to_open = False
         self._other_settings = False
@@ -112,6 +116,12 @@ class EngineWorker:
 
     def ask_insight(self, question: Question) -> None:
         self._ask(question.kind, lambda: self._insight(question))
+
+    def drawn(self, number: int) -> None:
+        """The answer to that search is on the screen, or will not be shown."""
+        with self._something:
+            self._drawn = max(self._drawn, number)
+            self._something.notify_all()
 
     def forget(self, kind: str) -> None:
         """Take back a waiting question."""
@@ -237,6 +247,10 @@ class EngineWorker:
     def _search(self, number: int, query: str, strategy: Strategy) -> None:
         if self._engine is not None:
             self._post(SearchDone(number, self._engine.search(query, strategy)))
+            with self._something:
+                self._something.wait_for(
+                    lambda: self._drawn >= number or "search" in self._slots or self._closed, _TO_DRAW
+                )
 
     def _explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         from excerpt.search.standing import explain_fragment, explain_note

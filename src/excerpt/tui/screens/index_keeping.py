@@ -17,6 +17,7 @@ from textual.widgets import Input
 from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.model import Status, Strategy
 from excerpt.settings import Places, Settings
+from excerpt.tui.compositor import PromptScreen
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index_state import IndexState, Watch, build_words
 from excerpt.tui.indexing import Command, Indexing
@@ -49,7 +50,7 @@ _IDLE = 1.0
 """Seconds without typing before a question may come up."""
 
 
-class IndexKeeping(Screen[None]):
+class IndexKeeping(PromptScreen):
     """Owns the engine's threads, the indexing process, and what is known of the index."""
 
     def __init__(self, vault: Path, settings: Settings, places: Places) -> None:

@@ -170,12 +170,14 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         """Show an answer, unless a newer one is shown already."""
         message.stop()
         if message.number <= self._shown:
+            self._engine.drawn(message.number)
             return
         self._shown = message.number
         if message.number == self._asked:
             self._stop_waiting()
         self._failed = None
         self.result = message.result
+        self.call_after_refresh(self._engine.drawn, message.number)
 
     @on(Trouble)
     def _search_failed(self, message: Trouble) -> None:

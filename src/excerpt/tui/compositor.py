@@ -1,0 +1,72 @@
+"""Drawing of what changed, at once.
+
+Textual's compositor asks every widget for all its lines, whatever part of the screen is to be drawn anew: at 140x45
+that is ten containers of forty lines each for one letter in the query's line, four times a key. And its screen draws in
+steps of a sixtieth of a second, so that an answer that comes right after the letter was drawn waits for up to 17 ms.
+
+Both stand on parts of Textual that are not public: it is pinned, and tests hold this drawing to Textual's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
+
+from textual._compositor import Compositor
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.timer import Timer
+
+FRAME = 1 / 120
+"""Seconds between two frames at least."""
+
+
+class SparingCompositor(Compositor):
+    """Asks widgets, those in front first, only for lines that are drawn anew and that nothing in front covers."""
+
+    def _render_chops(self, crop: Region, is_rendered_line: Callable[[int], bool]) -> Sequence[Mapping[int, Strip]]:
+        cuts = self.cuts
+        chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
+        missing = {y: set(cuts[y][:-1]) for y in crop.line_range if is_rendered_line(y)}
+        for widget, (region, clip) in self.visible_widgets.items():
+            if not missing:
+                break
+            seen = region.intersection(clip)
+            left, right = seen.column_span
+            wanted = [y for y in seen.line_range if any(left <= x < right for x in missing.get(y, ()))]
+            for first, last in _runs(wanted):
+                lines = Region(left - region.x, first - region.y, seen.width, last - first + 1)
+                for y, strip in enumerate(widget.render_lines(lines), first):
+                    inside = [x for x in cuts[y] if left <= x <= right]
+                    for x, part in zip(inside, strip.divide([x - left for x in inside[1:]]), strict=False):
+                        if x in missing[y]:
+                            chops[y][x] = part
+                            missing[y].discard(x)
+                    if not missing[y]:
+                        del missing[y]
+        return cast("Sequence[Mapping[int, Strip]]", chops)
+
+
+def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of lines that follow each other."""
+    first = 0
+    for at, line in enumerate(lines, 1):
+        if at == len(lines) or lines[at] != line + 1:
+            yield lines[first], line
+            first = at
+
+
+class PromptScreen(Screen[None]):
+    """A screen that draws sparingly, and no later than it must."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = SparingCompositor()
+        self._frames: Timer | None = None
+
+    @property
+    def _update_timer(self) -> Timer:
+        if self._frames is None:
+            self._frames = self.set_interval(FRAME, self._on_timer_update, name="frames", pause=True)
+        return self._frames
