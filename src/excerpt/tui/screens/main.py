@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from shutil import which
 from typing import ClassVar
 
 from textual import on
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import ContentSwitcher, Input
 
-from excerpt.errors import ExcerptError
 from excerpt.pack.marks_file import read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.copying import Copier
-from excerpt.tui.editor import editor_command
 from excerpt.tui.insights import OverviewReady, OverviewWritten, PassageReady
-from excerpt.tui.keys import PLACES
 from excerpt.tui.messages import (
     CopyRequested,
-    EditRequested,
     MarksChanged,
     SearchRequested,
     Trouble,
 )
+from excerpt.tui.query_keeper import QueryKeeper
+from excerpt.tui.screens.outside import Outside
 from excerpt.tui.screens.pane_keeping import PaneKeeping
-from excerpt.tui.screens.session_keeping import SessionKeeping
 from excerpt.tui.session import NEW, Session
 from excerpt.tui.state_keeper import StateKeeper
 from excerpt.tui.use_recorder import UseRecorder
@@ -42,11 +37,10 @@ from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
-_PLACE_OF_TAB = {"search": "Search", "overview": "Overview", "memory": "Memory", "index": "Index"}
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
 
 
-class MainScreen(SessionKeeping, PaneKeeping):
+class MainScreen(Outside, PaneKeeping):
     """Tabs and panes, and what panes ask for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
@@ -69,11 +63,12 @@ class MainScreen(SessionKeeping, PaneKeeping):
     ) -> None:
         """`environment` is that of the user's shell, for the programs started from here; `session` is where the user
         was the last time."""
-        super().__init__(vault, settings, places, session)
-        self._places = places
-        self._environment = dict(environment)
+        super().__init__(vault, settings, places, environment, session)
         self._use = UseRecorder(places.use_file(vault), self._use_not_kept, on=settings.search.boosts.use)
         self._marks = StateKeeper(places.marks_file(vault), read_marks, write_marks, self._marks_not_kept)
+        self._queries = QueryKeeper(
+            places.history_file(vault), places.saved_queries_file(vault), self._queries_not_kept
+        )
         self._copier = Copier(vault, places, self._environment, self._send_escape)
         self._begun = False
 
@@ -99,8 +94,10 @@ class MainScreen(SessionKeeping, PaneKeeping):
         self.spread_panes(self.query_one(SearchPane).panes)
         self.show_index()
         self.begin_index()
+        await self.query_one(SearchPane).keep_queries(self._queries)
         self.resume_tab()
         self.query_one(SearchPane).restore(await self._marks.read())
+        await self.begin_settings()
 
     async def keep_all(self) -> None:
         """Have everything written that is to be there when this vault is opened again."""
@@ -130,7 +127,7 @@ class MainScreen(SessionKeeping, PaneKeeping):
 
         self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), answered)
 
-    # --- tabs and help ------------------------------------------------------------------------------------------------
+    # --- tabs -----------------------------------------------------------------------------------------------------
 
     def action_show_tab(self, tab: str) -> None:
         if not self._begun:
@@ -154,14 +151,6 @@ class MainScreen(SessionKeeping, PaneKeeping):
     @on(IndexPane.Left)
     def _pane_left(self) -> None:
         self.action_show_tab("search")
-
-    def action_help(self) -> None:
-        from excerpt.tui.screens.help import Help
-
-        first = [_PLACE_OF_TAB[self.query_one(TabBar).active]]
-        if first == ["Search"]:
-            first += [place for place in PLACES if place.startswith("Search, ")]
-        self.app.push_screen(Help(self.settings.screen.keys, first))
 
     def action_update_index(self) -> None:
         self.update_index()
@@ -197,6 +186,9 @@ class MainScreen(SessionKeeping, PaneKeeping):
     def _marks_not_kept(self, reason: str) -> None:
         self.notify(f"Your marks are not kept for the next time: {reason}.", markup=False)
 
+    def _queries_not_kept(self, reason: str) -> None:
+        self.notify(f"What you ask is not kept for the next time: {reason}.", markup=False)
+
     def _use_not_kept(self, reason: str) -> None:
         self.notify(f"What you open and copy is not kept: {reason}.", markup=False)
 
@@ -206,48 +198,8 @@ class MainScreen(SessionKeeping, PaneKeeping):
         if driver is not None:
             driver.write(sequence)
 
-    @on(EditRequested)
-    def _edit_requested(self, message: EditRequested) -> None:
-        file = self.vault / message.path
-        if not file.is_file() or not file.resolve().is_relative_to(self.vault.resolve()):
-            self.notify(
-                f"{message.path} is not in the vault.", title="Cannot be opened", severity="error", markup=False
-            )
-            return
-        if self.open_in_editor(file, message.line) and message.telling:
-            self.run_worker(self._use.record("open", ((message.path, message.fragment),)), group="use")
-
-    def open_in_editor(self, file: Path, line: int) -> bool:
-        try:
-            command = editor_command(self.settings.screen.editor, self._environment, which, file, line)
-            run = self._start if command.windowed else self._run_here
-            run(command.argv)
-        except ExcerptError as error:
-            self.notify(str(error), title=error.title, severity="error", markup=False)
-            return False
-        except OSError as error:
-            self.notify(str(error), title="The editor cannot be started", severity="error", markup=False)
-            return False
-        return True
-
-    def _start(self, argv: tuple[str, ...]) -> None:
-        subprocess.Popen(
-            argv, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        seen = "What you save is found at once." if self.changes_are_seen else "F12 takes in what you save."
-        self.notify(f"Opened with {Path(argv[0]).name}. {seen}", markup=False)
-
-    def _run_here(self, argv: tuple[str, ...]) -> None:
-        """Give the terminal to the editor, and take it back."""
-        try:
-            with self.app.suspend():
-                done = subprocess.run(argv, env=self._environment, check=False)
-        except SuspendNotSupported:
-            self.notify("This terminal cannot be handed to an editor.", severity="error")
-            return
-        if done.returncode:
-            self.notify(f"The editor ended with code {done.returncode}.", severity="warning")
-        self.take_in_edit()
+    async def record_opened(self, path: str, fragment: str) -> None:
+        await self._use.record("open", ((path, fragment),))
 
     def command_callback(self, tab: str | None, action: str) -> Callable[[], object]:
         """What the palette runs for a binding of that tab, or of the screen where it is None."""
