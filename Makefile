@@ -52,6 +52,7 @@ messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared
 
 screenshots: $(READY) ## make every picture in screenshots/
 	$(BIN)/python -m benchmarks.screenshots
+	$(BIN)/python -m benchmarks.demo
 
 keys: $(READY) ## write the guide's page on keys from the table of the app
 	$(BIN)/python -m benchmarks.key_page

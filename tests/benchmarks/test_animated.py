@@ -1,0 +1,50 @@
+"""Pictures become one that moves by itself: nothing twice, each seen in its time, the last one where nothing moves."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from xml.etree import ElementTree
+
+from benchmarks.animated import Frame, animated
+from rich.console import Console
+
+
+def picture(*lines: str) -> str:
+    """As the app exports one."""
+    console = Console(record=True, width=20, file=StringIO(), force_terminal=True)
+    for line in lines:
+        console.print(line)
+    return re.sub(r"terminal-\d+-", "terminal-", console.export_svg(title="x"))
+
+
+FRAMES = [
+    Frame(picture("[red]same[/]", "one"), 1, "", "first <b>"),
+    Frame(picture("[red]same[/]", "[blue]two[/]"), 3, "^y", "then"),
+]
+
+
+def test_what_stays_is_in_it_once_and_what_changes_is_seen_in_its_time() -> None:
+    svg = animated(FRAMES)
+    assert [svg.count(f">{word}<") for word in ("same", "one", "two")] == [1, 1, 1]
+    (first,) = re.findall(r'<g class="(s\d+)">(?:(?!</g>).)*>one<', svg)
+    (second,) = re.findall(r'<g class="(s\d+)">(?:(?!</g>).)*>two<', svg)
+    assert f"@keyframes {first} {{ 0.00% {{ visibility: visible }} 25.00% {{ visibility: hidden }} }}" in svg
+    assert f"@keyframes {second} {{ 0.00% {{ visibility: hidden }} 25.00% {{ visibility: visible }} }}" in svg
+    assert f".{first} {{ visibility: hidden; animation: {first} 4s step-end infinite }}" in svg
+    assert f".{second} {{ visibility: visible; animation: {second} 4s step-end infinite }}" in svg
+
+
+def test_it_is_well_formed_fetches_nothing_and_runs_no_script() -> None:
+    svg = animated(FRAMES)
+    ElementTree.fromstring(svg)
+    assert "url(http" not in svg.replace('"', "")
+    assert "<script" not in svg
+    assert "first &lt;b&gt;" in svg
+
+
+def test_a_style_keeps_its_colour_though_each_picture_numbers_its_own() -> None:
+    svg = animated(FRAMES)
+    for word, colour in (("same", "#cc555a"), ("two", "#608ab1")):
+        (name,) = re.findall(rf'class="(c\d+)"[^>]*>{word}<', svg)
+        assert f".{name} {{ fill: {colour} }}" in svg
