@@ -17,7 +17,7 @@ LIST, CONTEXT, PANEL = "list", "context", "panel"
 
 BESIDE_FROM = 100
 """Columns from which on the context stands beside the list by itself: each then has room for a line of prose."""
-BELOW_FROM = 12
+BELOW_FROM = 13
 """Rows of the body from which on there is room for two panes one below the other: four fragments and as many lines."""
 BOTH_FROM = 16
 """Rows of the body from which on a panel leaves room for the context above it."""

@@ -53,6 +53,8 @@ class PaneKeeping(Screen[None]):
 
     def _change(self, panes: Panes) -> None:
         self.query_one(SearchPane).panes = panes
+        # At once, as the next key goes by what stands.
+        self.spread_panes(panes)
 
     @property
     def _split(self) -> Split | None:
@@ -83,7 +85,9 @@ class PaneKeeping(Screen[None]):
     def action_widen_list(self, steps: int) -> None:
         split = self._split
         if split is not None:
-            split.resize(self._panes.sharing(split.share).wider(steps).share)
+            share = self._panes.sharing(split.share).wider(steps).share
+            split.least = 0.0
+            self._change(self._panes.sharing(share))
 
     def action_density(self) -> None:
         self._change(self._panes.other_density())
