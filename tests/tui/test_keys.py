@@ -13,11 +13,13 @@ from textual.events import Key
 
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.key_list import groups, matching
 from excerpt.tui.keymap import UNSAFE, clashes, doubtful, keys_of, shown_key, usable
 from excerpt.tui.keys import PLACES
-from excerpt.tui.screens.help import Help, key_table
+from excerpt.tui.screens.help import Help
 from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import screen_of, search, top_screen, until
+from tests.tui.still import StillApp
 
 EVERY = [binding for place in PLACES.values() for binding in place]
 
@@ -80,10 +82,18 @@ def test_keys_are_shown_as_a_person_writes_them() -> None:
     ]
 
 
-def test_the_help_lists_every_binding_under_the_users_keymap() -> None:
-    listed = {what for place in PLACES for _, what in key_table(place, {})}
-    assert listed == {binding.what for binding in EVERY}
-    assert ("^g", "Copy the pack") in key_table("Search", {"copy-pack": "ctrl+g"})
+def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_here_first() -> None:
+    listed = groups(["Index", "Always"], {"copy-pack": "ctrl+g"}, {"index-edit": "No file was skipped."})
+    assert {row.id for group in listed for row in group.rows} == {binding.id for binding in EVERY}
+    assert [group.title for group in listed if group.here] == ["Index", "Always"] == [one.title for one in listed[:2]]
+    assert [row.why_not for row in listed[0].rows if row.why_not] == ["No file was skipped."]
+    assert "^g" in {row.keys for group in listed for row in group.rows if row.what == "Copy the pack"}
+
+
+def test_typing_leaves_the_keys_that_have_all_the_words() -> None:
+    left = matching(groups([], {}, {}), "pack undo")
+    assert {row.id for group in left for row in group.rows} == {"undo", "pack-undo"}
+    assert matching(groups([], {}, {}), "no such thing") == ()
 
 
 async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, places: Places) -> None:
@@ -99,12 +109,17 @@ async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, places: Place
         assert any("There is no key called nonsense." in toast for toast in toasts)
 
 
-async def test_f1_opens_the_help_and_escape_closes_it(app: ExcerptApp) -> None:
+async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_closes(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
     async with app.run_test() as pilot:
         await pilot.press("f1")
+        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        await pilot.press(*"undo", "escape")
         assert isinstance(top_screen(app), Help)
         await pilot.press("escape")
-        assert top_screen(app) is screen_of(app)
+        await until(pilot, lambda: top_screen(app) is app.still, "the end of it")
+        await pilot.press("f1", "f1")
+        await until(pilot, lambda: top_screen(app) is app.still, "f1 closes it too")
 
 
 async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_list(app: ExcerptApp) -> None:

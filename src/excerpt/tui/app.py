@@ -23,7 +23,7 @@ from textual.widgets import Input, TextArea
 from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
-from excerpt.tui.bindings import bindings, places_here
+from excerpt.tui.bindings import bindings, places_here, reasons_here
 from excerpt.tui.harmless import Harmless
 from excerpt.tui.keymap import keys_of, shown_key, usable
 from excerpt.tui.keys import PLACES
@@ -174,7 +174,8 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         if isinstance(self.screen, Help):
             self.screen.dismiss()
         else:
-            self.push_screen(Help(self._keymap, places_here(self.screen)))
+            screen = self.screen
+            self.push_screen(Help(places_here(screen), self._keymap, reasons_here(screen)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Everything a key can do, by name."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.screen import Screen
 
+from excerpt.tui.acting import why_not
 from excerpt.tui.keys import PLACES, Key
 
 _PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding in keys}
+_RANK = {id_: rank for rank, id_ in enumerate(_PLACE_OF_ID)}
 
 
 def bindings(place: str) -> list[BindingType]:
@@ -19,7 +21,20 @@ def _binding(key: Key) -> Binding:
     return Binding(key.keys, key.action, key.label, show=key.shown, priority=key.first, tooltip=key.what, id=key.id)
 
 
+def active(screen: Screen[object]) -> list[ActiveBinding]:
+    """The table's bindings that work on a screen now, a key each: from what has the focus outward, then in the order of
+    the table."""
+    depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
+    ours = (each for each in screen.active_bindings.values() if each.enabled and each.binding.id in _RANK)
+    return sorted(ours, key=lambda each: (depth[each.node], _RANK[each.binding.id or ""]))
+
+
+def reasons_here(screen: Screen[object]) -> dict[str, str]:
+    """Why those bindings cannot be done now that work where the user is, by their ids."""
+    found = {each.binding.id or "": why_not(each.node, each.binding.action) for each in active(screen)}
+    return {id_: reason for id_, reason in found.items() if reason}
+
+
 def places_here(screen: Screen[object]) -> list[str]:
     """The places whose keys work now, from what has the focus outward."""
-    ids = (binding.id for _, binds in screen._modal_binding_chain for _, binding in binds)
-    return list(dict.fromkeys(_PLACE_OF_ID[id_] for id_ in ids if id_ in _PLACE_OF_ID))
+    return list(dict.fromkeys((*(_PLACE_OF_ID[each.binding.id or ""] for each in active(screen)), "Always")))

@@ -52,7 +52,7 @@ def _too(around: Iterable[Key], of: str, id_: str, keys: str, what: str = "", *,
 
 
 ALWAYS: Sequence[Key] = (
-    Key("help", "f1,question_mark", "app.help", "help", "List the keys that work here", shown=True),
+    Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True),
     Key("jump", "alt+j", "app.jump", "jump", "Jump to a row, pane, field or tab by its letter", first=True),
     Key("palette", "ctrl+backslash,f10", "app.command_palette", "commands", "Find any command by name", first=True),
     Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
@@ -61,8 +61,8 @@ ALWAYS: Sequence[Key] = (
 ROOM: Sequence[Key] = _while_typing(
     Key("zoom", "alt+z", "zoom_pane", "zoom", "All the room for one pane, the one with the focus; once more: for all"),
     Key("placing", "alt+l", "place_context", "place", "The context beside the list, below it, or as the width allows"),
-    Key("narrower", "alt+comma", "widen_list(-1)", "narrower", "A narrower list"),
-    Key("wider", "alt+full_stop", "widen_list(1)", "wider", "A wider list"),
+    Key("narrower", "alt+shift+left,alt+comma", "widen_list(-1)", "narrower", "A narrower list"),
+    Key("wider", "alt+shift+right,alt+full_stop", "widen_list(1)", "wider", "A wider list"),
     Key("density", "alt+d", "density", "density", "Rows of two lines, or of one"),
 )
 """How the panes of any tab share the window."""
@@ -85,6 +85,7 @@ EVERYWHERE: Sequence[Key] = (
     Key("show-memory", "f4,alt+3", "show_tab('memory')", "memory", "Go to the Memory tab"),
     Key("show-index", "f5,alt+4", "show_tab('index')", "index", "Go to the Index tab"),
     Key("settings", "alt+p", "settings", "settings", "Change the settings", first=True),
+    Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here, where nothing is typed"),
     Key("update", "f12", "update_index", "update", "Bring the index up to date with the vault"),
     Key("switch-vault", "alt+v", "app.switch_vault", "vault", "Open another vault", first=True),
     *ROOM,

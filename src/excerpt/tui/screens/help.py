@@ -1,46 +1,91 @@
-"""F1: every key, made from the bindings themselves."""
+"""F1: every key, made from the bindings themselves, those that work here first; typing leaves fewer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
+from rich.console import Group as Lines
+from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
-from textual.widgets import Static
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Input, Static
 
-from excerpt.tui.keymap import keys_of, shown_key
-from excerpt.tui.keys import PLACES
+from excerpt.tui.bindings import bindings
+from excerpt.tui.key_list import Group, groups, matching
 from excerpt.tui.screens.dialog import Dialog
+
+_MOST_KEYS = 18
+"""Cells for the keys of a binding; more go on in the next line."""
 
 
 class Help(Dialog[None]):
-    def __init__(self, keymap: Mapping[str, str], first: Iterable[str]) -> None:
-        """`first` are the places to list first: those whose keys work now."""
+    BINDINGS: ClassVar[list[BindingType]] = bindings("The keys")
+
+    DEFAULT_CSS = """
+    Help {
+        & > .box { height: 90%; padding: 0 1; }
+        Input { background: $background; }
+        VerticalScroll { height: 1fr; }
+    }
+    """
+
+    def __init__(self, here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str, str]) -> None:
+        """`here` are the places whose keys work now, `reasons` why some of these cannot be done, by their ids."""
         super().__init__()
-        self._keymap = keymap
-        self._first = tuple(first)
+        self._groups = groups(here, keymap, reasons)
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="box") as box:
+        with Vertical(classes="box") as box:
             box.border_title = "Keys"
-            box.border_subtitle = "↑↓ scroll · esc close"
-            yield Static(id="keys")
+            box.border_subtitle = "type to filter · ↑↓ scroll · esc close"
+            yield Input(placeholder="A key, or what it does", compact=True, id="keys-filter")
+            with VerticalScroll(can_focus=False):
+                yield Static(id="keys")
 
     def on_mount(self) -> None:
-        key_style = f"bold {self.app.theme_variables['accent']}"
-        order = [*self._first, *(place for place in PLACES if place not in self._first)]
-        text = Text()
-        for place in filter(PLACES.get, order):
-            text.append(f"{place}\n", "bold")
-            for keys, what in key_table(place, self._keymap):
-                text.append(f"  {keys:<16}", key_style).append(f"{what}\n")
-            text.append("\n")
-        text.append("Any key can be changed in [screen.keys] of the settings: `excerpt config --path`.")
-        self.query_one("#keys", Static).update(text)
-        self.query_one(VerticalScroll).focus()
+        self._show("")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._show(event.value)
+
+    def _show(self, typed: str) -> None:
+        left = matching(self._groups, typed)
+        colours = self.app.theme_variables
+        told = Text("Any key can be changed, by its name, in [screen.keys] of the settings.", colours["text-soft"])
+        none = Text("No key does that. The palette (F10) finds commands that have none.")
+        drawn: list[RenderableType] = [part for group in left for part in _drawn(group, colours)]
+        self.query_one("#keys", Static).update(Lines(*drawn, told) if left else none)
+        self.query_one(VerticalScroll).scroll_to(y=0, animate=False)
+
+    def action_scroll(self, pages: float) -> None:
+        view = self.query_one(VerticalScroll)
+        lines = 1 if abs(pages) < 1 else max(1, view.size.height - 1)
+        view.scroll_relative(y=lines if pages > 0 else -lines, animate=False)
+
+    def action_leave(self) -> None:
+        """One layer at a time: what is typed, then the list."""
+        field = self.query_one("#keys-filter", Input)
+        if field.value:
+            field.value = ""
+        else:
+            self.dismiss(None)
 
 
-def key_table(place: str, keymap: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The keys of a place as they are written on screen, and what each does."""
-    return [(" ".join(shown_key(key) for key in keys_of(binding, keymap)), binding.what) for binding in PLACES[place]]
+def _drawn(group: Group, colours: Mapping[str, str]) -> tuple[RenderableType, ...]:
+    title = Text.assemble((group.title, "bold"), (" · here" if group.here else "", colours["text-soft"]))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=_MOST_KEYS, style=f"bold {colours['accent']}")
+    table.add_column(ratio=1)
+    for row in group.rows:
+        what = Text(row.what)
+        if row.why_not:
+            what.append(f"  not now: {row.why_not}", colours["text-soft"])
+        table.add_row(Text(row.keys), what)
+    return title, table, Text()

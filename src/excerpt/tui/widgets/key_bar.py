@@ -14,11 +14,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from excerpt.tui.acting import doer, why_not
+from excerpt.tui.bindings import active
 from excerpt.tui.keymap import shown_key
 from excerpt.tui.keys import PLACES
 
 _MOVES = frozenset(binding.id for place in PLACES.values() for binding in place if binding.moves)
-_RANK = {binding.id: rank for rank, binding in enumerate(each for place in PLACES.values() for each in place)}
 _LAST = ("help", "quit")
 """They have their place at the end, whatever else fits."""
 
@@ -45,12 +45,9 @@ def offers(screen: Screen[object]) -> tuple[Offer, ...]:
     """What works on a screen now: first what its places put first, from what has the focus outward, then the rest, in
     the order of the table. Of two keys that do the same, that of what has the focus."""
     found: dict[object, tuple[bool, int, Offer]] = {}
-    # Outward, as Textual gives them, but for keys that go before the focused field's own.
-    depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
-    active = [each for each in screen.active_bindings.values() if each.enabled and each.binding.id not in _MOVES]
-    for each in sorted(active, key=lambda each: (depth[each.node], _RANK.get(each.binding.id or "", -1))):
+    for each in active(screen):
         binding = each.binding
-        if binding.id not in _RANK or why_not(each.node, binding.action):
+        if binding.id in _MOVES or why_not(each.node, binding.action):
             continue
         did = doer(each.node, binding.action)
         new = Offer(binding.id or "", binding.key, binding.description)
