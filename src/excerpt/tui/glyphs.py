@@ -34,6 +34,7 @@ SIGNS: Mapping[str, str] = {
     "✓": "x",
     "✔": "x",
     "✗": "-",
+    "✕": "]",  # takes the filter before it off
     "▣": "#",  # an embedded note or picture
     "•": "*",  # an item
     "⚠": "!",

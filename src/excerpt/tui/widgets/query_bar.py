@@ -164,11 +164,11 @@ class QueryInput(Input):
         shown = visible_line(self.value)
         for chip in self.chips:
             if shown[chip.end : chip.end + 1] == " ":
-                shown = f"{shown[: chip.end]}×{shown[chip.end + 1 :]}"
+                shown = f"{shown[: chip.end]}✕{shown[chip.end + 1 :]}"
         text = Text(shown, no_wrap=True, overflow="ignore", end="")
         for chip in self.chips:
             text.stylize(self.get_component_rich_style("query--filter", partial=True), chip.start, chip.end)
-            if shown[chip.end : chip.end + 1] == "×":
+            if shown[chip.end : chip.end + 1] == "✕":
                 text.stylize(self.get_component_rich_style("query--cross", partial=True), chip.end, chip.end + 1)
         for one in self._current:
             if one.doubtful:
@@ -236,8 +236,11 @@ class QueryBar(Horizontal):
     def on_mount(self) -> None:
         self.watch(self.query_one(QueryStatus), "doubt", self._share_line, init=False)
 
+    def on_resize(self) -> None:
+        self.menu.close()
+        self._share_line()
+
     @on(Input.Changed)
-    @on(events.Resize)
     def _share_line(self) -> None:
         """The query goes before what is said of it, but for a doubt. The line is laid out only where that changes."""
         width = self.size.width
