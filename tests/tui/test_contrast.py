@@ -12,6 +12,7 @@ from textual.widgets._toast import Toast
 
 from excerpt.settings import Settings
 from excerpt.tui.themes import load_theme, theme_files
+from excerpt.tui.widgets.query_bar import QueryBar, QueryStatus, Stretch
 from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
 from tests.tui.pictures.steps import panel_shown, results, settled, typed
@@ -53,7 +54,8 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
         await panel_shown(pilot, key)
         looker.look()
     await pilot.press("escape")
-    for key in ("ctrl+t", "f1", "ctrl+r", "ctrl+backslash"):
+    await look_at_query(pilot, looker)
+    for key in ("ctrl+t", "f1", "ctrl+r", "ctrl+backslash", "alt+s"):
         await pilot.press(key)
         await pilot.pause(0.3)
         looker.look()
@@ -71,6 +73,22 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     await until(pilot, lambda: len(pilot.app.screen.query(Toast)) >= 3, "the toasts")
     await pilot.pause(0.2)
     looker.look()
+
+
+async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
+    """A chip, a doubt, and the menu."""
+    bar = pilot.app.screen.query_one(QueryBar)
+    query = bar.field.value
+    bar.put("tag:sync conflict")
+    await pilot.press("alt+q")
+    await until(pilot, lambda: bar.menu.is_open, "the menu")
+    bar.field.stretches = (Stretch(0, 8, "tag:sync"), Stretch(9, 17, "conflict", doubtful=True))
+    bar.query_one(QueryStatus).doubt = "doubted"
+    await pilot.pause()
+    looker.look()
+    await pilot.press("escape")
+    bar.put(query)
+    await settled(pilot)
 
 
 async def test_whatever_is_drawn_can_be_read_in_every_theme(tmp_path: Path) -> None:
