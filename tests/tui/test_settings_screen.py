@@ -90,7 +90,7 @@ async def test_this_vault_alone_has_a_file_of_its_own(app: StillApp, config: Pat
         assert (row.value, row.overruled) == (False, True)
 
 
-async def test_a_broken_file_is_told_and_not_written_over(app: StillApp, config: Path) -> None:
+async def test_a_broken_file_is_told_and_not_written_over_till_it_is_mended(app: StillApp, config: Path) -> None:
     config.mkdir()
     (config / "excerpt.toml").write_text("[pack\n")
     async with app.run_test() as pilot:
@@ -99,6 +99,9 @@ async def test_a_broken_file_is_told_and_not_written_over(app: StillApp, config:
         await until(pilot, lambda: "not valid TOML" in str(meaning.content), "what is wrong")
         await pilot.press("right")
         assert (config / "excerpt.toml").read_text() == "[pack\n"
+        (config / "excerpt.toml").write_text("[pack]\nbudget = 777\n")
+        await app.still.reread()
+        assert [row.value for row in list_of(app).rows if row.field.label == "Budget"] == [777]
 
 
 async def test_a_file_that_was_changed_elsewhere_is_taken_up_and_what_was_chosen_by_key_stays(

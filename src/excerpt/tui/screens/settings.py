@@ -40,8 +40,8 @@ class Files:
 
 
 class SettingsScreen(Dialog[None]):
-    """State: which file is changed, what both say. `changed` is awaited after each change of a file; `open_file` opens
-    one in the user's editor."""
+    """State: which file is changed, what both say. `changed` is awaited after each change of a file, and has it read
+    again; `open_file` opens one in the user's editor."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Settings")
 
@@ -145,7 +145,6 @@ class SettingsScreen(Dialog[None]):
             except ExcerptError as error:
                 self._say(str(error))
                 return
-            await self.read()
             await self._changed()
 
     @on(SettingList.Stepped)

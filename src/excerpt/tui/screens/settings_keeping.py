@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings, settings_of
@@ -15,6 +16,9 @@ from excerpt.tui.session import Session
 from excerpt.tui.setting_rows import carried
 from excerpt.tui.themes import theme_files
 from excerpt.tui.widgets.search_pane import SearchPane
+
+if TYPE_CHECKING:
+    from excerpt.tui.screens.settings import SettingsScreen
 
 _LOOK = 2.0
 """Seconds between looks whether a settings file was changed in an editor."""
@@ -36,6 +40,7 @@ class SettingsKeeping(SessionKeeping):
         self._environment = dict(environment)
         self._said: Settings | None = None
         self._stamps: Stamps = ()
+        self._open: SettingsScreen | None = None
 
     async def begin_settings(self) -> None:
         """Remember what the files say, and look from time to time whether they say something else."""
@@ -53,7 +58,13 @@ class SettingsKeeping(SessionKeeping):
             await self.reread()
 
     async def reread(self) -> None:
-        """Take up what the settings files say now; where one is not valid, say so, and go on as before."""
+        """Take up what the settings files say now, and show it where the settings are open."""
+        await self._take_up_files()
+        if self._open is not None and self._open.is_attached:
+            await self._open.read()
+
+    async def _take_up_files(self) -> None:
+        """Where one is not valid, say so, and go on as before."""
         self._stamps = await asyncio.to_thread(self._look)
         try:
             said = await asyncio.to_thread(settings_of, self.vault, self._places)
@@ -80,11 +91,10 @@ class SettingsKeeping(SessionKeeping):
 
         known = theme_files(self._places.config / "themes")
         themes = tuple(name for name in known if name in self.app.available_themes)
-        self.app.push_screen(
-            SettingsScreen(
-                self.vault, self._places, self._environment, themes, changed=self.reread, open_file=self._open_file
-            )
+        self._open = SettingsScreen(
+            self.vault, self._places, self._environment, themes, changed=self.reread, open_file=self._open_file
         )
+        self.app.push_screen(self._open)
 
     def _open_file(self, file: Path) -> None:
         """In the user's editor, made if need be."""
