@@ -1,0 +1,195 @@
+"""The panes of the running app: keys, the mouse, rows of one line, and what a row tells."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from excerpt.model import Result
+from excerpt.settings import Density, Placing, ScreenSettings, Settings
+from excerpt.tui.panes import CONTEXT, LIST
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.search_pane import SearchPane
+from excerpt.tui.widgets.split import Split, Splitter
+from tests.tui.still import StillApp
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> StillApp:
+    return StillApp(tmp_path / "data", Settings())
+
+
+def pane_of(app: StillApp) -> SearchPane:
+    return app.still.query_one(SearchPane)
+
+
+def rows_of(app: StillApp) -> HitList:
+    return pane_of(app).query_one(HitList)
+
+
+def preview_of(app: StillApp) -> Preview:
+    return pane_of(app).query_one(Preview)
+
+
+def lines_of(app: StillApp) -> list[str]:
+    rows = rows_of(app)
+    return [rows.render_line(y).text.rstrip() for y in range(rows.size.height)]
+
+
+def moves_of(app: StillApp) -> list[str]:
+    return [line[1:4].strip() for line in lines_of(app)[1::2]]
+
+
+async def typed(pilot: Pilot[None], text: str) -> None:
+    await pilot.press(*("space" if letter == " " else letter for letter in text))
+    await pilot.pause()
+
+
+async def test_the_context_goes_where_the_key_puts_it_and_the_rows_stay(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        rows, preview = rows_of(still), preview_of(still)
+        assert preview.region.x > rows.region.right
+        await pilot.press("down", "alt+l")
+        await pilot.pause()
+        assert preview.region.y >= rows.region.bottom
+        assert (rows.cursor, rows.region.width) == (1, 120)
+
+
+async def test_keys_give_the_list_more_and_less_room_at_once(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        before = rows_of(still).region.width
+        await pilot.press("alt+shift+right", "alt+shift+right", "alt+shift+right")
+        await pilot.pause()
+        assert rows_of(still).region.width == before + 18
+        rows_of(still).focus()
+        await pilot.press("less_than_sign")
+        await pilot.pause()
+        assert rows_of(still).region.width == before + 12
+
+
+async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        border = still.still.query_one("#body Splitter", Splitter).region
+        await pilot.mouse_down(offset=(border.x, 10))
+        await pilot.hover(offset=(80, 12))
+        await pilot.mouse_up(offset=(80, 12))
+        await pilot.pause()
+        assert still.still.query_one("#body Splitter", Splitter).region.x == 80
+        await pilot.press("alt+l")
+        await pilot.pause()
+        await pilot.mouse_down(offset=(50, preview_of(still).region.y))
+        await pilot.hover(offset=(50, 8))
+        await pilot.mouse_up(offset=(50, 8))
+        await pilot.pause()
+        assert preview_of(still).region.y == 8
+
+
+async def test_the_pane_with_the_focus_gets_all_the_room_and_escape_gives_it_back(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        preview_of(still).focus()
+        await pilot.press("alt+z")
+        await pilot.pause()
+        assert (rows_of(still).region.area, preview_of(still).region.width) == (0, 120)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert rows_of(still).region.width < 120
+        assert preview_of(still).has_focus
+
+
+async def test_a_panel_that_is_opened_ends_the_zoom_of_another_pane(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        await pilot.press("alt+z", "ctrl+o")
+        await pilot.pause()
+        assert pane_of(still).panes.zoomed == ""
+        assert pane_of(still).query_one("#packed").has_focus
+
+
+async def test_without_a_hit_a_zoomed_context_does_not_hide_what_is_said(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        pane_of(still).panes = replace(pane_of(still).panes, zoomed=CONTEXT)
+        await typed(pilot, "xyz")
+        assert pane_of(still).query_one("#notice").region.height > 3
+
+
+async def test_other_tabs_have_the_same_share_and_place_but_a_zoom_of_their_own(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        await pilot.press("alt+l", "alt+shift+left", "alt+z")
+        await pilot.pause()
+        other = still.still.query_one("#memory-body", Split).panes
+        assert (other.placing, other.share, other.zoomed) == (Placing.BELOW, pane_of(still).panes.share, "")
+        assert pane_of(still).panes.zoomed == LIST
+
+
+async def test_a_row_of_one_line_tells_names_text_and_tokens(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync conflict")
+        both = len(rows_of(still).hits)
+        await pilot.press("down", "alt+d")
+        await pilot.pause()
+        rows, lines = rows_of(still), lines_of(still)
+        assert sum(map(bool, lines)) == both
+        assert "Merging" in lines[1]
+        assert "both lines" in lines[1]
+        assert lines[1].endswith("31t")
+        assert (rows.cursor, lines[1][0]) == (1, "▌")
+
+
+async def test_the_settings_say_how_the_panes_stand_at_the_start(tmp_path: Path) -> None:
+    wanted = ScreenSettings(context=Placing.BELOW, density=Density.COMPACT)
+    app = StillApp(tmp_path / "data", Settings(screen=wanted))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        assert preview_of(app).region.y >= rows_of(app).region.bottom
+        assert rows_of(app).row_height == 1
+
+
+async def test_rows_tell_how_far_they_moved_when_the_query_was_refined(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        seconds = itertools.count(0, 10)
+        rows_of(still).clock = lambda: float(next(seconds))
+        await typed(pilot, "sync")
+        assert not any(moves_of(still))
+        result = pane_of(still).result
+        assert result is not None
+        a, b, *others = result.hits[:-1]
+        show(still, replace(result, query="sync a", hits=(result.hits[-1], b, a, *others)))
+        await pilot.pause()
+        assert moves_of(still)[:3] == [f"↑{len(result.hits) - 1}", "", "↓2"]
+
+
+def show(app: StillApp, result: Result) -> None:
+    pane_of(app).result = result
+
+
+async def test_a_row_tells_how_old_its_note_is(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        result = pane_of(still).result
+        assert result is not None
+        old = int(time.time()) - 20 * 86_400
+        show(still, replace(result, hits=tuple(replace(hit, modified=old) for hit in result.hits)))
+        await pilot.pause()
+        assert lines_of(still)[1].endswith(" 2w")
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 30), (200, 60)])
+async def test_nothing_moves_where_hits_give_way_to_other_hits(still: StillApp, size: tuple[int, int]) -> None:
+    async with still.run_test(size=size) as pilot:
+        await typed(pilot, "s")
+        stood = rows_of(still).region, preview_of(still).region
+        for letter in "ync conflict":
+            await typed(pilot, letter)
+            assert (rows_of(still).region, preview_of(still).region) == stood
