@@ -77,13 +77,13 @@ async def answered(pilot: AppPilot, app: StillApp, query: str) -> None:
     await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == query, f"the answer to {query}")
 
 
-async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_path: Path) -> None:
+async def test_query_selection_tab_panes_and_the_way_of_packing_are_there_again(tmp_path: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(120, 30)) as pilot:
         await opened(pilot, app)
         await pilot.press(*"sync")
         await answered(pilot, app, "sync")
-        await pilot.press("down", "ctrl+s", "ctrl+e", "f8", "alt+t")
+        await pilot.press("down", "ctrl+s", "ctrl+e", "f8", "alt+t", "alt+l")
         await answered(pilot, app, "sync")
         before = pane_of(app).selected
         await pilot.press("f4")
@@ -100,6 +100,7 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         assert (pane.strategy, pane.scope) == (Strategy.ADAPTIVE, Scope.SECTION)
         assert pane.budget > Settings().pack.budget
         assert pane.form is not Format.MARKDOWN
+        assert pane.panes == Panes(Placing.BELOW)
 
 
 async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_path: Path) -> None:

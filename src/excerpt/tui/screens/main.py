@@ -81,6 +81,7 @@ class MainScreen(Outside, PaneKeeping):
     def on_mount(self) -> None:
         self.query_one(TabBar).vault = self.vault.name
         self.resume_session()
+        self.spread_panes(self.query_one(SearchPane).panes)
         self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from textual.widgets import Input
@@ -9,6 +10,7 @@ from textual.widgets.input import Selection
 
 from excerpt.model import Result
 from excerpt.settings import Places, Settings
+from excerpt.tui.panes import beginning
 from excerpt.tui.screens.memory_keeping import MemoryKeeping
 from excerpt.tui.session import Place, Session, read_session, row_of, write_session
 from excerpt.tui.state_keeper import StateKeeper
@@ -33,12 +35,13 @@ class SessionKeeping(MemoryKeeping):
         raise NotImplementedError
 
     def resume_session(self) -> None:
-        """Before the first frame: how packs are wanted, and the query, so that what is typed takes its place."""
+        """Before the first frame: panes, how packs are wanted, and the query, so that what is typed takes its place."""
         session, pane = self._session, self.query_one(SearchPane)
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
         pane.form = session.form or pane.form
+        pane.panes = beginning(session.panes, self.settings.screen)
         if session.query:
             self._waiting_for = session.place
             field = self.query_one("#query", Input)
@@ -69,7 +72,7 @@ class SessionKeeping(MemoryKeeping):
 
     def session_now(self) -> Session:
         pane, settings = self.query_one(SearchPane), self.settings
-        hit = pane.selected
+        hit, panes = pane.selected, replace(pane.panes, zoomed="")
         place = self._waiting_for
         if place is None and hit is not None:
             place = Place(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
@@ -81,6 +84,7 @@ class SessionKeeping(MemoryKeeping):
             scope=pane.scope if pane.scope is not settings.pack.scope else None,
             budget=pane.budget if pane.budget != settings.pack.budget else None,
             form=pane.form if pane.form is not settings.pack.format else None,
+            panes=panes if panes != beginning(None, settings.screen) else None,
         )
 
     def keep_session(self) -> None:
