@@ -163,13 +163,13 @@ class HitList(RowList):
         """Do what the pane around does by that name."""
         await self.app.run_action(action, self.query_ancestor("SearchPane"))
 
-    async def on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
         """Select; at the mark, mark; twice, open in the editor."""
         super().on_click(event)
         if event.x < _INDENT and self.row_count:
             self.post_message(self.MarkClicked())
         elif event.chain == 2 and self.row_count:
-            await self.action_pane("edit")
+            self.call_next(self.action_pane, "edit")
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         hit = self.hits[row]
