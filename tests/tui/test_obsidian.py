@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.errors import ExcerptError
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
 from excerpt.tui.obsidian import link_opener, note_link, obsidian_vault, open_link
+from tests.tui.conftest import screen_of, search, until
 
 ROOT = Path("/home/ada/My vault")
 
@@ -89,3 +93,27 @@ def test_a_program_gets_the_link_as_one_word_and_what_it_answers_counts(tmp_path
     assert taken.read_text() == link
     assert not open_link(("false",), {"PATH": "/usr/bin:/bin"})
     assert not open_link((str(tmp_path / "none"),), {})
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desktop_its_link_is_copied(
+    vault: Path, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opener = tmp_path / "bin" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text(f'#!/bin/sh\nprintf "%s" "$1" > "{tmp_path}/opened"\n')
+    opener.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{opener.parent}:{os.environ['PATH']}")
+    (vault / ".obsidian").mkdir()
+    link = f"obsidian://open?vault={vault.name}&file=Sync%23Conflicts"
+    app = ExcerptApp(vault, Settings(), places, {"DISPLAY": ":0", "PATH": os.environ["PATH"]})
+    async with app.run_test() as pilot:
+        await search(pilot, app, "two devices change one note")
+        await pilot.press("alt+x")
+        opened = tmp_path / "opened"
+        await until(pilot, lambda: opened.exists() and opened.read_text() == link, "Obsidian")
+        screen_of(app)._environment.clear()
+        await pilot.press("shift+tab", "O")
+        copies = places.copies_folder()
+        await until(pilot, lambda: bool(list(copies.glob("copy-*"))), "the copy of the link")
+        assert [file.read_text() for file in copies.glob("copy-*")] == [link]
