@@ -43,6 +43,7 @@ from excerpt.tui.reading import AskWindow
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.strategy_columns import AskStrategies, Compared
 from excerpt.tui.session import Session
+from excerpt.tui.strategy_columns import AskStrategies, Compared
 from tests.pack.vaults import Vault
 from tests.tui.nearby import map_of, related_of
 from tests.tui.overviews import OVERVIEW

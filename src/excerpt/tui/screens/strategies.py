@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,7 +30,7 @@ class Choice:
 
 
 class StrategiesScreen(Dialog[Choice]):
-    """Dismissed with the strategy that is chosen. The engine is asked before, and answers through `hear`."""
+    """Dismissed with the strategy that is chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Strategies")
 
@@ -40,12 +41,17 @@ class StrategiesScreen(Dialog[Choice]):
     }
     """
 
-    def __init__(self, query: str, in_use: Strategy, fragment: str) -> None:
-        """`fragment` is the id of the one selected now, "" for none."""
+    def __init__(self, query: str, in_use: Strategy, fragment: str, ask: Callable[[], object]) -> None:
+        """`fragment` is the id of the one selected now, "" for none. `ask` asks the engine, whose answer is told to
+        `hear`."""
         super().__init__()
         self._query = query
         self._in_use = in_use
         self._fragment = fragment
+        self._ask = ask
+
+    def on_mount(self) -> None:
+        self._ask()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:

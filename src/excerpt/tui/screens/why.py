@@ -53,7 +53,7 @@ class Why(Dialog[None]):
 
     def on_mount(self) -> None:
         if self._hit is None:
-            self.query_one(Input).focus()
+            self.call_after_refresh(lambda: self.query_one(Input).focus())
         else:
             self.query_one(VerticalScroll).focus()
             self._ask(self._hit)

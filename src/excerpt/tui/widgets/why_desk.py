@@ -62,8 +62,8 @@ class WhyDesk(PackDesk):
             return
         hit: Hit | None = self.query_one(HitList).selected
         fragment = hit.fragment.id if hit is not None else ""
-        self.app.push_screen(StrategiesScreen(result.query, result.asked, fragment), self._strategy_chosen)
-        self._engine.ask_insight(AskStrategies(result.query))
+        ask = partial(self._engine.ask_insight, AskStrategies(result.query))
+        self.app.push_screen(StrategiesScreen(result.query, result.asked, fragment, ask), self._strategy_chosen)
 
     @on(Compared)
     def _compared(self, message: Compared) -> None:
