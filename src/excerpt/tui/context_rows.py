@@ -33,9 +33,21 @@ def rows_of(lines: Iterable[DrawnLine], width: int) -> list[Row]:
         fits = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
         hang = 0 if fits else line.hang
         indent = min(hang, width // 2)
+        bars = _bars(line.runs, indent)
         for part, runs in enumerate(wrap(line.aligned if fits else line.runs, width, hang)):
-            rows.append(Row(line, part, indent if part else 0, runs))
+            rows.append(
+                Row(line, part, 0, (*bars, *runs)) if part and bars else Row(line, part, indent * (part > 0), runs)
+            )
     return rows
+
+
+def _bars(runs: Sequence[Run], indent: int) -> tuple[Run, ...]:
+    """The bars of the quotes that a line is in, `indent` cells wide, for its continuation; nothing outside of one."""
+    if not runs or not runs[0].text.startswith("▎"):
+        return ()
+    begin = runs[0].text[:indent]
+    kept = "".join(character if character == "▎" else " " for character in begin)
+    return (Run(f"{kept:<{indent}}", runs[0].ink & ~Ink.MATCH),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ class Spot:
     top: int | None = None
 
     def is_at(self, other: Spot) -> bool:
-        """Whether both are the same place, however it was scrolled."""
-        return (self.fragment_id, self.path, self.line) == (other.fragment_id, other.path, other.line)
+        """Whether both are the same fragment, at whatever line and however it was scrolled."""
+        return self.fragment_id == other.fragment_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,44 @@
+"""The rows of the context: what stands on which, and how links are named by letters."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from excerpt.model import LinkKind, Section
+from excerpt.tui.context_rows import heading_beyond, heading_path_at, labels, link_at, links_of, rows_of
+from excerpt.tui.inked_line import LinkTo
+from excerpt.tui.line_drawing import draw_line
+
+SECTIONS = (
+    Section(0, 0, "", (), 1, 2, ()),
+    Section(1, 1, "Top", ("Top",), 3, 20, ()),
+    Section(2, 2, "Under", ("Top", "Under"), 10, 20, ()),
+)
+
+
+def test_a_link_over_two_rows_is_one_link_and_each_cell_of_it_leads_there() -> None:
+    rows = rows_of([draw_line(1, "see [[Note|a long name]] and [[Other]]")], 12)
+    note, other = LinkTo(LinkKind.WIKILINK, "Note"), LinkTo(LinkKind.WIKILINK, "Other")
+    assert ["".join(run.text for run in row.runs) for row in rows] == ["see a long ", "name and ", "Other"]
+    assert [(spot.row, spot.column, spot.to) for spot in links_of(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
+    assert [link_at(rows[0], column) for column in (3, 4)] == [None, note]
+    assert link_at(rows[1], 1) == note
+
+
+def test_what_goes_on_in_a_quote_keeps_its_bar() -> None:
+    rows = rows_of([draw_line(1, "> one two three four")], 12)
+    assert ["".join(run.text for run in row.runs) for row in rows] == ["▎ one two ", "▎ three four"]
+
+
+def test_of_two_headings_the_next_below_and_the_nearest_above_are_gone_to() -> None:
+    assert [heading_beyond(SECTIONS, 3, by) for by in (1, -1)] == [SECTIONS[2], None]
+    assert heading_beyond(SECTIONS, 12, -1) == SECTIONS[2]
+    assert [heading_path_at(SECTIONS, line) for line in (2, 3, 15)] == [(), ("Top",), ("Top", "Under")]
+
+
+@given(st.integers(1, 300))
+def test_no_label_is_the_beginning_of_another(count: int) -> None:
+    made = labels(count)
+    assert len(set(made)) == len(made) == count
+    assert not [one for one in made for other in made if one != other and other.startswith(one)]
