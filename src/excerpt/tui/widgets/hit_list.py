@@ -100,6 +100,9 @@ class HitList(RowList):
     clock: Callable[[], float] = staticmethod(time.monotonic)
     """Tells how long a list was looked at, in seconds."""
 
+    _highest: float | None = None
+    """The highest part of a score in the list, once a row has asked for it."""
+
     _ranking = Ranking()
     _moves: Mapping[str, int | None] = {}
 
@@ -129,6 +132,10 @@ class HitList(RowList):
 
     def watch_hits(self) -> None:
         self.rows_changed()
+
+    def rows_changed(self, cursor: int = 0) -> None:
+        self._highest = None
+        super().rows_changed(cursor)
 
     def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
         """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
@@ -251,7 +258,9 @@ class HitList(RowList):
 
     def _highest_part(self) -> float:
         # A note that the query names has far more by that than by all else: beside it nothing could be told apart.
-        return max((s.part for hit in self.hits for s in hit.signals if s.name != "name"), default=0.0)
+        if self._highest is None:
+            self._highest = max((s.part for hit in self.hits for s in hit.signals if s.name != "name"), default=0.0)
+        return self._highest
 
 
 def _of_memory(fragment: Fragment) -> str:

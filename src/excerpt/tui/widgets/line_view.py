@@ -39,8 +39,9 @@ class LineView(ScrollView, can_focus=True):
         column, so only this widget and its scrollbar change.
         """
         size = Size(self.scrollable_content_region.width, lines)
-        self.set_reactive(Widget.virtual_size, size)
-        self._scroll_update(size)
+        if size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
         self.refresh()
 
     def notify_style_update(self) -> None:

@@ -52,6 +52,7 @@ class RowList(LineView):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
+        self._styles_of: dict[str, Style] = {}
         self._drawn: dict[tuple[int, bool], Sequence[Strip]] = {}
 
     @property
@@ -72,8 +73,11 @@ class RowList(LineView):
         raise NotImplementedError
 
     def style_of(self, name: str) -> Style:
-        """A component class's own colours, to lay over a row's."""
-        return self.get_component_rich_style(name, partial=True)
+        """A component class's own colours, to lay over a row's; kept, as a screen of rows asks some 400 times."""
+        style = self._styles_of.get(name)
+        if style is None:
+            style = self._styles_of[name] = self.get_component_rich_style(name, partial=True)
+        return style
 
     def rows_changed(self, cursor: int = 0) -> None:
         """Draw anew, with the cursor on that row; called by the subclass when its rows are others."""
@@ -139,6 +143,7 @@ class RowList(LineView):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
+        self._styles_of.clear()
         self._drawn.clear()
 
     def on_resize(self) -> None:
