@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +24,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here, reasons_here
 from excerpt.tui.harmless import Harmless
+from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.keymap import keys_of, shown_key, usable
 from excerpt.tui.keys import PLACES
 from excerpt.tui.plain import Plain
@@ -208,10 +208,7 @@ def run_app(vault: Path | None, settings: Settings, places: Places, said: str = 
     """Open the app on a vault, until the user leaves; without one it asks for one, and `said` is why. Raises
     ExcerptError where it cannot be drawn, and whatever a defect of ours raised while it was open."""
     check_terminal(os.environ)
-    # The event loop gets its turn after 1 ms, not 5, while the engine's thread computes.
-    sys.setswitchinterval(0.001)
-    # A drawn line is some ten objects: at the default of 700 the collector runs several times a key press.
-    gc.set_threshold(10_000, 20, 50)
+    prefer_the_screen()
     app = ExcerptApp(vault, settings, places, said=said)
     app.run()
     if app.defect is not None:
