@@ -9,6 +9,7 @@ from textual.widgets import Input, Static
 
 from excerpt.model import Scope
 from excerpt.settings import Density, Settings, load_settings
+from excerpt.tui.indexing import Indexing
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.setting_list import SettingList
@@ -110,11 +111,33 @@ async def test_a_file_that_was_changed_elsewhere_is_taken_up_and_what_was_chosen
     async with app.run_test() as pilot:
         await pilot.press("ctrl+e")
         config.mkdir()
-        (config / "excerpt.toml").write_text("[pack]\nbudget = 777\n")
+        (config / "excerpt.toml").write_text('[pack]\nbudget = 777\n[screen]\nkeys.copy-pack = "ctrl+g"\n')
         await app.still.reread()
+        assert app._keymap == {"copy-pack": "ctrl+g"}
         pane = app.still.query_one(SearchPane)
         assert (pane.budget, pane.scope) == (777, Scope.SECTION)
         (config / "excerpt.toml").write_text("[pack]\nbugdet = 777\n")
         await app.still.reread()
         toasts = app._notifications
         await until(pilot, lambda: any("mean pack.budget" in toast.message for toast in toasts), "what is wrong")
+
+
+async def test_a_tokenizer_that_was_changed_has_the_vault_read_by_it(app: StillApp, config: Path) -> None:
+    ended: list[str] = []
+
+    class Running(Indexing):
+        running = True
+
+        def end(self) -> None:
+            ended.append("the process that counts by the other one")
+
+    config.mkdir()
+    async with app.run_test() as pilot:
+        app.still._indexing = Running(app.still.vault, print)
+        (config / "excerpt.toml").write_text("[pack]\nbudget = 777\n")
+        await app.still.reread()
+        assert not ended
+        (config / "excerpt.toml").write_text('[pack]\ntokenizer = "cl100k"\n')
+        await app.still.reread()
+        await until(pilot, lambda: bool(ended), "the end of the process")
+        assert not app.still._indexing.running

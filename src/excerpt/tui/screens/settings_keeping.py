@@ -53,7 +53,11 @@ class SettingsKeeping(SessionKeeping):
         files = (self._places.settings_file, self._places.vault_settings_file(self.vault))
         return tuple(_stamp(file) for file in files)
 
-    async def _look_again(self) -> None:
+    def _look_again(self) -> None:
+        # A worker, so that no key waits for a slow disk.
+        self.run_worker(self._look_for_changes(), group="settings")
+
+    async def _look_for_changes(self) -> None:
         if await asyncio.to_thread(self._look) != self._stamps:
             await self.reread()
 
