@@ -69,6 +69,7 @@ async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
         await pilot.press("ctrl+t")
         await pilot.pause(0.3)
         shown += drawn(app)
+    assert "tab mark" in shown
     assert "Conflicts" in shown
     assert "*" in shown
     assert {sign for sign in shown if plain_sign(sign) != sign} == set()

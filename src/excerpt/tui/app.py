@@ -101,6 +101,7 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
 
     def watch_plain(self) -> None:
         self.animation_level = "none" if self.is_still else self._animates
+        self._plain.switch(on=self.plain)
         if self.is_running:
             self.refresh_css(animate=False)
 

@@ -118,10 +118,33 @@ _NAMES = {
 }
 
 
+_SPELLED = {
+    "enter": "enter",
+    "backspace": "backspace",
+    "left": "left",
+    "right": "right",
+    "tab": "tab",
+    "shift+tab": "shift+tab",
+    "up": "up",
+    "down": "down",
+}
+"""Where the plain mode has no sign for it."""
+
+_spells = False
+
+
+def spell_keys(*, spelled: bool) -> None:
+    """From now on write keys without signs, or with them: one app a process, whose keys are written in many places."""
+    global _spells  # noqa: PLW0603 - see above
+    _spells = spelled
+
+
 def shown_key(key: str) -> str:
     """How a key is written on screen: `^y` for ctrl+y, `⇥` for tab."""
-    if key in _NAMES:
-        return _NAMES[key]
+    names = {**_NAMES, **_SPELLED} if _spells else _NAMES
+    if key in names:
+        return names[key]
     *modifiers, last = key.split("+")
-    name = _NAMES.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
-    return "".join({"ctrl": "^", "alt": "alt+", "shift": "⇧"}.get(m, f"{m}+") for m in modifiers) + name
+    name = names.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
+    shift = "shift+" if _spells else "⇧"
+    return "".join({"ctrl": "^", "alt": "alt+", "shift": shift}.get(m, f"{m}+") for m in modifiers) + name

@@ -12,13 +12,19 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 from excerpt.tui.glyphs import plainly
+from excerpt.tui.keymap import spell_keys
 
 _LINE = 12
 """Cells from which a run of low bars is the edge of a box and no count."""
 
 
 class Plain(LineFilter):
-    """Draws ASCII signs in the place of others; off unless `enabled`."""
+    """Draws ASCII signs in the place of others."""
+
+    def switch(self, *, on: bool) -> None:
+        """Draw so, and spell keys, or not."""
+        self.enabled = on
+        spell_keys(spelled=on)
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
         return [segment if segment.text.isascii() else _plain(segment.text, segment.style) for segment in segments]

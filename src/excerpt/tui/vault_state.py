@@ -40,7 +40,7 @@ def search_notice(index: IndexState, vault: Path) -> Said:
         return Said(
             f"Search {_notes(index.status.notes)}",
             "Type a few words, a phrase or a question: fragments are ranked with every key.",
-            "⇥ marks a fragment for the pack, ^y copies the pack for a prompt, F1 lists every key.",
+            "tab marks a fragment for the pack, ^y copies the pack for a prompt, F1 lists every key.",
         )
     if index.progress is not None:
         return _reading(index)

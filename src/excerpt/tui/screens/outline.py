@@ -76,7 +76,7 @@ class Outline(Dialog[int]):
     def compose(self) -> ComposeResult:
         headings = Headings(self._named, id="headings")
         headings.border_title = "Outline"
-        headings.border_subtitle = "⏎ stay here · esc back"
+        headings.border_subtitle = "enter stay here · esc back"
         yield headings
 
     def on_mount(self) -> None:

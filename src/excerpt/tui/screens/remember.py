@@ -79,7 +79,7 @@ class Remember(Dialog[Kept]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = self._title
-            box.border_subtitle = "⏎ or ^s keep · ⇥ next field · esc leave"
+            box.border_subtitle = "enter or ^s keep · tab next field · esc leave"
             if self._source:
                 yield Static(Content(visible_line(self._source)), id="source")
             yield Label("Tags", id="tags-label", markup=False)
@@ -96,7 +96,7 @@ class Remember(Dialog[Kept]):
             yield Input(visible_line(self._why), compact=True, select_on_focus=False, id="why")
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
-            yield Label("You keep this already? ^g merges into it, ⏎ keeps both", id="offered")
+            yield Label("You keep this already? ^g merges into it, enter keeps both", id="offered")
             yield OfferList(id="offers")
             yield Static("", id="trouble", markup=False)
 

@@ -27,7 +27,7 @@ from excerpt.tui.widgets.row_list import RowList
 _MOST_ROWS = 10
 _NAME_SHARE = 0.5
 """The most of a row that a name takes."""
-_KEYS = "⏎ run · s save · r rename · d delete · esc close"
+_KEYS = "enter run · s save · r rename · d delete · esc close"
 
 
 class SavedList(RowList):
@@ -145,7 +145,7 @@ class Saved(Dialog[str]):
         self.query_one("#saved-hint", Static).update(Content(hint))
         self.query_one("#saved-hint").display = bool(hint)
         box = self.query_one(".box")
-        box.border_subtitle = "⏎ keep · esc back" if self._naming else (_KEYS if saved.queries else "esc close")
+        box.border_subtitle = "enter keep · esc back" if self._naming else (_KEYS if saved.queries else "esc close")
         (self._field if self._naming else self._rows).focus()
 
     # --- what the keys do ---------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class SettingsScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = "Settings"
-            box.border_subtitle = "←→ change · ⏎ type · v for whom · o file · esc"
+            box.border_subtitle = "←→ change · enter type · v for whom · o file · esc"
             yield Static("", id="side", markup=False)
             yield SettingList(id="settings")
             yield Input(compact=True, select_on_focus=True, id="typed")

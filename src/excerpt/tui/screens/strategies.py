@@ -56,7 +56,7 @@ class StrategiesScreen(Dialog[Choice]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = Content(f"Strategies · {fit(visible_line(self._query), 40)}")
-            box.border_subtitle = "←→ strategy · ↑↓ fragment · ⏎ use it · esc"
+            box.border_subtitle = "enter use it · left, right strategy · esc"
             yield StrategyGrid()
 
     @property

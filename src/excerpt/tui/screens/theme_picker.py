@@ -73,7 +73,7 @@ class ThemePicker(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = "Theme"
-            box.border_subtitle = "⏎ keep · esc back"
+            box.border_subtitle = "enter keep · esc back"
             rows = ThemeList([(name, self._kind(name)) for name in self._names])
             rows.styles.height = len(self._names)
             yield rows

@@ -102,7 +102,7 @@ class MemoryView(LineView, can_focus=False):
         if isinstance(memory, Skipped):
             yield from self._told("file", memory.path, width)
             yield from self._told("reason", memory.reason, width, self._ink("warning"))
-            yield from self._told("", "It is left alone. ⏎ opens it in your editor.", width)
+            yield from self._told("", "It is left alone. Enter opens it in your editor.", width)
             return
         found = shown.standing
         if found is not None and (told := told_of(found)):

@@ -23,7 +23,7 @@ _TYPED = 0.8
 """Seconds a query stands before it is told what of it does not do what it looks like: half of it may be missing."""
 _ASKED = 2.0
 """Seconds a query stands with its hits before it belongs to the history: by then, someone reads them."""
-_TAKE = "⇥ take · esc close"
+_TAKE = "tab take · esc close"
 _TAKEN_BY_MENU = frozenset({"move", "mark", "edit", "back"})
 """Actions of the pane whose keys are the menu's while it is open."""
 
