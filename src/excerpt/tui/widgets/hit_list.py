@@ -46,6 +46,8 @@ _INDENT = 6
 """Cells before the title: cursor, rank, mark."""
 _BARS_ABOVE_FROM = 64
 """Cells of a row from which on the first line has room for bars; below, they stand in the second."""
+_BARS_BELOW_FROM = 36
+"""Cells from which on the second line has room for them."""
 _BARS_FROM = 56
 """Cells of a row of one line from which on there is room for bars."""
 _MOVES_FROM = 60
@@ -187,7 +189,7 @@ class HitList(RowList):
         right = [*self._badge(hit), *(self._bars(hit) if above else ()), self._tokens(hit)]
         left = [bar, *self._rank(row, hit)]
         left += self._names(hit, width - _INDENT - cells_of(right) - 1)
-        told = [*(() if above else self._bars(hit)), *self._age(hit)]
+        told = [*(self._bars(hit) if width >= _BARS_BELOW_FROM and not above else ()), *self._age(hit)]
         sign, style = self._move(hit)
         text, matches = snippet(hit.fragment.text, hit.spans, width - _INDENT - cells_of(told) - (1 if told else 0))
         second: list[Part] = [bar, (f"{sign:>3}  ", style)]
