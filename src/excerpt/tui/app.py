@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from textual import events
 from textual.actions import ActionParseResult
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import Provider
 from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.reactive import var
@@ -25,8 +26,7 @@ from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here, reasons_here
 from excerpt.tui.harmless import Harmless
 from excerpt.tui.interpreter import prefer_the_screen
-from excerpt.tui.keymap import keys_of, shown_key, usable
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keymap import usable
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.theme_keeping import ThemeKeeping
@@ -34,16 +34,14 @@ from excerpt.tui.themes import CSS_OF_TEXTUAL
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
-_TAB_OF_PLACE = {
-    "Always": None,
-    "Everywhere": None,
-    "Search": "search",
-    "Overview": "overview",
-    "Memory": "memory",
-    "Index": "index",
-}
 _REASON_SECONDS = 3.0
 """How long it is said why something cannot be done now, and not said once more."""
+
+
+def _key_commands() -> type[Provider]:
+    from excerpt.tui.palette import KeyCommands
+
+    return KeyCommands
 
 
 class ExcerptApp(ThemeKeeping, inherit_bindings=False):
@@ -59,6 +57,7 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
     CSS = CSS_OF_TEXTUAL
+    COMMANDS = App.COMMANDS | {_key_commands}
     DEFAULT_CSS = """
     Toast { max-width: 80; }
     VerticalScroll { scrollbar-size-vertical: 1; }
@@ -94,7 +93,7 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
     def on_ready(self) -> None:
         """After the first frame: a vault, if there is none, the other themes, and what is wrong with the settings, in
         one toast."""
-        self.ask_for_vault()
+        self.begin()
         self.run_worker(self.load_other_themes(), group="themes")
 
     # --- plain and still ----------------------------------------------------------------------------------------------
@@ -179,16 +178,11 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
             self.push_screen(Help(places_here(screen), self._keymap, reasons_here(screen)))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Everything a key can do, by name."""
+        """What has no key; `palette.py` has what a key does."""
         if isinstance(screen, MainScreen):
-            for place, tab in _TAB_OF_PLACE.items():
-                for binding in PLACES[place]:
-                    if binding.id != "palette":
-                        keys = " ".join(shown_key(key) for key in keys_of(binding, self._keymap))
-                        callback = screen.command_callback(tab, binding.action)
-                        yield SystemCommand(binding.what, f"{place} · {keys}", callback)
             why_not_note = screen.command_callback("search", "why_not")
             yield SystemCommand("Why not this note…", "Why a note is not higher, or not there", why_not_note)
+        yield SystemCommand("Take the tour", "Two pages on how to begin", self.action_tour)
         yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from excerpt.tui.keymap import keys_of, shown_key
+from excerpt.tui.keymap import keys_of, shown_keys
 from excerpt.tui.keys import PARTS, PLACES, Key
 
 
@@ -41,8 +41,7 @@ def groups(here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str,
 
 
 def _row(binding: Key, keymap: Mapping[str, str], reasons: Mapping[str, str]) -> Row:
-    keys = " ".join(shown_key(key) for key in keys_of(binding, keymap))
-    return Row(binding.id, keys, binding.what, reasons.get(binding.id, ""))
+    return Row(binding.id, shown_keys(keys_of(binding, keymap)), binding.what, reasons.get(binding.id, ""))
 
 
 def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:

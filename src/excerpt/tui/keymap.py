@@ -6,7 +6,7 @@ Textual is not needed for it, so that a command can look a keymap over.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from excerpt.tui.keys import AROUND, PLACES, Key
 
@@ -66,8 +66,8 @@ def places_around(place: str) -> Iterator[str]:
 
 
 def doubtful(keymap: Mapping[str, str]) -> list[str]:
-    """A sentence for each key that only some terminals can send: with super or hyper, or ctrl with shift, a figure,
-    enter, tab or a sign that has no control character."""
+    """A sentence for each key that only some terminals can send: with super or hyper, ctrl with shift, a figure, enter,
+    tab or a sign that has no control character; alt with a figure or a sign, which Textual reads as typed."""
     return [
         f"{key} (for {id_}) is sent by few terminals."
         for id_, keys in keymap.items()
@@ -82,6 +82,8 @@ def _is_doubtful(key: str) -> bool:
         return True
     if last in _WITH_MODIFIERS or (last[:1] == "f" and last[1:].isdigit()):
         return False
+    if modifiers == ["alt"]:
+        return not (last.isalpha() and len(last) == 1) and last != "enter"
     if "ctrl" in modifiers:
         return "shift" in modifiers or not ((last.isalpha() and len(last) == 1) or last in _CONTROL)
     return "shift" in modifiers and last != "tab"
@@ -116,6 +118,11 @@ _NAMES = {
     "right_square_bracket": "]",
     "delete": "del",
 }
+
+
+def shown_keys(keys: Sequence[str]) -> str:
+    """Keys as they are written on screen; ctrl+@ is what most terminals send for ctrl+space, and is the same key."""
+    return " ".join(shown_key(key) for key in keys if key != "ctrl+@" or "ctrl+space" not in keys)
 
 
 _SPELLED = {

@@ -61,8 +61,8 @@ ALWAYS: Sequence[Key] = (
 ROOM: Sequence[Key] = _while_typing(
     Key("zoom", "alt+z", "zoom_pane", "zoom", "All the room for one pane, the one with the focus; once more: for all"),
     Key("placing", "alt+l", "place_context", "place", "The context beside the list, below it, or as the width allows"),
-    Key("narrower", "alt+shift+left,alt+comma", "widen_list(-1)", "narrower", "A narrower list"),
-    Key("wider", "alt+shift+right,alt+full_stop", "widen_list(1)", "wider", "A wider list"),
+    Key("narrower", "alt+shift+left", "widen_list(-1)", "narrower", "A narrower list"),
+    Key("wider", "alt+shift+right", "widen_list(1)", "wider", "A wider list"),
     Key("density", "alt+d", "density", "density", "Rows of two lines, or of one"),
 )
 """How the panes of any tab share the window."""
@@ -80,10 +80,10 @@ def _room_too(prefix: str, pane: str) -> Sequence[Key]:
 
 
 EVERYWHERE: Sequence[Key] = (
-    Key("show-search", "f2,alt+1", "show_tab('search')", "search", "Go to the Search tab"),
-    Key("show-overview", "f3,alt+2", "show_tab('overview')", "overview", "Go to the Overview tab"),
-    Key("show-memory", "f4,alt+3", "show_tab('memory')", "memory", "Go to the Memory tab"),
-    Key("show-index", "f5,alt+4", "show_tab('index')", "index", "Go to the Index tab"),
+    Key("show-search", "f2", "show_tab('search')", "search", "Go to the Search tab"),
+    Key("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab"),
+    Key("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab"),
+    Key("show-index", "f5", "show_tab('index')", "index", "Go to the Index tab"),
     Key("settings", "alt+p", "settings", "settings", "Change the settings", first=True),
     Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here, where nothing is typed"),
     Key("update", "f12", "update_index", "update", "Bring the index up to date with the vault"),
@@ -150,7 +150,7 @@ READING: Sequence[Key] = _while_typing(
     Key("visited-forward", "alt+right", "visited(1)", "visited", "Forward again to the fragment looked at after"),
 )
 
-SEARCH: Sequence[Key] = (*FINDING, *ASKING, *PACKING, *PANES, *READING)
+SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES, *READING)
 """One place in five parts, as it has many keys."""
 
 LIST: Sequence[Key] = (
@@ -385,6 +385,11 @@ SAVED: Sequence[Key] = (
     *_moving("saved", "query"),
 )
 
+TOUR: Sequence[Key] = (
+    Key("tour-next", "enter,space,right", "turn(1)", "next", "To the next page; after the last, close", shown=True),
+    Key("tour-previous", "left,backspace", "turn(-1)", "back", "To the page before"),
+)
+
 WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
 
 PLACES: Mapping[str, Sequence[Key]] = {
@@ -418,6 +423,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Saved queries, with the list focused": SAVED,
     "Why": WHY,
     "Opening a vault": CHOOSING,
+    "The tour": TOUR,
 }
 
 PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
@@ -440,6 +446,7 @@ AROUND: Mapping[str, str] = {
     "The query's menu": "Everywhere",
     "Any dialog": "Always",
     "Opening a vault": "Always",
+    "The tour": "Any dialog",
     **dict.fromkeys(
         ("A question", "The keys", "Outline", "Remember", "Saved queries", "Settings", "Strategies", "Themes", "Why"),
         "Any dialog",

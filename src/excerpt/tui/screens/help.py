@@ -86,6 +86,6 @@ def _drawn(group: Group, colours: Mapping[str, str]) -> tuple[RenderableType, ..
     for row in group.rows:
         what = Text(row.what)
         if row.why_not:
-            what.append(f"  not now: {row.why_not}", colours["text-soft"])
+            what.append(f"\nnot now: {row.why_not}", colours["text-soft"])
         table.add_row(Text(row.keys), what)
     return title, table, Text()

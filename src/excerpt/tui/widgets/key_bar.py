@@ -19,7 +19,7 @@ from excerpt.tui.keymap import shown_key
 from excerpt.tui.keys import PLACES
 
 _MOVES = frozenset(binding.id for place in PLACES.values() for binding in place if binding.moves)
-_LAST = ("help", "quit")
+_LAST = ("help", "help-sign", "quit")
 """They have their place at the end, whatever else fits."""
 
 

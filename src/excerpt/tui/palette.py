@@ -1,0 +1,105 @@
+"""What the palette lists: everything a key can do, by name, what works here first, with why some of it does not now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.markup import escape
+from textual.screen import Screen
+from textual.widget import Widget
+
+from excerpt.tui.acting import doer, why_not
+from excerpt.tui.bindings import active
+from excerpt.tui.keymap import keys_of, shown_keys
+from excerpt.tui.keys import PLACES, Key
+from excerpt.tui.screens.main import MainScreen
+
+_TABS = {"Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
+
+_WIDGETS = {
+    "Search, with the list focused": "#hits",
+    "Search, with the context focused": "#preview",
+    "Search, with the pack focused": "#packed",
+    "Search, with related notes focused": "#related-notes",
+    "Search, with the map focused": "#map",
+    "Overview, with the lines focused": "#overview-lines",
+    "Memory, with the list focused": "#memories",
+}
+"""What has the focus in these places."""
+
+_ELSEWHERE = 0.8
+"""What the score of a command is worth that does not work where the user is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A line of the palette. `where` is its place with its keys, or why it cannot be done now."""
+
+    what: str
+    where: str
+    here: bool
+    run: Callable[[], object]
+
+
+def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]:
+    """Those of a screen, each action once: what works here, what works elsewhere, then movement."""
+    rows = {binding.id: binding for place in PLACES.values() for binding in place}
+    moves = frozenset(id_ for id_, row in rows.items() if row.moves)
+    found: dict[object, Command] = {}
+    late: dict[object, Command] = {}
+    for each in active(screen):
+        binding = rows[each.binding.id or ""]
+        run = partial(screen.app.run_action, binding.action, each.node)
+        reason = why_not(each.node, binding.action)
+        where = f"not now: {reason}" if reason else f"here · {_keys(binding, keymap)}"
+        into = late if binding.id in moves else found
+        into.setdefault(doer(each.node, binding.action), Command(binding.what, where, True, run))
+    said = {command.what for command in (*found.values(), *late.values())}
+    if isinstance(screen, MainScreen):
+        for id_, command in _elsewhere(screen, keymap):
+            if command.what not in said and id_ != "palette":
+                said.add(command.what)
+                (late if id_ in moves else found)[id_] = command
+    return [*found.values(), *late.values()]
+
+
+def _elsewhere(screen: MainScreen, keymap: Mapping[str, str]) -> Iterator[tuple[str, Command]]:
+    for place, keys in PLACES.items():
+        tab = _TABS.get(place.partition(", with")[0])
+        for binding in keys:
+            where = f"{place} · {_keys(binding, keymap)}"
+            if place in ("Always", "Everywhere") or place in _TABS:
+                run = screen.command_callback(tab, binding.action)
+                yield binding.id, Command(binding.what, where, False, run)
+            elif place in _WIDGETS:
+                yield binding.id, Command(binding.what, where, False, partial(_run_in, screen, place, binding))
+
+
+async def _run_in(screen: MainScreen, place: str, binding: Key) -> None:
+    """Do it in the widget of that place, if it is in sight."""
+    widget = screen.query_one(_WIDGETS[place], Widget)
+    if not widget.region:
+        screen.notify(f"That works in the {place[:1].lower()}{place[1:]}.", markup=False)
+    else:
+        widget.focus()
+        await screen.app.run_action(binding.action, widget)
+
+
+def _keys(binding: Key, keymap: Mapping[str, str]) -> str:
+    return shown_keys(keys_of(binding, keymap))
+
+
+class KeyCommands(Provider):
+    async def discover(self) -> Hits:
+        for command in commands(self.screen, self.app._keymap):
+            yield DiscoveryHit(command.what, command.run, help=escape(command.where))
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command in commands(self.screen, self.app._keymap):
+            if score := matcher.match(command.what):
+                worth = score * (1.0 if command.here else _ELSEWHERE)
+                yield Hit(worth, matcher.highlight(command.what), command.run, help=escape(command.where))
