@@ -1,7 +1,10 @@
 """From a key press to the updated list on the screen, without a terminal: Textual draws into nothing.
 
-Two paces: one key after another, each waited for; and a whole query typed at 20 ms a key, where answers that are
-older than the newest shown are dropped, from the last key to the answer of the whole query.
+Two paces: one key after another, each waited for; and sixty letters typed at 20 ms a key, where answers that are older
+than the newest shown are dropped, from the last key to the answer of the whole query. Then the rows of the list are
+walked through, each until its context is drawn. A watchdog counts what kept the event loop meanwhile.
+
+`python -m benchmarks --only keys`
 """
 
 from __future__ import annotations
@@ -10,66 +13,116 @@ import asyncio
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from textual import events
 
 from benchmarks.measure import Data, environment, index, percentile, table
-from excerpt.settings import Settings, places
+from benchmarks.watchdog import BLOCK, Watchdog
+from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.search_pane import SearchPane
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))
 QUERIES = 12
 LONGEST = 30
+BURST = 60
+"""Letters typed at a pace."""
 PACE = 0.02
+WALKED = 10
+"""Rows gone down in the answer to each query."""
 SIZE = (140, 45)
 PATIENCE = 60.0
+KEY_GOAL, PREVIEW_GOAL = 50.0, 60.0
+"""Milliseconds that p95 is to stay under."""
+
+
+@dataclass
+class Spent:
+    """Milliseconds of each thing done, the turns of the loop meanwhile, and how many frames showed an older answer
+    after a newer one, or other rows than the answer's."""
+
+    times: list[float] = field(default_factory=list)
+    watchdog: Watchdog = field(default_factory=Watchdog)
+    stale: int = 0
 
 
 def measure(data: Data) -> None:
     print("\n## Key press to updated list\n")
     os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]
+    prefer_the_screen()
     rows: list[Sequence[str]] = []
     for name, queries in SETS:
         vault = data.vault(name)
         if vault is not None:
             index(vault)
-            asked = data.queries(queries)
-            typed = [query.strip()[:LONGEST] for query in asked[:: max(1, len(asked) // QUERIES)][:QUERIES]]
-            single, burst = asyncio.run(_measure(vault.resolve(), typed))
-            rows += [_row(f"{name}: each key", single), _row(f"{name}: after 20 ms a key", burst)]
+            asked = [query.strip() for query in data.queries(queries)]
+            typed = asked[:: max(1, len(asked) // QUERIES)][:QUERIES]
+            long = [" ".join(asked[at:])[:BURST].strip() for at in range(0, len(typed) * 7, 7)]
+            key, burst, walk = asyncio.run(_measure(vault.resolve(), [query[:LONGEST] for query in typed], long))
+            rows += [
+                _row(f"{name}: each key", key, KEY_GOAL),
+                _row(f"{name}: after {BURST} letters at 20 ms", burst, None),
+                _row(f"{name}: context of the next row", walk, PREVIEW_GOAL),
+            ]
     if rows:
-        table(("", "n", "p50 ms", "p95 ms", "max ms"), rows)
+        own = f"own > {BLOCK * 1e3:.0f} ms"
+        table(("", "n", "p50 ms", "p95 ms", "max ms", "goal p95", "blocks", "worst", own, "stale"), rows)
+        print(
+            f"\nBlocks are turns of the event loop above {BLOCK * 1e3:.0f} ms on the clock, worst the longest in ms; own are"
+            " those in which its thread computed for that long, which no other program can cause."
+        )
 
 
-def _row(name: str, spent: list[float]) -> Sequence[str]:
-    figures = (percentile(spent, 0.5), percentile(spent, 0.95), max(spent))
-    return name, str(len(spent)), *(f"{figure:.1f}" for figure in figures)
+def _row(name: str, spent: Spent, goal: float | None) -> Sequence[str]:
+    figures = (percentile(spent.times, 0.5), percentile(spent.times, 0.95), max(spent.times))
+    seen = spent.watchdog
+    return (
+        name,
+        str(len(spent.times)),
+        *(f"{figure:.1f}" for figure in figures),
+        f"{goal:.0f}" if goal is not None else "",
+        f"{len(seen.blocks)} in {seen.seconds:.0f} s",
+        f"{seen.worst.clock * 1e3:.0f}",
+        str(len(seen.own_blocks)),
+        str(spent.stale),
+    )
 
 
-async def _measure(vault: Path, queries: list[str]) -> tuple[list[float], list[float]]:
-    """Milliseconds of every single key, and of every query typed at a pace."""
-    app = ExcerptApp(vault, Settings(), places())
+async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Spent, Spent, Spent]:
+    """Every single key, every query typed at a pace, every step in a list."""
+    app = ExcerptApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
+    key, burst, walk = Spent(), Spent(), Spent()
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
+        while screen.indexing:
+            await asyncio.sleep(0.05)
         typist = Typist(app, screen.query_one(SearchPane))
         await typist.settle("warm up")
-        single: list[float] = []
         for query in queries:
             await typist.clear()
-            single += [await typist.time_to_answer(query[: end + 1], query[end]) for end in range(len(query))]
-        burst: list[float] = []
-        for query in queries:
+            with key.watchdog:
+                key.times += [await typist.time_to_answer(query[: end + 1], query[end]) for end in range(len(query))]
+            with walk.watchdog:
+                walk.times += await typist.walk(WALKED)
+        for query in long:
             await typist.clear()
-            for char in query[:-1]:
-                typist.press(char)
-                await asyncio.sleep(PACE)
-            burst.append(await typist.time_to_answer(query, query[-1]))
+            typist.stale = 0
+            with burst.watchdog:
+                for char in query[:-1]:
+                    typist.press(char)
+                    await asyncio.sleep(PACE)
+                burst.times.append(await typist.time_to_answer(query, query[-1]))
+                await asyncio.sleep(10 * PACE)
+            burst.stale += typist.stale + typist.shows_another(query)
         await pilot.press("ctrl+q")
-    return single, burst
+    return key, burst, walk
 
 
 class Typist:
@@ -80,6 +133,9 @@ class Typist:
         self._pane = pane
         self._drawn = asyncio.Event()
         self._wanted: str | None = ""
+        self._newest = ""
+        self.stale = 0
+        """Answers shown that are older than one shown before, while a query grows."""
         pane.watch(pane, "result", self._answered, init=False)
 
     def press(self, char: str) -> None:
@@ -97,8 +153,35 @@ class Typist:
         await asyncio.wait_for(self._drawn.wait(), PATIENCE)
         return (time.perf_counter() - began) * 1e3
 
+    async def walk(self, rows: int) -> list[float]:
+        """Milliseconds from each press of the down key until the context of that row is drawn."""
+        hits, preview = self._pane.query_one(HitList), self._pane.query_one(Preview)
+        spent: list[float] = []
+        for _ in range(min(rows, len(hits.hits) - 1)):
+            drawn, row = asyncio.Event(), hits.cursor + 1
+            began = time.perf_counter()
+            self._app.post_message(events.Key("down", None))
+            while hits.cursor != row or not self._shows_selected(hits, preview):
+                await asyncio.sleep(0.001)
+            preview.call_after_refresh(drawn.set)
+            await asyncio.wait_for(drawn.wait(), PATIENCE)
+            spent.append((time.perf_counter() - began) * 1e3)
+        return spent
+
+    def _shows_selected(self, hits: HitList, preview: Preview) -> bool:
+        hit, window = hits.selected, preview.window
+        return hit is not None and window is not None and window.fragment.id == hit.fragment.id
+
+    def shows_another(self, query: str) -> bool:
+        """Whether the screen shows anything but the answer to that query."""
+        result, hits = self._pane.result, self._pane.query_one(HitList)
+        return result is None or result.query != query or hits.hits[: len(result.hits)] != result.hits
+
     def _answered(self) -> None:
         result = self._pane.result
+        query = result.query if result is not None else ""
+        self.stale += bool(query) and self._newest.startswith(query) and query != self._newest
+        self._newest = query
         if (result.query if result is not None else None) == self._wanted:
             self._pane.call_after_refresh(self._drawn.set)
 
