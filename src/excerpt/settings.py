@@ -209,6 +209,11 @@ class Places:
         """Where the user was in one vault; may be deleted at any time."""
         return self.state / "sessions" / f"{vault_slug(vault)}.json"
 
+    @property
+    def tour_file(self) -> Path:
+        """There once the tour was shown."""
+        return self.state / "tour-shown"
+
     def savings_file(self, vault: Path) -> Path:
         """What the packs of one vault have saved so far; may be deleted at any time."""
         return self.state / "savings" / f"{vault_slug(vault)}.json"

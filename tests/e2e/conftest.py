@@ -30,6 +30,8 @@ def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("indexed")
     command = [*EXCERPT, "index", "--vault", str(DEMO)]
     subprocess.run(command, env=environment(home), check=True, capture_output=True)
+    (home / "state").mkdir(exist_ok=True)
+    (home / "state" / "tour-shown").touch()
     return home
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,10 +51,26 @@ class VaultHost(App[None], inherit_bindings=False):
             return Screen()
         return MainScreen(self._vault, self._settings, self._places, self._shell, self._session)
 
-    def ask_for_vault(self) -> None:
-        """Where none is open."""
+    def begin(self) -> None:
+        """After the first frame: ask for a vault where none is open; on the demo, offer the tour to who is new."""
         if self._vault is None:
             self.action_switch_vault()
+        elif self._vault == DEMO:
+            self.run_worker(self._offer_tour(), group="tour")
+
+    async def _offer_tour(self) -> None:
+        """Once: the tour is offered no more when it was shown."""
+        if not await asyncio.to_thread(self._places.tour_file.exists) and isinstance(self.screen, MainScreen):
+            self.action_tour()
+
+    def action_tour(self) -> None:
+        from excerpt.tui.screens.tour import EXAMPLE, Tour
+
+        screen = self.screen
+        if isinstance(screen, MainScreen) and self._vault == DEMO:
+            screen.propose(EXAMPLE)
+        self.push_screen(Tour(self._keymap))
+        self.run_worker(asyncio.to_thread(_touch, self._places.tour_file), group="tour")
 
     def action_switch_vault(self) -> None:
         from excerpt.tui.screens.vault_chooser import VaultChooser
@@ -85,6 +102,7 @@ class VaultHost(App[None], inherit_bindings=False):
         self.add_mode(f"vault-{self._opened}", self.get_default_screen)
         await self.switch_mode(f"vault-{self._opened}")
         await self.remove_mode(mode)
+        self.begin()
         # What the first engine froze is let go of; the next one freezes anew (`EngineWorker`).
         gc.unfreeze()
 
@@ -94,3 +112,9 @@ class VaultHost(App[None], inherit_bindings=False):
             if isinstance(screen, MainScreen):
                 screen.keep_session()
         super().exit(result, return_code, message)
+
+
+def _touch(file: Path) -> None:
+    with suppress(OSError):  # it is offered once more then
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch()

@@ -44,10 +44,15 @@ class SessionKeeping(MemoryKeeping):
         pane.panes = beginning(session.panes, self.settings.screen)
         if session.query:
             self._waiting_for = session.place
-            field = self.query_one("#query", Input)
-            field.value = session.query
-            field.selection = Selection(0, len(session.query))
+            self.propose(session.query)
             self.watch(pane, "result", self._result_came, init=False)
+
+    def propose(self, query: str) -> None:
+        """Put a query where none is, selected, so that what is typed takes its place."""
+        field = self.query_one("#query", Input)
+        if not field.value:
+            field.value = query
+            field.selection = Selection(0, len(query))
 
     def resume_tab(self) -> None:
         """When all tabs are there; who has typed meanwhile stays."""
