@@ -53,7 +53,7 @@ def test_an_overview_leads_to_passages_to_the_editor_and_to_a_search(app: Termin
     app.wait_for("▌main notes Token budget", "Token budget.md · ")
     assert editor[1].read_text(encoding="utf-8").endswith(str(DEMO / "Token budget.md"))
     app.press("ctrl+s")
-    app.wait_for('❯ path:"/Token budget.md" token', " hits · ", "▌ 1   Token budget")
+    app.wait_for('❯ path:"/Token budget.md"✕token', " hits", "▌ 1   Token budget")
 
 
 def test_related_notes_are_followed_and_come_back(app: Terminal, editor: tuple[Path, Path]) -> None:
@@ -86,7 +86,7 @@ def test_a_branch_of_the_map_becomes_a_filter_and_is_taken_off_again(app: Termin
     app.wait_until(lambda: " note" in selected(app, "▾ tags"), "to go into it")
     tag, _, fragments, *_ = re.split(r"\s{2,}", selected(app, "▾ tags").lstrip("▌ ▸▾"))
     app.press("f")
-    app.wait_for(f"❯ tag:{tag} token budget", f" {fragments} hit", f"map of tag:{tag} token budget · {fragments} ")
+    app.wait_for(f"❯ tag:{tag}✕token budget", f" {fragments} hit", f"map of tag:{tag} token budget · {fragments} ")
     app.press("backspace")
     app.wait_for("❯ token budget", f" {found[1]} hits", f"map of token budget · {found[1]} ")
     app.press("esc")

@@ -111,4 +111,6 @@ def nothing_found(result: Result, building: str) -> Said:
     tried = "Words, closeness and meaning were tried."
     still = f" The index is still being built: {building}." if building else ""
     hint = "Fewer or other words may find more; a phrase in quotation marks must stand as it is."
+    if any(sign in result.query for sign in ':"#-'):
+        hint += " alt+q lists wider queries: without a filter, with a phrase as words."
     return Said(f"Nothing found for {result.query}", tried + still, hint)

@@ -220,7 +220,7 @@ class QueryDesk(PackDesk):
             self.notify("Nothing in the vault completes this.", markup=False)
         self._by_key = False
         title = f"{begun.operator}:" if begun.operator not in ("", "#") else begun.operator or "Words and filters"
-        self._bar.menu.open("complete", title, _TAKE, choices, self._at(begun.start))
+        self._bar.menu.open("complete", visible_line(title), _TAKE, choices, self._at(begun.start))
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -121,8 +122,8 @@ class QueryMenu(RowList, can_focus=False):
         if choice.kind:
             left.append((f"{choice.kind} ", faint))
         label = visible_line(choice.label)
-        at = label.casefold().find(choice.typed.casefold()) if choice.typed else -1
-        spans = [(at, at + len(choice.typed))] if at >= 0 else []
+        match = re.search(re.escape(choice.typed), label, re.IGNORECASE) if choice.typed else None
+        spans = [match.span()] if match else []
         left += parts_with_matches(label, spans, Style(), self.style_of("row--match"))
         right: list[Part] = [(f"{choice.beside} ", faint)] if choice.beside else []
         return [line(left, right, width, base)]
