@@ -10,6 +10,8 @@ import pytest
 from excerpt import __version__
 from excerpt.cli import app
 from excerpt.cli.main import COMMANDS, program
+from excerpt.known_vaults import remember_vault
+from excerpt.settings import places
 from tests.cli.conftest import Excerpt
 
 
@@ -103,6 +105,42 @@ def test_nothing_where_no_vault_was_ever_opened_says_what_to_do(excerpt: Excerpt
     assert answer.code == 3
     assert answer.err.count("\n") == 1
     assert "excerpt demo" in answer.err
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the app was told when it was to ask for a vault, at a terminal."""
+    reasons: list[str] = []
+
+    def note(said: str, plain: bool = False) -> None:
+        reasons.append(said)
+
+    monkeypatch.setattr(app, "ask_for_vault", note)
+    monkeypatch.setattr(app, "is_terminal", lambda: True)
+    return reasons
+
+
+def test_at_a_terminal_who_has_opened_none_is_asked_for_a_vault(excerpt: Excerpt, asked: list[str]) -> None:
+    assert excerpt().code == 0
+    assert asked == [""]
+
+
+def test_at_a_terminal_a_last_vault_that_is_gone_is_said_and_another_asked_for(
+    excerpt: Excerpt, asked: list[str], tmp_path: Path
+) -> None:
+    remember_vault(places(), tmp_path / "gone")
+    assert excerpt().code == 0
+    (said,) = asked
+    assert said.startswith(f"There is no folder at {tmp_path / 'gone'}.")
+
+
+def test_a_vault_of_the_environment_that_is_not_there_is_told_and_no_other_asked_for(
+    excerpt: Excerpt, asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_VAULT", str(tmp_path / "gone"))
+    answer = excerpt()
+    assert (answer.code, asked) == (3, [])
+    assert "There is no folder at" in answer.err
 
 
 def test_the_app_without_a_terminal_says_what_to_use_instead(excerpt: Excerpt, vault: Path) -> None:

@@ -14,18 +14,21 @@ from excerpt.settings import load_settings, open_vault, places, settings_of
 
 
 def start_last(plain: bool = False) -> None:
-    """Open the vault of $EXCERPT_VAULT, else the last one, in the app; where there is none, or it is gone, the app asks
-    for one. Raises as `start_app` does, and VaultError where nobody can be asked."""
+    """Open the vault of $EXCERPT_VAULT, else the last one, in the app; where there is no last one, or it is gone, the
+    app asks for one. Raises as `start_app` does, and VaultError where nobody can be asked."""
     try:
         path = last_vault()
-        if not os.environ.get("EXCERPT_VAULT"):
-            open_vault(path)
+        open_vault(path)
     except VaultError as error:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if os.environ.get("EXCERPT_VAULT") or not is_terminal():
             raise
         ask_for_vault(str(error) if recent_vaults(places()) else "", plain)
     else:
         start_app(path, plain=plain)
+
+
+def is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def ask_for_vault(said: str, plain: bool = False) -> None:
