@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from excerpt.model import Result
 from excerpt.settings import Density, Placing, ScreenSettings, Settings
+from excerpt.tui.acting import why_not
 from excerpt.tui.panes import CONTEXT, LIST
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview
@@ -123,6 +125,18 @@ async def test_without_a_hit_a_zoomed_context_does_not_hide_what_is_said(still: 
         assert pane_of(still).query_one("#notice").region.height > 3
 
 
+async def test_where_there_is_one_pane_its_keys_say_so(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        assert why_not(still.still, "zoom_pane") == "There is only one pane to show yet."
+        assert why_not(still.still, "widen_list(1)") == "Only one pane is in sight."
+        await typed(pilot, "sync")
+        assert why_not(still.still, "zoom_pane") == ""
+        still.still.action_show_tab("index")
+        await pilot.pause()
+        assert why_not(still.still, "place_context") == "This tab has one pane."
+
+
 async def test_other_tabs_have_the_same_share_and_place_but_a_zoom_of_their_own(still: StillApp) -> None:
     async with still.run_test(size=(120, 30)) as pilot:
         await typed(pilot, "sync")
@@ -172,6 +186,36 @@ async def test_rows_tell_how_far_they_moved_when_the_query_was_refined(still: St
 
 def show(app: StillApp, result: Result) -> None:
     pane_of(app).result = result
+
+
+HOSTILE = [
+    "[/red] [bold]x[/bold] \x1b[31m \x1b]52;c;eA==\x07 \u202eidib\u202c \u2066\u200b",
+    "👨‍👩‍👧 ❤️ 1️⃣ 👍🏽 🏳️‍🌈 Z̡͖̜̱algo",
+    "冲突" * 200,
+    "ｶﾞｷﾞ 각 ที่ می‌خواهم سلام",
+    "x" * 10_000,
+    "\t\r\n \ud800",
+]
+
+
+@pytest.mark.parametrize("density", list(Density))
+async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(still: StillApp, density: Density) -> None:
+    async with still.run_test(size=(100, 40)) as pilot:
+        await typed(pilot, "sync")
+        result, rows = pane_of(still).result, rows_of(still)
+        assert result is not None
+        hit = replace(result.hits[0], modified=1)
+        texts = [
+            replace(hit.fragment, id=f"{i}", title=title, heading_path=(title, text), text=text)
+            for i, (title, text) in enumerate(itertools.product(HOSTILE, HOSTILE))
+        ]
+        show(still, replace(result, hits=tuple(replace(hit, fragment=one, named=()) for one in texts)))
+        rows.density = density
+        for row in range(rows.row_count):
+            for width in (20, 37, 61, 99):
+                lines = rows.draw_row(row, width, False, rows.base_style)
+                assert [cell_len("".join(part.text for part in line)) for line in lines] == [width] * rows.row_height
+                assert not set("\x1b\u202e\u2066\n") & set("".join(line.text for line in lines))
 
 
 async def test_a_row_tells_how_old_its_note_is(still: StillApp) -> None:

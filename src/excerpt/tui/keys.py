@@ -187,6 +187,7 @@ CONTEXT: Sequence[Key] = (
     Key("context-first", "g,home", "first", "first", "To the note's beginning", moves=True),
     Key("context-last", "G,end", "last", "last", "To the note's end", moves=True),
     Key("context-query", "slash", "pane('focus_query')", "query", "Back to the query"),
+    *_room_too("context", "context"),
 )
 
 PACK: Sequence[Key] = (

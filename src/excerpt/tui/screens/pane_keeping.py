@@ -61,6 +61,18 @@ class PaneKeeping(Screen[None]):
         """Of the tab that is shown."""
         return next((split for split in self.query(Split) if split.region), None)
 
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        split = self._split
+        if action not in ("zoom_pane", "place_context", "widen_list"):
+            return ""
+        if split is None:
+            return "This tab has one pane."
+        if action == "zoom_pane" and not split.panes.zoomed and len(split.zoomable) == 1:
+            return "There is only one pane to show yet."
+        if action == "widen_list" and not split.shown.divided:
+            return "Only one pane is in sight."
+        return ""
+
     # --- the keys -----------------------------------------------------------------------------------------------------
 
     def action_zoom_pane(self) -> None:
