@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import time
 from dataclasses import replace
 from pathlib import Path
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._xterm_parser import XTermParser
+from textual.binding import Binding
 from textual.constants import ESCAPE_DELAY
+from textual.dom import DOMNode
 from textual.events import Key
 from textual.keys import _character_to_key
 
+from excerpt import tui
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.key_list import groups, matching
@@ -19,6 +24,7 @@ from excerpt.tui.keymap import UNSAFE, clashes, doubtful, keys_of, shown_key, us
 from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.help import Help
 from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import screen_of, search, top_screen, until
 from tests.tui.still import StillApp
 
@@ -66,6 +72,58 @@ def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
     keymap, problems = usable({"copy-pack": "ctrl+m"})
     assert keymap == {}
     assert problems == ["ctrl+m cannot be used for copy-pack: terminals send another key for it."]
+
+
+def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_the_field() -> None:
+    assert usable({"strategy": "s", "list-why": "?"}) == (
+        {"list-why": "question_mark"},
+        [
+            "s cannot be used for strategy: it would never be typed again.",
+            "question_mark is both help-sign and list-why.",
+        ],
+    )
+
+
+def test_the_signs_of_a_keymap_are_called_what_textual_calls_them() -> None:
+    signs = [chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum() and chr(code) != ","]
+    keymaps = [usable({"list-why": sign})[0]["list-why"] for sign in signs]
+    assert keymaps == [_character_to_key(sign) for sign in signs]
+
+
+def test_of_two_that_share_a_key_the_other_keeps_it_when_one_is_changed() -> None:
+    assert usable({"index-pause": "x"}) == ({"index-pause": "x", "index-resume": "p"}, [])
+
+
+def test_every_row_of_the_table_is_bound_and_nothing_is_bound_that_is_not_in_it() -> None:
+    for module in pkgutil.walk_packages(tui.__path__, "excerpt.tui."):
+        importlib.import_module(module.name)
+    ours: list[type] = [each for each in _classes_below(DOMNode) if each.__module__.startswith("excerpt.")]
+    made: list[Binding] = [binding for each in ours for binding in vars(each).get("BINDINGS", ())]
+    assert {binding.id for binding in made} - {None} == {binding.id for binding in EVERY}
+    assert [binding.key for binding in made if binding.id is None] == ["ctrl+c"]
+
+
+def _classes_below(cls: type) -> set[type]:
+    return {cls}.union(*(_classes_below(each) for each in cls.__subclasses__()))
+
+
+async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exchanged(
+    tmp_path: Path, home: Path
+) -> None:
+    keys = {"dialog-leave": "f6", "strategy": "ctrl+e", "scope": "ctrl+s"}
+    app = StillApp(tmp_path, replace(Settings(), screen=ScreenSettings(keys=keys)))
+    async with app.run_test() as pilot:
+        pane = app.still.query_one(SearchPane)
+        before = pane.strategy, pane.scope
+        await pilot.press("ctrl+e")
+        assert (pane.strategy != before[0], pane.scope) == (True, before[1])
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        await pilot.press("escape")
+        assert isinstance(top_screen(app), Help)
+        await pilot.press("f6")
+        await until(pilot, lambda: top_screen(app) is app.still, "the end of it")
+        assert not app._notifications
 
 
 def test_keys_that_few_terminals_send_are_named_and_all_others_are_not() -> None:

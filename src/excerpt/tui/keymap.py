@@ -6,6 +6,7 @@ Textual is not needed for it, so that a command can look a keymap over.
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 from excerpt.tui.keys import AROUND, PLACES, Key
@@ -26,7 +27,7 @@ def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
 
 def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The part of a keymap that can be used, and a sentence for each that cannot, or that takes another's key."""
-    known = {binding.id for place in PLACES.values() for binding in place}
+    known = {binding.id: binding for place in PLACES.values() for binding in place}
     good: dict[str, str] = {}
     problems: list[str] = []
     for id_, keys in keymap.items():
@@ -37,9 +38,23 @@ def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             problems.append(f"{id_} names no key.")
         elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
             problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
+        elif typed := [key for key in map(_named, keys.split(",")) if known[id_].first and _is_typed(key)]:
+            problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: it would never be typed again.")
         else:
-            good[id_] = ",".join(key.strip() for key in keys.split(",") if key.strip())
-    return good, problems + clashes(good)
+            good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
+    # Of two that share a key, Textual would take it from both where one is changed.
+    partners = {id_: known[id_].keys for turn in _IN_TURN if turn & good.keys() for id_ in turn - good.keys()}
+    return {**good, **partners}, problems + clashes(good)
+
+
+def _named(key: str) -> str:
+    """A key as Textual calls it: `question_mark` for `?`."""
+    *modifiers, last = key.strip().split("+") if not key.strip().endswith("+") else (*key.strip()[:-1].split("+"), "+")
+    return "+".join((*filter(None, modifiers), _SIGNS.get(last, last)))
+
+
+def _is_typed(key: str) -> bool:
+    return len(key) == 1 or key in _SIGNS.values()
 
 
 def clashes(keymap: Mapping[str, str]) -> list[str]:
@@ -88,6 +103,21 @@ def _is_doubtful(key: str) -> bool:
         return "shift" in modifiers or not ((last.isalpha() and len(last) == 1) or last in _CONTROL)
     return "shift" in modifiers and last != "tab"
 
+
+_CALLED = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
+}
+_SIGNS = {
+    sign: _CALLED.get(name, name)
+    for sign in map(chr, range(0x20, 0x7F))
+    if not sign.isalnum() and (name := unicodedata.name(sign).lower().replace(" ", "_").replace("-", "_"))
+}
+"""What Textual calls the signs that can be typed."""
 
 _WITH_MODIFIERS = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete"})
 _CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "@", "space"})
