@@ -29,6 +29,14 @@ def test_the_contrast_is_that_of_the_definition() -> None:
     assert contrast(Color.parse("#777777"), Color.parse("white")) == pytest.approx(4.48, abs=0.01)
 
 
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_line_above_the_pane_that_has_the_focus_is_told_from_others_without_colours(name: str) -> None:
+    theme = SHIPPED[name]
+    assert theme.accent
+    greys = [Color.parse(colour).monochrome for colour in (theme.accent, theme.variables["border-blurred"])]
+    assert contrast(*greys) >= 3
+
+
 class Looker:
     """Collects which variables of the theme are drawn on which, and where each pair was seen first."""
 
