@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.query import conditions, unpaired_quotation_mark
+from excerpt.search.query import MAX_ALTERNATIVES, alternatives, conditions, unpaired_quotation_mark
 from excerpt.search.reading import read_query
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
@@ -65,3 +67,25 @@ def test_what_does_not_do_what_it_looks_like_is_said_and_nothing_else(
 
 def test_while_it_is_typed_nothing_is_doubted(library: Snapshot) -> None:
     assert read_query(library, "tag: pl", TODAY, thoroughly=False).doubts == ()
+
+
+TYPED = st.lists(
+    st.sampled_from(
+        ['"', " ", "-", "|", "#a", "tag:", "path:x", "modified:7d", "word", "!p ", "!x ", "status:done", "同", ":"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(TYPED)
+def test_the_conditions_are_the_filters_of_the_search_at_their_place_in_the_text(query: str) -> None:
+    found = conditions(query, {"status"}, None)
+    asked = [filter_ for one in alternatives(query, {"status"}, None) for filter_ in one.filters]
+    assert {one.filter for one in found if one.filter} == set(asked) or query.count("|") >= MAX_ALTERNATIVES
+    assert all(query[one.start : one.end].strip() == query[one.start : one.end] for one in found)
+
+
+@given(TYPED)
+def test_reading_a_query_never_fails(library: Snapshot, query: str) -> None:
+    for doubt in read_query(library, query, TODAY, thoroughly=True).doubts:
+        assert 0 <= doubt.start < doubt.end <= len(query)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from excerpt.tui.completion import begun_at, completed, is_typed, without
 
@@ -79,3 +81,18 @@ def test_what_is_typed_is_told_from_what_is_put() -> None:
 def test_a_filter_taken_off_leaves_one_space(text: str, part: str, expected: str) -> None:
     start = text.index(part)
     assert without(text, start, start + len(part)) == at_bar(expected)
+
+
+QUERIES = st.text(st.sampled_from('ab:#"-| \u540c/'), max_size=24)
+
+
+@given(QUERIES, st.integers(0, 24))
+def test_whatever_is_typed_only_the_word_at_the_cursor_is_replaced(text: str, place: int) -> None:
+    cursor = min(place, len(text))
+    begun = begun_at(text, cursor)
+    if begun is not None:
+        assert begun.start <= cursor <= begun.end
+        query, at = completed(text, begun, "tag:x")
+        assert query.startswith(text[: begun.start])
+        assert query.endswith(text[begun.end :].lstrip())
+        assert query[:at].endswith("tag:x ")
