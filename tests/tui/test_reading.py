@@ -130,3 +130,18 @@ async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(tmp_path: Pa
         fragment = window(app).fragment
         assert any(first <= fragment.line_start <= last for first, last in context(app).packed)
         assert any("┃" in segment.text for y in range(20) for segment in context(app).render_line(y))
+
+
+async def test_where_there_is_no_room_for_the_context_it_comes_up_and_escape_leads_back(
+    tmp_path: Path, home: Path
+) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(60, 15)) as pilot:
+        await opened(pilot, app, "compare")
+        query = screen_of(app).query_one("#query")
+        query.focus()
+        assert not context(app).region
+        await pilot.press("alt+n")
+        await until(pilot, lambda: context(app).region.height > 5 and window(app).whole, "the note")
+        await pilot.press("escape")
+        await until(pilot, lambda: not context(app).region and query.has_focus, "the list")

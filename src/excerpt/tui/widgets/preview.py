@@ -135,6 +135,7 @@ class Preview(LineView):
         self._rows: list[Row] = []
         self._strips: dict[int, Strip] = {}
         self._match: int | None = None
+        self._unseen = False
         self._style_for = lru_cache(maxsize=512)(self._combined_style)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -146,6 +147,7 @@ class Preview(LineView):
         self.set_reactive(Preview.picked, None)
         self.set_reactive(Preview.labels, {})
         self._wrap()
+        self._unseen = not self.scrollable_content_region.height
         if new is not None and new.line is not None:
             self._scroll_to_row(self._row_of_line(new.line))
         elif _place(old) != _place(new):
@@ -171,7 +173,12 @@ class Preview(LineView):
         at = self.line_at_top
         self._wrap()
         self.border_title = self._title(self.window)
-        if self.window is not None and at is not None:
+        if self._unseen and self.window is not None:
+            # Out of sight there was nothing to scroll.
+            self._unseen = not self.scrollable_content_region.height
+            line = self.window.line
+            self._scroll_to_row(self._first_row_of_fragment() if line is None else self._row_of_line(line))
+        elif self.window is not None and at is not None:
             self._scroll_to_row(self._row_of_line(at))
 
     def notify_style_update(self) -> None:
@@ -406,10 +413,10 @@ class Preview(LineView):
         """Within the fragment, or in a note that is shown whole, an ink has its colours; in a neighbour only its weight
         and lines, and what was asked for its colour alone."""
         style = self.base_style if bright else self.get_component_rich_style("line--neighbour")
+        if picked:
+            style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
         for one, name in _INKS.items():
             if one in ink:
                 colours = self.get_component_rich_style(name, partial=True)
                 style += colours if bright or one is Ink.MATCH else colours.without_color
-        if picked:
-            style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
         return style

@@ -124,12 +124,25 @@ class ReadingDesk(MemoryDesk):
         path = window.fragment.path if window is not None else ""
         self._preview.packed = tuple((one.line_start, one.line_end) for one in packs if one.path == path)
 
+    def bring_up_context(self) -> None:
+        """Give the context all the room, where there is none for it beside or below the list."""
+        raise NotImplementedError
+
+    def _bring_up(self) -> bool:
+        """Have the context in sight; whether it was."""
+        seen = bool(self._preview.region)
+        if not seen and self._preview.window is not None:
+            self.bring_up_context()
+        return seen
+
     def action_read_whole(self) -> None:
         """The whole note in place of what is around the fragment, and back."""
         spot = self._spot
         if spot is None:
             self.notify("There is no note to show.")
             return
+        if not self._bring_up():
+            self._whole = ""
         self._whole = "" if self._whole else spot.path
         self._ask_window(None)
 
@@ -155,6 +168,7 @@ class ReadingDesk(MemoryDesk):
             self.notify("Nothing was looked at before this." if by < 0 else "Nothing was looked at after this.")
             return
         self._trail = trail
+        self._bring_up()
         self._away, self._by_meaning = True, False
         self._look_at(trail.here)
 
@@ -164,10 +178,12 @@ class ReadingDesk(MemoryDesk):
         """Put a label on each link in sight, and follow the one whose label is typed."""
         from excerpt.tui.screens.pick_link import PickLink
 
-        spots = self._preview.links_in_sight() if self._preview.region else []
+        if self._preview.window is not None and not self._bring_up():
+            self.notify("This is the context; once more puts letters on its links.")
+            return
+        spots = self._preview.links_in_sight()
         if not spots:
-            shown = "There is no link in sight." if self._preview.region else "The context is not in sight here."
-            self.notify(shown)
+            self.notify("There is no link in sight.")
             return
         named = dict(zip(spots, labels(len(spots)), strict=False))
         self._preview.labels = named
@@ -215,6 +231,7 @@ class ReadingDesk(MemoryDesk):
         if window is None or not any(one.level for one in window.headings):
             self.notify("This note has no headings." if window is not None else "There is no note to show.")
             return
+        self._bring_up()
         begun = preview.line_at_top
         outline = Outline(window.headings, begun or 1, preview.show_line)
 

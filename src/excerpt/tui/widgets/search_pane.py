@@ -27,7 +27,7 @@ from excerpt.tui.messages import (
     SearchDone,
     Trouble,
 )
-from excerpt.tui.panes import Panes, beginning
+from excerpt.tui.panes import CONTEXT, Panes, beginning
 from excerpt.tui.reasons import SearchScene, in_panel, in_search
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
@@ -247,6 +247,10 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         self.follow_selection()
         self._scene_changed()
 
+    def bring_up_context(self) -> None:
+        self.panes = replace(self.panes, zoomed=CONTEXT)
+        self.query_one("#preview").focus()
+
     @property
     def answered(self) -> bool:
         return self._asked == self._shown
@@ -328,6 +332,12 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         in_related = isinstance(self.panel_rows, RelatedList) and self.panel_has_focus
         (self.query_one(RelatedWhy) if in_related else self.query_one(Preview)).scroll_pages(pages)
 
+    def _keep_focus(self) -> None:
+        """What had the focus may be out of sight now."""
+        focused = self.screen.focused
+        if focused is None or not focused.region:
+            self.focus_query()
+
     def focus_query(self) -> None:
         self.query_one("#query", Input).focus()
 
@@ -346,6 +356,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         if self.stop_picking():
             return
         if self.query_one(Split).leave_zoom(typing=field.has_focus):
+            self.call_after_refresh(self._keep_focus)
             return
         if self.panel_has_focus or (field.has_focus and self.panel_rows is not None):
             self.close_panel()
