@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from excerpt.model import Span
 from excerpt.tui.snippet import snippet
@@ -33,6 +34,18 @@ def test_it_is_cut_out_around_the_densest_matches() -> None:
     line, found = matched(text, "sync", "conflict")
     assert line.startswith("…")
     assert found == ["sync", "conflict", "sync"]
+
+
+def test_near_the_end_of_a_text_more_stands_before_the_match_so_that_the_line_is_full() -> None:
+    line, found = matched("word " * 40 + "#sync", "sync")
+    assert found == ["sync"]
+    assert 40 <= len(line) <= 60
+
+
+def test_a_match_is_in_sight_where_characters_are_two_cells_wide() -> None:
+    line, found = matched("旧版本会另存为一个文件。" * 20 + "冲突", "冲突", width=40)
+    assert found == ["冲突"]
+    assert cell_len(line[: line.index("冲突")]) <= 36
 
 
 def test_matches_spread_wider_than_the_line_begin_no_earlier_than_the_text() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 from excerpt.model import Span
 from excerpt.text.visible import visible_line
 from excerpt.tui.line_drawing import drawn_characters
@@ -19,11 +21,12 @@ _BEFORE = 80
 
 
 def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tuple[int, int]]]:
-    """At most about `width` characters of `text` on one line, and the matches in it (start, end).
+    """What of `text` fills about `width` cells of one line, and the matches in it (start, end).
 
     Markdown marks are left out and white space is drawn together. The line begins some words before the densest group
     of matches; without any, at the first line that is not a heading.
     """
+    width = _characters_in(width, text)
     body = _body_start(text)
     start = _best_start(text, body, spans, width)
     base = max(body, start - _BEFORE)
@@ -48,6 +51,14 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     return visible_line("".join(shown).rstrip()), [(a, b) for a, b in found if a < b]
 
 
+def _characters_in(cells: int, text: str) -> int:
+    """How many characters of `text` fill that many cells, judged by its beginning."""
+    if text.isascii():
+        return cells
+    sample = text[:_BEFORE]
+    return cells * len(sample) // max(1, cell_len(sample))
+
+
 def _body_start(text: str) -> int:
     """Where the text begins after the heading it may stand under."""
     heading = _HEADING.match(text)
@@ -65,6 +76,7 @@ def _best_start(text: str, body: int, spans: Sequence[Span], width: int) -> int:
     best = ordered[first].start
     if ordered[first + max(held[first], 1) - 1].end - body <= reach:
         return body
-    start = max(body, best - width // 5)
+    # Near the end of the text more stands before it, so that the line is full.
+    start = max(body, min(best - width // 5, len(text) - reach))
     space = max(text.find(" ", start, best), text.find("\n", start, best))
     return space + 1 if space >= 0 else start
