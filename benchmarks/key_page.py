@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from excerpt.tui.keys import PARTS, PLACES, Key
+from excerpt.tui.key_rows import Key
+from excerpt.tui.keys import PARTS, PLACES
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 

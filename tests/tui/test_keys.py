@@ -97,14 +97,17 @@ def test_of_two_that_share_a_key_the_other_keeps_it_when_one_is_changed() -> Non
 def test_every_row_of_the_table_is_bound_and_nothing_is_bound_that_is_not_in_it() -> None:
     for module in pkgutil.walk_packages(tui.__path__, "excerpt.tui."):
         importlib.import_module(module.name)
-    ours: list[type] = [each for each in _classes_below(DOMNode) if each.__module__.startswith("excerpt.")]
+    ours = [each for each in _classes_below(DOMNode) if each.__module__.startswith("excerpt.")]
     made: list[Binding] = [binding for each in ours for binding in vars(each).get("BINDINGS", ())]
     assert {binding.id for binding in made} - {None} == {binding.id for binding in EVERY}
     assert [binding.key for binding in made if binding.id is None] == ["ctrl+c"]
 
 
-def _classes_below(cls: type) -> set[type]:
-    return {cls}.union(*(_classes_below(each) for each in cls.__subclasses__()))
+def _classes_below(cls: type[DOMNode]) -> set[type[DOMNode]]:
+    found = {cls}
+    for each in cls.__subclasses__():
+        found |= _classes_below(each)
+    return found
 
 
 async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exchanged(

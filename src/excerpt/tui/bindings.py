@@ -6,7 +6,8 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.screen import Screen
 
 from excerpt.tui.acting import why_not
-from excerpt.tui.keys import PLACES, Key
+from excerpt.tui.key_rows import Key
+from excerpt.tui.keys import PLACES
 
 _PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding in keys}
 _RANK = {id_: rank for rank, id_ in enumerate(_PLACE_OF_ID)}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from excerpt.tui.key_rows import Key
 from excerpt.tui.keymap import keys_of, shown_keys
-from excerpt.tui.keys import PARTS, PLACES, Key
+from excerpt.tui.keys import PARTS, PLACES
 
 
 @dataclass(frozen=True, slots=True)

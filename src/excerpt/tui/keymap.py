@@ -9,7 +9,8 @@ import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
-from excerpt.tui.keys import AROUND, PLACES, Key
+from excerpt.tui.key_rows import Key
+from excerpt.tui.keys import AROUND, PLACES
 
 UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
 """Keys that a terminal cannot tell from others: from backspace, tab and enter, and from ctrl+left and ctrl+right, as

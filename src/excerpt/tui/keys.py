@@ -7,49 +7,24 @@ ctrl+h, ctrl+i, ctrl+j and ctrl+m are never used: a terminal sends them as backs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One binding: its keys in Textual's names, with commas between. `label` is for the footer, `what` for the help.
-
-    `shown` puts it into the footer before others; `moves` keeps it out, as it moves in what is shown. `first` goes
-    before the focused field's own.
-    """
-
-    id: str
-    keys: str
-    action: str
-    label: str
-    what: str
-    shown: bool = False
-    first: bool = False
-    moves: bool = False
-
-
-def _while_typing(*rows: Key) -> Sequence[Key]:
-    """Keys of a place with a field: they go before what the field does with them."""
-    return tuple(replace(row, first=True) for row in rows)
-
-
-def _moving(prefix: str, noun: str) -> Sequence[Key]:
-    """Movement as in vi, in the rows of a list that has the focus."""
-    return (
-        Key(f"{prefix}-down", "j", "down", "next", f"Next {noun}", moves=True),
-        Key(f"{prefix}-up", "k", "up", "previous", f"Previous {noun}", moves=True),
-        Key(f"{prefix}-first", "g,home", "first", "first", f"First {noun}", moves=True),
-        Key(f"{prefix}-last", "G,end", "last", "last", f"Last {noun}", moves=True),
-    )
-
-
-def _too(around: Iterable[Key], of: str, id_: str, keys: str, what: str = "", *, shown: bool = False) -> Key:
-    """More keys, in what has the focus, for the binding `of` of the place around it."""
-    binding = next(each for each in around if each.id == of)
-    action = f"pane({binding.action!r})" if "'" not in binding.action else f'pane("{binding.action}")'
-    return Key(id_, keys, action, binding.label, what or binding.what, shown=shown)
-
+from excerpt.tui.dialog_keys import (
+    CHOOSING,
+    DIALOG,
+    HELP,
+    OFFERS,
+    OUTLINE,
+    QUESTION,
+    REMEMBER,
+    SAVED,
+    SETTINGS,
+    STRATEGIES,
+    THEMES,
+    TOUR,
+    WHY,
+)
+from excerpt.tui.key_rows import Key, moving, too, while_typing
 
 ALWAYS: Sequence[Key] = (
     Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True),
@@ -58,7 +33,7 @@ ALWAYS: Sequence[Key] = (
     Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
 )
 
-ROOM: Sequence[Key] = _while_typing(
+ROOM: Sequence[Key] = while_typing(
     Key("zoom", "alt+z", "zoom_pane", "zoom", "All the room for one pane, the one with the focus; once more: for all"),
     Key("placing", "alt+l", "place_context", "place", "The context beside the list, below it, or as the width allows"),
     Key("narrower", "alt+shift+left", "widen_list(-1)", "narrower", "A narrower list"),
@@ -91,7 +66,7 @@ EVERYWHERE: Sequence[Key] = (
     *ROOM,
 )
 
-FINDING: Sequence[Key] = _while_typing(
+FINDING: Sequence[Key] = while_typing(
     Key("down", "down,ctrl+n", "move(1)", "next", "Next fragment", moves=True),
     Key("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", moves=True),
     Key("edit", "enter", "edit", "open", "Open the note in your editor at this line", shown=True),
@@ -104,14 +79,14 @@ FINDING: Sequence[Key] = _while_typing(
     Key("memories", "alt+k", "memories", "memories", "Memories: among the hits, before them, or not"),
 )
 
-ASKING: Sequence[Key] = _while_typing(
+ASKING: Sequence[Key] = while_typing(
     Key("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word by what the vault has"),
     Key("suggest", "alt+q", "suggest", "narrower", "Narrower and wider queries, with what they find"),
     Key("saved", "alt+s", "saved", "saved", "Saved queries: run, save, rename, delete"),
     Key("history", "alt+h", "history", "history", "Queries asked before; with the bar empty, up brings the last back"),
 )
 
-MENU: Sequence[Key] = _while_typing(
+MENU: Sequence[Key] = while_typing(
     Key("menu-take", "tab,enter", "menu_take", "take", "Take the selected row", shown=True),
     Key("menu-forget", "delete", "menu_forget", "forget", "Forget a query asked before", shown=True),
     Key("menu-close", "escape", "menu_leave", "close", "Close the menu", shown=True),
@@ -119,7 +94,7 @@ MENU: Sequence[Key] = _while_typing(
     Key("menu-up", "up,ctrl+p", "menu_move(-1)", "previous", "Previous row", moves=True),
 )
 
-PACKING: Sequence[Key] = _while_typing(
+PACKING: Sequence[Key] = while_typing(
     Key("mark", "tab", "mark", "mark", "Mark the fragment for the pack, and move on", shown=True),
     Key("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", shown=True),
     Key("scope", "ctrl+e", "scope", "scope", "Next scope: how far the pack grows around hits", shown=True),
@@ -133,7 +108,7 @@ PACKING: Sequence[Key] = _while_typing(
     Key("save-pack", "alt+w", "save_pack", "to a file", "Write the pack to a file"),
 )
 
-PANES: Sequence[Key] = _while_typing(
+PANES: Sequence[Key] = while_typing(
     Key("related", "alt+r", "related", "related", "Show what is related to the fragment; once more: close"),
     Key("map", "alt+m", "map", "map", "Show where the matches are; once more: close"),
     Key("preview-down", "pagedown", "scroll_preview(1)", "scroll", "Scroll the context down", moves=True),
@@ -142,7 +117,7 @@ PANES: Sequence[Key] = _while_typing(
     Key("back", "escape", "back", "back", "Back: leave a pane, close a panel, then clear the query"),
 )
 
-READING: Sequence[Key] = _while_typing(
+READING: Sequence[Key] = while_typing(
     Key("whole-note", "alt+n", "read_whole", "whole note", "The whole note in the context; once more: as before"),
     Key("outline", "alt+u", "outline", "outline", "Outline: the note's headings, to go to one"),
     Key("links", "alt+g", "links", "links", "Follow a link of the context: type the letters on it"),
@@ -154,18 +129,18 @@ SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES, *READING)
 """One place in five parts, as it has many keys."""
 
 LIST: Sequence[Key] = (
-    _too(SEARCH, "mark", "list-mark", "space"),
-    _too(SEARCH, "copy-fragment", "list-copy", "y"),
-    _too(SEARCH, "remember", "list-remember", "m"),
-    _too(SEARCH, "why", "list-why", "e"),
-    _too(SEARCH, "compare", "list-compare", "c"),
-    _too(SEARCH, "obsidian", "list-obsidian", "O"),
-    _too(SEARCH, "related", "list-related", "r"),
-    _too(SEARCH, "map", "list-map", "M"),
-    _too(SEARCH, "budget-up", "list-budget-up", "plus"),
-    _too(SEARCH, "budget-down", "list-budget-down", "minus"),
+    too(SEARCH, "mark", "list-mark", "space"),
+    too(SEARCH, "copy-fragment", "list-copy", "y"),
+    too(SEARCH, "remember", "list-remember", "m"),
+    too(SEARCH, "why", "list-why", "e"),
+    too(SEARCH, "compare", "list-compare", "c"),
+    too(SEARCH, "obsidian", "list-obsidian", "O"),
+    too(SEARCH, "related", "list-related", "r"),
+    too(SEARCH, "map", "list-map", "M"),
+    too(SEARCH, "budget-up", "list-budget-up", "plus"),
+    too(SEARCH, "budget-down", "list-budget-down", "minus"),
     Key("list-query", "slash", "pane('focus_query')", "query", "Back to the query"),
-    *_moving("list", "fragment"),
+    *moving("list", "fragment"),
     *_room_too("list", "list"),
 )
 
@@ -174,11 +149,11 @@ CONTEXT: Sequence[Key] = (
     Key("context-match-before", "N", "match(-1)", "match before", "The match before"),
     Key("context-heading", "right_square_bracket", "heading(1)", "heading", "Next heading", shown=True),
     Key("context-heading-before", "left_square_bracket", "heading(-1)", "heading", "The heading before"),
-    _too(SEARCH, "links", "context-links", "f", shown=True),
-    _too(SEARCH, "visited-back", "context-back", "H", shown=True),
-    _too(SEARCH, "visited-forward", "context-forward", "L"),
-    _too(SEARCH, "whole-note", "context-whole", "w", shown=True),
-    _too(SEARCH, "outline", "context-outline", "o", shown=True),
+    too(SEARCH, "links", "context-links", "f", shown=True),
+    too(SEARCH, "visited-back", "context-back", "H", shown=True),
+    too(SEARCH, "visited-forward", "context-forward", "L"),
+    too(SEARCH, "whole-note", "context-whole", "w", shown=True),
+    too(SEARCH, "outline", "context-outline", "o", shown=True),
     Key("context-pick", "v", "pick", "pick lines", "Pick lines, to copy or to keep them; once more: stop", shown=True),
     Key("context-copy", "y", "pane('copy_lines')", "copy", "Copy the lines picked, or the fragment"),
     Key("context-remember", "m", "pane('remember_lines')", "remember", "Keep the lines picked, or the fragment"),
@@ -195,17 +170,17 @@ PACK: Sequence[Key] = (
     Key("pack-later", "J,shift+down", "pane('shift(1)')", "later", "Move the passage down", shown=True),
     Key("pack-earlier", "K,shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
     Key("pack-scope", "s", "pane('own_scope')", "its scope", "Next scope for this passage alone", shown=True),
-    _too(SEARCH, "remember", "pack-remember", "m", "Keep the passage in memory"),
+    too(SEARCH, "remember", "pack-remember", "m", "Keep the passage in memory"),
     Key("pack-remember-all", "R", "pane('remember_pack')", "remember all", "Keep the whole pack in memory"),
-    _too(SEARCH, "undo", "pack-undo", "u", shown=True),
+    too(SEARCH, "undo", "pack-undo", "u", shown=True),
     Key("pack-show", "space", "pane('edit')", "context", "Show it in the context, as enter does", shown=True),
-    _too(SEARCH, "format", "pack-format", "f"),
-    _too(SEARCH, "order", "pack-order", "o"),
-    _too(SEARCH, "save-pack", "pack-save", "w"),
-    _too(SEARCH, "budget-up", "pack-budget-up", "plus"),
-    _too(SEARCH, "budget-down", "pack-budget-down", "minus"),
+    too(SEARCH, "format", "pack-format", "f"),
+    too(SEARCH, "order", "pack-order", "o"),
+    too(SEARCH, "save-pack", "pack-save", "w"),
+    too(SEARCH, "budget-up", "pack-budget-up", "plus"),
+    too(SEARCH, "budget-down", "pack-budget-down", "minus"),
     Key("pack-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
-    *_moving("pack", "line"),
+    *moving("pack", "line"),
 )
 
 RELATED: Sequence[Key] = (
@@ -215,10 +190,10 @@ RELATED: Sequence[Key] = (
     Key("related-previous", "left,h", "pane('reason(-1)')", "reason before", "The reason before"),
     Key("related-show", "space", "pane('show_passage')", "context", "Show the passage in the context", shown=True),
     Key("related-note", "n", "pane('whole_note')", "whole note", "Related to all of the note, or not", shown=True),
-    _too(SEARCH, "related", "related-close", "r", "Close the panel"),
-    _too(SEARCH, "map", "related-map", "M", "Show where the matches are"),
+    too(SEARCH, "related", "related-close", "r", "Close the panel"),
+    too(SEARCH, "map", "related-map", "M", "Show where the matches are"),
     Key("related-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
-    *_moving("related", "note"),
+    *moving("related", "note"),
 )
 
 MAP: Sequence[Key] = (
@@ -226,13 +201,13 @@ MAP: Sequence[Key] = (
     Key("map-unfilter", "backspace", "pane('take_filter')", "filter off", "Take the last filter off", shown=True),
     Key("map-open", "right,l", "open_branch", "open", "Open the branch, then go into it", shown=True),
     Key("map-shut", "left,h", "close_branch", "shut", "Shut the branch, then leave it", shown=True),
-    _too(SEARCH, "map", "map-close", "M", "Close the panel"),
-    _too(SEARCH, "related", "map-related", "r", "Show what is related to the fragment"),
+    too(SEARCH, "map", "map-close", "M", "Close the panel"),
+    too(SEARCH, "related", "map-related", "r", "Show what is related to the fragment"),
     Key("map-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
-    *_moving("map", "line"),
+    *moving("map", "line"),
 )
 
-OVERVIEW: Sequence[Key] = _while_typing(
+OVERVIEW: Sequence[Key] = while_typing(
     Key("overview-down", "down,ctrl+n", "move(1)", "next", "Next line", moves=True),
     Key("overview-up", "up,ctrl+p", "move(-1)", "previous", "Previous line", moves=True),
     Key("overview-part", "tab", "part(1)", "next part", "To the next part", shown=True),
@@ -249,18 +224,18 @@ OVERVIEW: Sequence[Key] = _while_typing(
 )
 
 OVERVIEW_LINES: Sequence[Key] = (
-    _too(OVERVIEW, "overview-part", "overview-line-part", "right_square_bracket,right"),
+    too(OVERVIEW, "overview-part", "overview-line-part", "right_square_bracket,right"),
     Key("overview-line-part-up", "left_square_bracket,left", "pane('part(-1)')", "part before", "To the part before"),
-    _too(OVERVIEW, "overview-passage", "overview-line-passage", "space"),
-    _too(OVERVIEW, "overview-search", "overview-line-search", "s"),
-    _too(OVERVIEW, "overview-all", "overview-line-all", "a"),
-    _too(OVERVIEW, "overview-copy", "overview-line-copy", "y"),
-    _too(OVERVIEW, "overview-remember", "overview-line-remember", "m"),
+    too(OVERVIEW, "overview-passage", "overview-line-passage", "space"),
+    too(OVERVIEW, "overview-search", "overview-line-search", "s"),
+    too(OVERVIEW, "overview-all", "overview-line-all", "a"),
+    too(OVERVIEW, "overview-copy", "overview-line-copy", "y"),
+    too(OVERVIEW, "overview-remember", "overview-line-remember", "m"),
     Key("overview-line-topic", "slash", "pane('focus_topic')", "topic", "Back to the topic"),
-    *_moving("overview-line", "line"),
+    *moving("overview-line", "line"),
 )
 
-MEMORY: Sequence[Key] = _while_typing(
+MEMORY: Sequence[Key] = while_typing(
     Key("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", moves=True),
     Key("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", moves=True),
     Key("memory-follow", "ctrl+f", "follow", "follow", "Let its link follow a source that has moved", shown=True),
@@ -280,13 +255,13 @@ MEMORY: Sequence[Key] = _while_typing(
 )
 
 MEMORY_LIST: Sequence[Key] = (
-    _too(MEMORY, "memory-change", "memory-list-change", "e"),
-    _too(MEMORY, "memory-copy", "memory-list-copy", "y"),
-    _too(MEMORY, "memory-forget", "memory-list-forget", "d,delete"),
-    _too(MEMORY, "memory-undo", "memory-list-undo", "u"),
-    _too(MEMORY, "memory-new", "memory-list-new", "m"),
+    too(MEMORY, "memory-change", "memory-list-change", "e"),
+    too(MEMORY, "memory-copy", "memory-list-copy", "y"),
+    too(MEMORY, "memory-forget", "memory-list-forget", "d,delete"),
+    too(MEMORY, "memory-undo", "memory-list-undo", "u"),
+    too(MEMORY, "memory-new", "memory-list-new", "m"),
     Key("memory-list-filter", "slash", "pane('focus_filter')", "filter", "Back to the filter"),
-    *_moving("memory-list", "memory"),
+    *moving("memory-list", "memory"),
 )
 
 INDEX: Sequence[Key] = (
@@ -298,100 +273,6 @@ INDEX: Sequence[Key] = (
     Key("index-edit", "enter", "edit", "open", "Open the selected file in your editor", shown=True),
     Key("index-back", "escape", "back", "back", "Back to the search", shown=True),
 )
-
-DIALOG: Sequence[Key] = _while_typing(
-    Key("dialog-leave", "escape", "leave", "close", "Close it; nothing is changed", shown=True),
-    Key("dialog-next", "tab", "app.focus_next", "next field", "To the next field", moves=True),
-    Key("dialog-previous", "shift+tab", "app.focus_previous", "field before", "To the field before", moves=True),
-)
-
-HELP: Sequence[Key] = _while_typing(
-    Key("help-down", "down,ctrl+n", "scroll(0.1)", "scroll", "A line down", moves=True),
-    Key("help-up", "up,ctrl+p", "scroll(-0.1)", "scroll", "A line up", moves=True),
-    Key("help-page-down", "pagedown", "scroll(1)", "scroll", "A page down", moves=True),
-    Key("help-page-up", "pageup", "scroll(-1)", "scroll", "A page up", moves=True),
-)
-
-QUESTION: Sequence[Key] = (
-    Key("confirm-yes", "y", "answer(True)", "yes", "Yes", shown=True),
-    Key("confirm-no", "n", "answer(False)", "no", "No", shown=True),
-)
-
-REMEMBER: Sequence[Key] = _while_typing(
-    Key("remember-keep", "ctrl+s,ctrl+r", "keep", "keep", "Keep it", shown=True),
-    Key("remember-merge", "ctrl+g", "merge", "merge", "Merge it into the memory that is selected below", shown=True),
-)
-
-OFFERS: Sequence[Key] = (
-    Key("offers-down", "down", "down", "next", "Next memory", moves=True),
-    Key("offers-up", "up", "up", "previous", "Previous memory", moves=True),
-    Key("offers-choose", "enter", "choose", "merge", "Merge into the selected memory"),
-)
-
-SETTINGS: Sequence[Key] = (
-    Key("settings-next", "right,l", "screen.step(1)", "next value", "Next value", shown=True),
-    Key("settings-previous", "left,h", "screen.step(-1)", "value before", "The value before"),
-    Key("settings-type", "enter,space", "screen.type", "type it", "Type another value, or go to the next", shown=True),
-    Key("settings-default", "backspace,delete", "screen.default", "default", "Take it out of the file", shown=True),
-    Key("settings-side", "v", "screen.side", "for whom", "For all vaults, or for this one alone", shown=True),
-    Key("settings-file", "o", "screen.file", "the file", "Open the file in your editor, for all else", shown=True),
-    Key("settings-down", "down,j", "down", "next", "Next setting", moves=True),
-    Key("settings-up", "up,k", "up", "previous", "Previous setting", moves=True),
-    Key("settings-first", "g,home", "first", "first", "First setting", moves=True),
-    Key("settings-last", "G,end", "last", "last", "Last setting", moves=True),
-)
-
-CHOOSING: Sequence[Key] = _while_typing(
-    Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
-    Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
-    Key("vault-forget", "ctrl+d", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
-    Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
-    Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
-    Key("vault-leave", "escape,alt+v", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
-)
-
-THEMES: Sequence[Key] = (
-    Key("themes-keep", "enter", "screen.choose", "keep", "Keep the theme", shown=True),
-    Key("themes-down", "down,j", "down", "next", "Next theme", moves=True),
-    Key("themes-up", "up,k", "up", "previous", "Previous theme", moves=True),
-    Key("themes-first", "g,home", "first", "first", "First theme", moves=True),
-    Key("themes-last", "G,end", "last", "last", "Last theme", moves=True),
-)
-
-OUTLINE: Sequence[Key] = (
-    Key("outline-choose", "enter", "screen.choose", "stay", "Stay at this heading", shown=True),
-    Key("outline-down", "down,j", "down", "next", "Next heading", moves=True),
-    Key("outline-up", "up,k", "up", "previous", "Previous heading", moves=True),
-    Key("outline-first", "g,home", "first", "first", "First heading", moves=True),
-    Key("outline-last", "G,end", "last", "last", "Last heading", moves=True),
-)
-
-STRATEGIES: Sequence[Key] = (
-    Key("strategies-use", "enter", "choose", "use it", "Go on with the selected strategy and fragment", shown=True),
-    Key("strategies-next", "right,l", "step(1)", "next", "Next strategy", shown=True),
-    Key("strategies-previous", "left,h", "step(-1)", "before", "The strategy before"),
-    Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
-    Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
-    Key("strategies-close", "c,alt+c,q", "leave", "close", "Close it"),
-)
-
-SAVED: Sequence[Key] = (
-    Key("saved-run", "enter", "screen.run", "run", "Run the selected query", shown=True),
-    Key("saved-save", "s", "screen.save", "save", "Save the query at hand under a name", shown=True),
-    Key("saved-rename", "r", "screen.rename", "rename", "Give it another name", shown=True),
-    Key("saved-delete", "d,delete", "screen.delete", "delete", "Delete it", shown=True),
-    Key("saved-undo", "u", "screen.undo", "undo", "Bring back what was deleted last", shown=True),
-    Key("saved-next", "down", "down", "next", "Next query", moves=True),
-    Key("saved-previous", "up", "up", "previous", "Previous query", moves=True),
-    *_moving("saved", "query"),
-)
-
-TOUR: Sequence[Key] = (
-    Key("tour-next", "enter,space,right", "turn(1)", "next", "To the next page; after the last, close", shown=True),
-    Key("tour-previous", "left,backspace", "turn(-1)", "back", "To the page before"),
-)
-
-WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
 
 PLACES: Mapping[str, Sequence[Key]] = {
     "Always": ALWAYS,

@@ -13,8 +13,9 @@ from textual.widget import Widget
 
 from excerpt.tui.acting import doer, why_not
 from excerpt.tui.bindings import active
+from excerpt.tui.key_rows import Key
 from excerpt.tui.keymap import keys_of, shown_keys
-from excerpt.tui.keys import PLACES, Key
+from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.main import MainScreen
 
 _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
