@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 import pytest
 
@@ -13,7 +14,11 @@ from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vau
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    snapshot = open_vault(tmp_path_factory.mktemp("completions"), NOTES, MODIFIED)
+    notes = {
+        **NOTES,
+        "Twice.md": "---\nstatus: seen twice\nStatus: seen twice\n---\nIt has one property in two spellings.\n",
+    }
+    snapshot = open_vault(tmp_path_factory.mktemp("completions"), notes, {**MODIFIED, "Twice.md": date(2024, 1, 2)})
     yield snapshot
     snapshot.close()
 
@@ -38,7 +43,11 @@ def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int
         ("file", "2024", [('file:"20240101 New year"', 0)]),
         ("title", "résu", [('title:"Résumé of Alpha"', 0)]),
         ("heading", "questions", [('heading:"Open questions"', 0), ('heading:"Settled questions"', 0)]),
-        ("status", "", [("status:=done", 1), ('status:"=in progress"', 1), ('status:"=not done"', 1)]),
+        (
+            "status",
+            "",
+            [("status:=done", 1), ('status:"=in progress"', 1), ('status:"=not done"', 1), ('status:"=seen twice"', 1)],
+        ),
         ("Status", "pro", [('status:"=in progress"', 1)]),
         ("modified", "this", [("modified:this-week", 4), ("modified:this-month", 4), ("modified:this-year", 5)]),
         ("http", "", []),
@@ -61,6 +70,6 @@ def test_every_filter_offered_finds_as_many_notes_as_it_says(library: Snapshot, 
 
 def test_words_are_those_of_the_vault_as_they_are_written_then_filters_and_properties(library: Snapshot) -> None:
     assert offered(library, "", "quest") == [("questions", 2)]
-    assert ("status:", 3) in offered(library, "", "sta")
+    assert ("status:", 4) in offered(library, "", "sta")
     assert ("tag:", 0) in offered(library, "", "ta")
     assert ("people.lead:", 1) in offered(library, "", "")

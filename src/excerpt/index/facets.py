@@ -251,6 +251,11 @@ class Facets:
         found = [row for one in spelled if property_name(one) == name for row in self._rows(sql, one)]
         return [(value, self._numbers[note]) for value, note in found]
 
+    def property_names_as_written(self) -> list[tuple[str, int]]:
+        """Every property's name, and how many notes have it so spelled."""
+        sql = "SELECT name, count(DISTINCT note) FROM labels WHERE kind = 'property' GROUP BY name"
+        return [(name, count) for name, count in self._rows(sql)]
+
     def titles_as_written(self) -> list[tuple[str, int]]:
         """Every title and alias, with the note's number."""
         sql = "SELECT title, id FROM notes UNION ALL SELECT value, note FROM labels WHERE kind = 'alias'"

@@ -2,7 +2,7 @@
 the words of the vault, each with how much of the vault has it.
 
 What can be put into a query is what the query language reads as just that; the lists are made at the first question
-about them and kept as long as the snapshot is (at 10,000 notes: 4 to 90 ms each).
+about them and kept as long as the snapshot is (at 10,000 notes 2 to 115 ms each, that of headings 270).
 """
 
 from __future__ import annotations
@@ -214,7 +214,8 @@ def _words(snapshot: Snapshot, begun: str) -> tuple[Completion, ...]:
     wanted = fold(begun)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
     filters = [one for one in names if one.text.startswith(wanted)]
-    properties = [one.completion for one in _property_names(snapshot) if one.folded.startswith(wanted)]
+    named = [one.completion for one in _property_names(snapshot) if one.folded.startswith(wanted)]
+    properties = [one for one in named if one.text]
     if not wanted:
         return (*filters, *properties[:MOST])
     return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MOST]
@@ -223,10 +224,22 @@ def _words(snapshot: Snapshot, begun: str) -> tuple[Completion, ...]:
 def _property_names(snapshot: Snapshot) -> tuple[_Entry, ...]:
     known = _KNOWN.setdefault(snapshot, {})
     if ":" not in known:
-        written = [(name, note) for name, _, note in snapshot.facets.properties_as_written()]
-        found = _entries(written, lambda name: f"{asked}:" if (asked := property_filter_name(name)) else "")
+        spelled: dict[str, dict[str, int]] = {}
+        for name, notes in snapshot.facets.property_names_as_written():
+            spelled.setdefault(property_name(name), {})[name] = notes
+        found = [_property_entry(snapshot, name, spellings) for name, spellings in spelled.items()]
         known[":"] = tuple(sorted(found, key=lambda entry: (-entry.weight, entry.completion.label)))
     return known[":"]
+
+
+def _property_entry(snapshot: Snapshot, name: str, spellings: Mapping[str, int]) -> _Entry:
+    """A property by its commonest spelling. A note may have it in two, and is counted once."""
+    spelling = min(spellings, key=lambda one: (-spellings[one], one))
+    notes = spellings[spelling]
+    if len(spellings) > 1:
+        notes = len({note for _, note in snapshot.facets.values_as_written(name)})
+    asked = property_filter_name(spelling)
+    return _Entry(name, Completion(f"{asked}:", spelling, notes) if asked else Completion("", spelling), notes)
 
 
 def _vocabulary(snapshot: Snapshot, begun: str) -> list[Completion]:

@@ -2,7 +2,7 @@
 
 The words and filters are the vault's own: folders, tags and values that stand out where the query matches, and words
 that part of its best fragments have. What matches is what a search counts, so a number here is the one that stands
-beside the query when it is taken. At cpp-docs size a question takes 60 to 170 ms of processor time.
+beside the query when it is taken. At cpp-docs size a question takes 110 to 210 ms of processor time.
 """
 
 from __future__ import annotations
