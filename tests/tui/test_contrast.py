@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.color import Color
 from textual.pilot import Pilot
+from textual.screen import ModalScreen
 from textual.widgets import Input
 from textual.widgets._toast import Toast
 
@@ -15,7 +16,7 @@ from excerpt.tui.themes import load_theme, theme_files
 from excerpt.tui.widgets.query_bar import QueryBar, QueryStatus, Stretch
 from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
-from tests.tui.pictures.steps import panel_shown, results, settled, typed
+from tests.tui.pictures.steps import panel_shown, ready, settled
 from tests.tui.still import StillApp
 
 SHIPPED = {name: load_theme(file) for name, file in theme_files(Path("no own ones")).items()}
@@ -52,56 +53,50 @@ class Looker:
             self.seen.setdefault((self.names.get(front, front), self.names.get(back, back)), where)
 
 
+DIALOGS = ("ctrl+t", "f1", "ctrl+r", "ctrl+backslash", "alt+c", "alt+p", "alt+u", "alt+s", "alt+v", "alt+j")
+
+
+async def asked(pilot: Pilot[None], query: str) -> None:
+    pilot.app.screen.query_one("#query", Input).value = query
+    await settled(pilot)
+
+
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     """Lists, context, panels, dialogs, tabs, toasts: all that has colours of its own."""
-    await results(pilot)
+    await ready(pilot)
+    await asked(pilot, "tag:sync sync conflict")
     looker.look()
-    await pilot.press("tab")
+    await pilot.press("tab", "alt+h")
     await settled(pilot)
+    looker.look()
+    await pilot.press("escape")
     for key in ("ctrl+o", "alt+r", "alt+m"):
         await panel_shown(pilot, key)
         looker.look()
-    await pilot.press("escape")
-    await look_at_query(pilot, looker)
-    for key in ("ctrl+t", "f1", "ctrl+r", "ctrl+backslash", "alt+s"):
-        await pilot.press(key)
-        await pilot.pause(0.3)
+    for key in (*DIALOGS, "theme"):
+        await (pilot.app.run_action("change_theme") if key == "theme" else pilot.press(key))
+        await until(pilot, lambda: pilot.app.screen is not looker.app.still, f"what {key} opens")
+        await pilot.pause(0.1)
         looker.look()
-        await pilot.press("escape")
-        await until(pilot, lambda: pilot.app.screen is looker.app.still, "the dialog to close")
-    pilot.app.screen.query_one("#query", Input).value = ""
-    await typed(pilot, "conflict of interest")
+        while isinstance(dialog := pilot.app.screen, ModalScreen):
+            dialog.dismiss()
+            await until(pilot, lambda dialog=dialog: pilot.app.screen is not dialog, "it to close")  # type: ignore[misc]
+    await asked(pilot, "conflict of interest")
     looker.look()
     for key in ("f3", "f4", "f5"):
         await pilot.press(key)
-        await pilot.pause(0.2)
+        await pilot.pause(0.1)
         looker.look()
     for severity in ("information", "warning", "error"):
         pilot.app.notify("Told.", title="Title", severity=severity)
     await until(pilot, lambda: len(pilot.app.screen.query(Toast)) >= 3, "the toasts")
-    await pilot.pause(0.2)
+    await pilot.pause(0.1)
     looker.look()
-
-
-async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
-    """A chip, a doubt, and the menu."""
-    bar = pilot.app.screen.query_one(QueryBar)
-    query = bar.field.value
-    bar.put("tag:sync conflict")
-    await pilot.press("alt+q")
-    await until(pilot, lambda: bar.menu.is_open, "the menu")
-    bar.field.stretches = (Stretch(0, 8, "tag:sync"), Stretch(9, 17, "conflict", doubtful=True))
-    bar.query_one(QueryStatus).doubt = "doubted"
-    await pilot.pause()
-    looker.look()
-    await pilot.press("escape")
-    bar.put(query)
-    await settled(pilot)
 
 
 async def test_whatever_is_drawn_can_be_read_in_every_theme(tmp_path: Path) -> None:
     app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
         looker = Looker(app)
         await show_everything(pilot, looker)
     assert len(looker.seen) > 25
