@@ -33,6 +33,9 @@ FOUND = SearchScene(typed=True, row=Row.FRAGMENT, packed=True)
         ("edit", SearchScene(typed=True), "Nothing is found for this query."),
         ("why", SearchScene(row=Row.MEMORY), "A memory is found by itself, and is no part of the ranking."),
         ("copy_pack", SearchScene(), "There is nothing to copy yet: the pack is empty."),
+        ("obsidian", SearchScene(row=Row.MEMORY), "A memory is no note of the vault."),
+        ("outline", FOUND, "Nothing is in the context."),
+        ("compare", SearchScene(typed=True), "Type a query first: strategies are compared by what they find."),
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "There is nothing to take back."),
         ("shift", FOUND, "Only a passage that is in the pack can be moved."),
@@ -43,7 +46,7 @@ def test_the_search_says_what_is_missing(action: str, scene: SearchScene, told: 
 
 
 def test_the_search_does_what_it_can() -> None:
-    done = SearchScene(True, Row.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
+    done = SearchScene(row=Row.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
     every = ("mark", "edit", "copy_fragment", "why", "copy_pack", "clear_marks", "undo", "drop", "shift", "strategy")
     assert [in_search(action, done) for action in every] == [""] * len(every)
     assert in_search("mark", SearchScene(in_panel=True)) == ""

@@ -16,10 +16,13 @@ class Row(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchScene:
-    """What the Search tab's actions need. `typed`: there is a query. `packed`: there is a pack to take along, or one
+    """What the Search tab's actions need. `typed`: there is a query; `answered`: something is shown
+    of one; `context`: there is something in the context. `packed`: there is a pack to take along, or one
     on its way. `in_panel`: a panel has the focus, where marking, opening and keeping are about its own rows."""
 
     typed: bool = False
+    answered: bool = False
+    context: bool = False
     row: Row = Row.NOTHING
     marked: bool = False
     packed: bool = False
@@ -31,7 +34,8 @@ class SearchScene:
 
 
 _OF_PANEL = frozenset({"mark", "edit"})
-_NEED_ROW = frozenset({"mark", "edit", "copy_fragment", "why", "scroll_preview"})
+_NEED_ROW = frozenset({"mark", "edit", "obsidian", "copy_fragment", "why"})
+_NO_CONTEXT = "Nothing is in the context."
 
 
 def in_search(action: str, scene: SearchScene) -> str:
@@ -40,7 +44,15 @@ def in_search(action: str, scene: SearchScene) -> str:
         return "Nothing is found for this query." if scene.typed else "Nothing is listed yet: type a query first."
     if action == "why" and scene.row is Row.MEMORY:
         return "A memory is found by itself, and is no part of the ranking."
+    if action == "obsidian" and scene.row is Row.MEMORY:
+        return "A memory is no note of the vault."
     holds, told = {
+        "scroll_preview": (scene.context, _NO_CONTEXT),
+        "read_whole": (scene.context, _NO_CONTEXT),
+        "outline": (scene.context, _NO_CONTEXT),
+        "links": (scene.context, _NO_CONTEXT),
+        "compare": (scene.answered, "Type a query first: strategies are compared by what they find."),
+        "why_not": (scene.answered, "Type a query first: a note is asked about beside what is found."),
         "copy_pack": (scene.packed, "There is nothing to copy yet: the pack is empty."),
         "save_pack": (scene.packed, "There is nothing to write yet: the pack is empty."),
         "remember_pack": (scene.packed, "There is nothing to keep yet: the pack is empty."),
@@ -64,6 +76,10 @@ class PanelScene:
     followed: bool = False
     filter: str | None = None
     filtered: bool = False
+
+
+OF_PANELS = frozenset({"follow", "reason", "show_passage", "mark", "follow_back", "put_filter", "take_filter"})
+"""Actions about which the panels may have something to say."""
 
 
 def in_panel(action: str, scene: PanelScene) -> str:

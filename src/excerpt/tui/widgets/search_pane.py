@@ -28,7 +28,7 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.panes import CONTEXT, Panes, beginning
-from excerpt.tui.reasons import SearchScene, in_panel, in_search
+from excerpt.tui.reasons import OF_PANELS, SearchScene, in_panel, in_search
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
@@ -270,7 +270,8 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
     # --- the keys -----------------------------------------------------------------------------------------------------
 
     def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        return in_search(action, scene_of(self)) or in_panel(action, self.panel_scene)
+        told = in_search(action, scene_of(self))
+        return told or (in_panel(action, self.panel_scene) if action in OF_PANELS else "")
 
     def _scene_changed(self) -> None:
         """Other keys may work now."""

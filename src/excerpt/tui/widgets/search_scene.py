@@ -8,6 +8,7 @@ from excerpt.model import Pack
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.reasons import Row, SearchScene
 from excerpt.tui.widgets.pack_panel import PackPanel
+from excerpt.tui.widgets.preview import Preview
 
 if TYPE_CHECKING:
     from excerpt.tui.widgets.search_pane import SearchPane
@@ -18,6 +19,8 @@ def scene_of(pane: SearchPane) -> SearchScene:
     hit, packed, panel = pane.selected, pane.packed, pane.query_one(PackPanel)
     return SearchScene(
         typed=bool(pane.query_text.strip()),
+        answered=pane.result is not None,
+        context=pane.query_one("#preview", Preview).window is not None,
         row=Row.NOTHING if hit is None else Row.MEMORY if is_memory(hit) else Row.FRAGMENT,
         marked=bool(pane.choices.marks),
         packed=not pane.asked_all_answered or (packed is not None and bool(packed.result.packs)),
