@@ -98,7 +98,9 @@ async def test_a_broken_file_is_told_and_not_written_over_till_it_is_mended(app:
         await pilot.press("alt+p")
         meaning = app.screen.query_one("#meaning", Static)
         await until(pilot, lambda: "not valid TOML" in str(meaning.content), "what is wrong")
-        await pilot.press("right")
+        await pilot.press("v", "right")
+        assert "not valid TOML" in str(meaning.content)
+        assert not list_of(app).rows
         assert (config / "excerpt.toml").read_text() == "[pack\n"
         (config / "excerpt.toml").write_text("[pack]\nbudget = 777\n")
         await app.still.reread()

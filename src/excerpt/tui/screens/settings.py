@@ -97,10 +97,11 @@ class SettingsScreen(Dialog[None]):
         await self.read()
 
     async def read(self) -> None:
-        """Show what the files say now."""
+        """Show what the files say now; nothing, where one cannot be read."""
         try:
             self._files = await asyncio.to_thread(_read, self._files)
         except ExcerptError as error:
+            self.query_one(SettingList).rows = ()
             self._say(str(error))
             return
         self._show()
@@ -203,10 +204,10 @@ class SettingsScreen(Dialog[None]):
         if row is not None:
             self._put(row, None)
 
-    def action_side(self) -> None:
+    async def action_side(self) -> None:
         """Change them for this vault alone, or for all."""
         self._one = not self._one
-        self._show()
+        await self.read()
 
     def action_file(self) -> None:
         """Everything else is changed in the file."""
