@@ -64,15 +64,15 @@ async def asked(pilot: Pilot[None], query: str) -> None:
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     """Lists, context, panels, dialogs, tabs, toasts: all that has colours of its own."""
     await ready(pilot)
-    await asked(pilot, "tag:sync sync conflict")
+    await asked(pilot, "sync conflict")
     looker.look()
-    await pilot.press("tab", "alt+h")
+    await pilot.press("tab")
     await settled(pilot)
-    looker.look()
-    await pilot.press("escape")
+    await look_at_query(pilot, looker)
     for key in ("ctrl+o", "alt+r", "alt+m"):
         await panel_shown(pilot, key)
         looker.look()
+    await pilot.press("escape")
     for key in (*DIALOGS, "theme"):
         await (pilot.app.run_action("change_theme") if key == "theme" else pilot.press(key))
         await until(pilot, lambda: pilot.app.screen is not looker.app.still, f"what {key} opens")
@@ -92,6 +92,22 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     await until(pilot, lambda: len(pilot.app.screen.query(Toast)) >= 3, "the toasts")
     await pilot.pause(0.1)
     looker.look()
+
+
+async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
+    """A chip, a doubt, and the menu."""
+    bar = pilot.app.screen.query_one(QueryBar)
+    query = bar.field.value
+    bar.put("tag:sync conflict")
+    await pilot.press("alt+q")
+    await until(pilot, lambda: bar.menu.is_open, "the menu")
+    bar.field.stretches = (Stretch(0, 8, "tag:sync"), Stretch(9, 17, "conflict", doubtful=True))
+    bar.query_one(QueryStatus).doubt = "doubted"
+    await pilot.pause()
+    looker.look()
+    await pilot.press("escape")
+    bar.put(query)
+    await settled(pilot)
 
 
 async def test_whatever_is_drawn_can_be_read_in_every_theme(tmp_path: Path) -> None:
