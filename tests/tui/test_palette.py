@@ -19,7 +19,7 @@ async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_sa
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: len(app.still.query("#memories")) > 0, "the other tabs")
-        found = commands(app.still, {})
+        found = commands(app.screen, {})
         names = [command.what for command in found]
         assert len(set(names)) == len(names)
         tabs = [place for place in PLACES if place.partition(",")[0] in ("Search", "Overview", "Memory", "Index")]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.model import Strategy
 from excerpt.settings import Settings
 from excerpt.tui.reasons import (
     IndexScene,
@@ -20,6 +21,7 @@ from excerpt.tui.reasons import (
     in_search,
 )
 from excerpt.tui.widgets.key_bar import KeyBar, Offer, fitting
+from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
@@ -99,3 +101,12 @@ async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_foot
         await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.shown}, "the key in the footer")
         await pilot.press("shift+tab")
         await until(pilot, lambda: "space" in {o.key for o in footer.shown if o.label == "mark"}, "the list's own key")
+
+
+async def test_a_click_in_the_footer_presses_the_key_under_it(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(100, 24)) as pilot:
+        footer = app.still.query_one(KeyBar)
+        x = footer.render().plain.index("strategy") + 1
+        await pilot.click(footer, offset=(x, 0))
+        await until(pilot, lambda: app.still.query_one(SearchPane).strategy is not Strategy.AUTO, "another strategy")
