@@ -69,7 +69,12 @@ _OF_TEXTUAL = {
 CSS_OF_TEXTUAL = """
 Input:focus, TextArea:focus { background-tint: $background 0%; }
 TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
-Toast { background: $panel; }
+Toast {
+    background: $panel;
+    &.-information { border-left: wide $success; }
+    &.-warning { border-left: wide $warning; }
+    &.-error { border-left: wide $error; }
+}
 CommandPalette {
     #--container { background: $surface; }
     & > .command-palette--help-text { color: $text-soft; text-style: not dim not bold; }

@@ -109,7 +109,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         with Vertical(classes="box") as box:
             box.border_title = "excerpt" if self._current is None else "Open another vault"
             leave = "close" if self._current is not None else "leave"
-            box.border_subtitle = f"⏎ open · ⇥ into the field · ↑↓ · esc {leave}"
+            box.border_subtitle = f"enter open · tab into the field · esc {leave}"
             if self._said:
                 yield Static(Content(visible(self._said)), id="said")
             elif self._current is None:
