@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from rich.style import Style
 from textual.widgets import Input, Static
 
 from excerpt.known_vaults import DEMO, recent_vaults, remember_vault
@@ -16,6 +17,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.screens.vault_chooser import VaultChooser
 from excerpt.tui.session import read_session
+from excerpt.tui.vault_rows import Kind, VaultRow
 from excerpt.tui.widgets.vault_list import VaultList
 from tests.tui.conftest import AppPilot, pane_of, search, until
 
@@ -141,3 +143,19 @@ async def test_why_a_vault_is_asked_for_is_said(user: Path, places: Places) -> N
     async with app.run_test() as pilot:
         chooser = await chooser_of(pilot, app)
         assert str(chooser.query_one("#said", Static).content) == "There is no folder at [/red]."
+
+
+@pytest.mark.parametrize("width", [28, 50, 78])
+def test_of_a_long_path_the_end_is_shown_in_a_line_of_the_width_whatever_it_is_called(width: int) -> None:
+    paths = ("/home/ada/Documents/" + "deep/" * 30 + "笔记 e\u0301👩\u200d💻", "/a\x1b[31m/\u202eb", "/[red]x", "/")
+    rows = VaultList(Path("/home/ada"))
+    rows.set_reactive(
+        VaultList.rows, tuple(VaultRow(Kind.RECENT, Path(path), Path(path).name, "3mo") for path in paths)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(VaultList, "style_of", lambda _self, _name: Style.null())
+        strips = [rows.draw_row(row, width, selected=False, base=Style.null())[0] for row in range(len(paths))]
+        assert "/deep " in strips[0].text or width < 50
+        for strip in strips:
+            assert strip.cell_length == width
+            assert strip.text.isprintable() and strip.text.endswith("3mo ")

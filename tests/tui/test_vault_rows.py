@@ -40,7 +40,7 @@ def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
 def test_words_are_looked_for_in_names_and_paths() -> None:
     rows = known_rows([Recent("/home/ada/Work notes", NOW), Recent("/srv/wiki", NOW)], (), NOW, None)
     assert [row.name for row in matching(rows, "WORK ada")] == ["Work notes"]
-    assert [row.name for row in matching(rows, "guide")] == ["The guide of excerpt"]
+    assert [row.name for row in matching(rows, "guide")] == ["The guide"]
 
 
 @pytest.mark.parametrize(("typed", "path"), [("~", True), ("./a", True), ("a/b", True), ("notes", False), ("", False)])

@@ -40,7 +40,7 @@ class VaultRow:
 
     def above(self, home: Path) -> str:
         """Where it is, in short."""
-        return "the demo vault, to look around" if self.kind is Kind.GUIDE else short_path(self.path.parent, home)
+        return "a demo, to look around" if self.kind is Kind.GUIDE else short_path(self.path.parent, home)
 
 
 def known_rows(
@@ -50,7 +50,7 @@ def known_rows(
     since the epoch, `current` the vault that is open."""
     rows = [VaultRow(Kind.RECENT, Path(one.path), _name(Path(one.path)), age(one.opened, now)) for one in recent]
     rows += [VaultRow(Kind.OBSIDIAN, path, _name(path)) for path in obsidian]
-    rows += [VaultRow(Kind.GUIDE, DEMO, "The guide of excerpt")]
+    rows += [VaultRow(Kind.GUIDE, DEMO, "The guide")]
     if current is not None and current not in (row.path for row in rows):
         rows.insert(0, VaultRow(Kind.RECENT, current, _name(current)))
     each: dict[Path, VaultRow] = {}

@@ -42,7 +42,7 @@ from excerpt.tui.vault_rows import (
 from excerpt.tui.widgets.vault_list import VaultList
 
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
-_ASKED = "Which folder are your notes in? It is only read, nothing is written there."
+_ASKED = "Choose the folder they are in. It is only read, nothing is written there."
 
 
 class VaultChooser(Dialog[Opening], inherit_bindings=False):
@@ -107,7 +107,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
-            box.border_title = "excerpt" if self._current is None else "Open another vault"
+            box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
             leave = "close" if self._current is not None else "leave"
             box.border_subtitle = f"enter open · tab into the field · esc {leave}"
             if self._said:
@@ -116,7 +116,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 yield Static(Content(f"{_WELCOME}\n{_ASKED}"), id="welcome")
             with Horizontal(id="field"):
                 yield Static("❯")
-                hint = "Type a name from the list, or a path such as ~/notes"
+                hint = "A name, or a path such as ~/notes"
                 yield Input(placeholder=hint, compact=True, select_on_focus=False, id="path")
             yield VaultList(self._home, id="vaults")
             yield Static(id="trouble")

@@ -80,8 +80,18 @@ class VaultList(RowList, can_focus=False):
             bar,
             (f"{vault.kind:<{_KIND}}", self.style_of("vault--kind")),
             (f"{name} ", self.style_of("row--faint" if gone else "vault--name")),
-            (visible_line(vault.above(self._home)), self.style_of("vault--kind")),
         ]
         told = "not there" if gone else vault.told
         right: list[Part] = [(f"{told} ", self.style_of("vault--missing" if gone else "vault--kind"))] if told else []
+        left_over = width - _KIND - room - 3 - (cell_len(told) + 2 if told else 0)
+        left.append((_end_of(visible_line(vault.above(self._home)), left_over), self.style_of("vault--kind")))
         return (line(left, right, width, base),)
+
+
+def _end_of(path: str, cells: int) -> str:
+    """`path`, cut to `cells` at its beginning, since folders differ in what stands last."""
+    if cell_len(path) <= cells:
+        return path
+    while path and cell_len(path) > cells - 1:
+        path = path[1:]
+    return f"…{path}" if cells > 0 else ""
