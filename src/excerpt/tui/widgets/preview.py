@@ -22,34 +22,8 @@ from excerpt.tui.context_rows import LinkSpot, Picked, Row, heading_beyond, link
 from excerpt.tui.inked_line import Ink, LinkTo
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.strips import fit
+from excerpt.tui.widgets.inks import INK_CSS, INKS
 from excerpt.tui.widgets.line_view import LineView
-
-_INKS = {
-    Ink.NEAR: "ink--near",
-    Ink.PROPERTY: "ink--property",
-    Ink.QUOTE: "ink--quote",
-    Ink.HEADING: "ink--heading",
-    Ink.CALLOUT: "ink--callout",
-    Ink.TIP: "ink--tip",
-    Ink.WARNING: "ink--warning",
-    Ink.DANGER: "ink--danger",
-    Ink.CODE: "ink--code",
-    Ink.KEYWORD: "ink--keyword",
-    Ink.STRING: "ink--string",
-    Ink.NUMBER: "ink--number",
-    Ink.NAME: "ink--name",
-    Ink.COMMENT: "ink--comment",
-    Ink.LINK: "ink--link",
-    Ink.TAG: "ink--tag",
-    Ink.BOLD: "ink--bold",
-    Ink.ITALIC: "ink--italic",
-    Ink.STRIKE: "ink--strike",
-    Ink.DONE: "ink--done",
-    Ink.FAINT: "ink--faint",
-    Ink.HIGHLIGHT: "ink--highlight",
-    Ink.MATCH: "ink--match",
-}
-"""Each ink's component class; of several on one run, the later lies over the earlier."""
 
 _LEAD = 2
 """Lines of context above the fragment when it comes into view."""
@@ -72,41 +46,19 @@ class Preview(LineView):
         "line--neighbour",
         "line--picked",
         "line--label",
-        *_INKS.values(),
+        *INKS.values(),
     }
 
-    DEFAULT_CSS = """
-    Preview {
-        & > .line--number { color: $text-faint; }
-        & > .line--margin { color: $accent; }
-        & > .line--packed { color: $success; }
-        & > .line--neighbour { color: $text-soft; }
-        & > .line--picked { background: $surface-active; }
-        & > .line--label { color: $background; background: $accent; text-style: bold; }
-        & > .ink--near { background: $surface-active; }
-        & > .ink--property { color: $primary; }
-        & > .ink--quote { text-style: italic; }
-        & > .ink--heading { color: $primary; text-style: bold; }
-        & > .ink--callout { color: $secondary; }
-        & > .ink--tip { color: $success; }
-        & > .ink--warning { color: $warning; }
-        & > .ink--danger { color: $error; }
-        & > .ink--code { color: $ink-code; background: $surface; }
-        & > .ink--keyword { color: $secondary; background: $surface; text-style: bold; }
-        & > .ink--string { color: $success; background: $surface; }
-        & > .ink--number { color: $warning; background: $surface; }
-        & > .ink--name { color: $primary; background: $surface; }
-        & > .ink--comment { color: $text-faint; background: $surface; text-style: italic; }
-        & > .ink--link { color: $primary; text-style: underline; }
-        & > .ink--tag { color: $secondary; }
-        & > .ink--bold { text-style: bold; }
-        & > .ink--italic { text-style: italic; }
-        & > .ink--strike { text-style: strike; }
-        & > .ink--done { color: $text-faint; text-style: strike; }
-        & > .ink--faint { color: $text-faint; }
-        & > .ink--highlight { background: $highlight-background; }
-        & > .ink--match { color: $match-foreground; background: $match-background; text-style: bold; }
-    }
+    DEFAULT_CSS = f"""
+    Preview {{
+        & > .line--number {{ color: $text-faint; }}
+        & > .line--margin {{ color: $accent; }}
+        & > .line--packed {{ color: $success; }}
+        & > .line--neighbour {{ color: $text-soft; }}
+        & > .line--picked {{ background: $surface-active; }}
+        & > .line--label {{ color: $background; background: $accent; text-style: bold; }}
+    }}
+    {INK_CSS}
     """
 
     window: reactive[NoteWindow | None] = reactive(None, init=False)
@@ -415,7 +367,7 @@ class Preview(LineView):
         style = self.base_style if bright else self.get_component_rich_style("line--neighbour")
         if picked:
             style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
-        for one, name in _INKS.items():
+        for one, name in INKS.items():
             if one in ink:
                 colours = self.get_component_rich_style(name, partial=True)
                 style += colours if bright or one is Ink.MATCH else colours.without_color
