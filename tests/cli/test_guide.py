@@ -23,6 +23,7 @@ from excerpt.search.fusion import SIGNALS
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
+from excerpt.tui.keymap import usable
 from excerpt.tui.keys import PLACES
 
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
@@ -119,7 +120,8 @@ def test_the_signals_are_all_described() -> None:
 def test_every_toml_example_is_a_settings_file() -> None:
     for path in NOTES:
         for example in re.findall(r"^```toml\n(.*?)^```", (DEMO / path).read_text(encoding="utf-8"), re.M | re.S):
-            msgspec.convert(tomllib.loads(example), Settings)
+            settings = msgspec.convert(tomllib.loads(example), Settings)
+            assert usable(settings.screen.keys)[1] == []
 
 
 def test_every_json_example_is_json() -> None:
