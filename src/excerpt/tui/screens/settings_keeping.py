@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings, settings_of
-from excerpt.settings_edit import begin_with
 from excerpt.tui.screens.session_keeping import SessionKeeping
 from excerpt.tui.session import Session
-from excerpt.tui.setting_rows import carried
 from excerpt.tui.themes import theme_files
 from excerpt.tui.widgets.search_pane import SearchPane
 
@@ -69,6 +67,8 @@ class SettingsKeeping(SessionKeeping):
 
     async def _take_up_files(self) -> None:
         """Where one is not valid, say so, and go on as before."""
+        from excerpt.tui.setting_rows import carried
+
         self._stamps = await asyncio.to_thread(self._look)
         try:
             said = await asyncio.to_thread(settings_of, self.vault, self._places)
@@ -102,6 +102,8 @@ class SettingsKeeping(SessionKeeping):
 
     def _open_file(self, file: Path) -> None:
         """In the user's editor, made if need be."""
+        from excerpt.settings_edit import begin_with
+
         one = file != self._places.settings_file
         try:
             if not file.exists():
