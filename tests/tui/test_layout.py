@@ -108,6 +108,20 @@ async def test_the_pane_with_the_focus_gets_all_the_room_and_escape_gives_it_bac
         assert preview_of(still).has_focus
 
 
+async def test_escape_ends_the_zoom_of_its_own_tab_alone(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        await pilot.press("alt+z", "f3")
+        await pilot.pause()
+        split = still.still.query_one("#overview-body", Split)
+        await pilot.press("alt+z", "alt+z")
+        await pilot.pause()
+        assert split.shown.zoomed == CONTEXT
+        await pilot.press("escape")
+        await pilot.pause()
+        assert (split.shown.zoomed, pane_of(still).panes.zoomed) == ("", LIST)
+
+
 async def test_a_panel_that_is_opened_ends_the_zoom_of_another_pane(still: StillApp) -> None:
     async with still.run_test(size=(120, 30)) as pilot:
         await typed(pilot, "sync")

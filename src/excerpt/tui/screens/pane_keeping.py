@@ -30,10 +30,8 @@ class PaneKeeping(Screen[None]):
 
     def spread_panes(self, panes: Panes) -> None:
         """Have the panes of every tab stand so."""
-        searching = self.query_one(SearchPane)
         for split in self.query(Split):
-            own = split in searching.walk_children(Split)
-            split.panes = panes if own else replace(panes, zoomed=split.panes.zoomed)
+            split.panes = panes if self._is_searching(split) else replace(panes, zoomed=split.panes.zoomed)
         for rows in self.query(RowList):
             rows.density = panes.density
 
@@ -45,7 +43,8 @@ class PaneKeeping(Screen[None]):
     @on(Split.Unzoomed)
     def _unzoomed(self, message: Split.Unzoomed) -> None:
         message.stop()
-        self._change(replace(self._panes, zoomed=""))
+        if self._is_searching(message.split):
+            self._change(replace(self._panes, zoomed=""))
 
     @property
     def _panes(self) -> Panes:
@@ -60,6 +59,9 @@ class PaneKeeping(Screen[None]):
     def _split(self) -> Split | None:
         """Of the tab that is shown."""
         return next((split for split in self.query(Split) if split.region), None)
+
+    def _is_searching(self, split: Split) -> bool:
+        return self.query_one(SearchPane) in split.ancestors
 
     def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         split = self._split
@@ -80,7 +82,7 @@ class PaneKeeping(Screen[None]):
         if split is None:
             return
         panes = next_zoom(split.panes, split.pane_of(self.focused), split.zoomable)
-        if split in self.query_one(SearchPane).walk_children(Split):
+        if self._is_searching(split):
             self._change(panes)
         else:
             split.panes = panes

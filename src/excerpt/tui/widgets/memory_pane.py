@@ -325,8 +325,10 @@ class MemoryPane(Vertical):
         self.query_one("#filter", Input).focus()
 
     def action_back(self) -> None:
-        """One layer at a time: leave the list, clear the filter, go to the search."""
+        """One layer at a time: leave the zoom, leave the list, clear the filter, go to the search."""
         field = self.query_one("#filter", Input)
+        if self.query_one(Split).leave_zoom(typing=field.has_focus):
+            return
         if not field.has_focus:
             field.focus()
         elif field.value:

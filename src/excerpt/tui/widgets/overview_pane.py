@@ -351,8 +351,10 @@ class OverviewPane(Vertical):
         self.screen.set_focus(panes[(at + 1) % len(panes)])
 
     def action_back(self) -> None:
-        """One layer at a time: leave another pane, clear the topic, go to the search."""
+        """One layer at a time: leave the zoom, leave another pane, clear the topic, go to the search."""
         field = self.query_one("#topic", Input)
+        if self.query_one(Split).leave_zoom(typing=field.has_focus):
+            return
         if not field.has_focus:
             field.focus()
         elif field.value:

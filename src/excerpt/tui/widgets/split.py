@@ -47,7 +47,11 @@ class Split(Container):
     """Whether there is anything in the first pane to show the context of: without, no other pane is zoomed."""
 
     class Unzoomed(Message):
-        """A panel was opened, or the zoomed one was closed: all panes are in sight again."""
+        """A panel was opened, or the zoomed one was left or closed: all panes of `split` are in sight again."""
+
+        def __init__(self, split: Split) -> None:
+            super().__init__()
+            self.split = split
 
     class Dragged(Message):
         """The user wants the first pane to have that part of the room, 0 to 1."""
@@ -118,7 +122,7 @@ class Split(Container):
         if not zoomed or (typing and zoomed == LIST):
             return False
         self.panes = replace(self.panes, zoomed="")
-        self.post_message(self.Unzoomed())
+        self.post_message(self.Unzoomed(self))
         return True
 
     # --- what is in sight ---------------------------------------------------------------------------------------------
@@ -138,7 +142,7 @@ class Split(Container):
     def watch_panel(self) -> None:
         if self.panes.zoomed and (self.panes.zoomed == PANEL) != self.panel:
             self.panes = replace(self.panes, zoomed="")
-            self.post_message(self.Unzoomed())
+            self.post_message(self.Unzoomed(self))
         self.arrange_panes()
 
     def watch_asked(self) -> None:
