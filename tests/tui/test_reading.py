@@ -70,6 +70,18 @@ async def test_a_link_is_followed_by_its_letter_and_one_comes_back(app: ExcerptA
         await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note again")
 
 
+async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await search(pilot, app, "two devices change")
+        await until(pilot, lambda: context(app).window is not None, "the context")
+        await pilot.pause()
+        preview = context(app)
+        at, drawn = next((y, line.text) for y in range(20) if "how to merge" in (line := preview.render_line(y)).text)
+        region = preview.content_region
+        await pilot.click(offset=(region.x + drawn.index("merge"), region.y + at))
+        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
+
+
 async def test_found_by_meaning_the_nearest_sentence_is_marked(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await search(pilot, app, "when do two devices change the same note")
