@@ -53,7 +53,8 @@ async def frames(vault: Path) -> list[Frame]:
     taken: list[Frame] = []
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         screen = screen_of(pilot)
-        await until(pilot, lambda: screen.status is not None and not screen.indexing)
+        every = len(list(vault.rglob("*.md")))
+        await until(pilot, lambda: screen.status is not None and screen.status.notes == every and not screen.indexing)
         for keys, seconds, shown, words in STORY:
             await pilot.press(*keys)
             await settled(pilot)
