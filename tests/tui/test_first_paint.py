@@ -20,6 +20,7 @@ HEAVY = {
     "Stemmer",
     "rapidfuzz",
     "watchfiles",
+    "textual.document",
 }
 
 VALUES = {

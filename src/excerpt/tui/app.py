@@ -18,7 +18,7 @@ from textual.dom import DOMNode
 from textual.filter import LineFilter
 from textual.reactive import var
 from textual.screen import Screen
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings
@@ -114,7 +114,11 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         return [*filters, self._plain] if self.plain else filters
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        if self.is_still and isinstance(event.widget, Input | TextArea):
+        if not self.is_still:
+            return
+        from textual.widgets import TextArea  # with eight modules of documents, which the first frame needs none of
+
+        if isinstance(event.widget, Input | TextArea):
             event.widget.cursor_blink = False
 
     @property
