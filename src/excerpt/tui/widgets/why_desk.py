@@ -22,9 +22,7 @@ class WhyDesk(PackDesk):
 
     def action_why(self) -> None:
         hit = self.query_one(HitList).selected
-        if hit is not None and is_memory(hit):
-            self.notify("A memory is found by itself, and is no part of the ranking.")
-        elif self.result is not None and hit is not None:
+        if self.result is not None and hit is not None and not is_memory(hit):
             self._open_why(self.result.hits.index(hit))
 
     def action_why_not(self) -> None:
