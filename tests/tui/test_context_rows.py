@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from excerpt.model import LinkKind, Section
-from excerpt.tui.context_rows import heading_beyond, heading_path_at, labels, link_at, links_of, rows_of
+from excerpt.tui.context_rows import heading_beyond, heading_path_at, link_at, links_of, rows_of
 from excerpt.tui.inked_line import LinkTo
 from excerpt.tui.line_drawing import draw_line
 
@@ -35,10 +32,3 @@ def test_of_two_headings_the_next_below_and_the_nearest_above_are_gone_to() -> N
     assert [heading_beyond(SECTIONS, 3, by) for by in (1, -1)] == [SECTIONS[2], None]
     assert heading_beyond(SECTIONS, 12, -1) == SECTIONS[2]
     assert [heading_path_at(SECTIONS, line) for line in (2, 3, 15)] == [(), ("Top",), ("Top", "Under")]
-
-
-@given(st.integers(1, 300))
-def test_no_label_is_the_beginning_of_another(count: int) -> None:
-    made = labels(count)
-    assert len(set(made)) == len(made) == count
-    assert not [one for one in made for other in made if one != other and other.startswith(one)]

@@ -85,17 +85,6 @@ def link_at(row: Row, column: int) -> LinkTo | None:
     return None
 
 
-_LETTERS = "asdfghjklweruiocmp"
-"""On the home row first; none that looks like another."""
-
-
-def labels(count: int) -> list[str]:
-    """So many labels, of one letter each or of two, so that none is the beginning of another."""
-    if count <= len(_LETTERS):
-        return list(_LETTERS[:count])
-    return [one + other for one in _LETTERS for other in _LETTERS][:count]
-
-
 def heading_beyond(headings: Sequence[Section], line: int, by: int) -> Section | None:
     """The next heading below `line`, or with `by` negative the nearest one above it."""
     named = [one for one in headings if one.level]

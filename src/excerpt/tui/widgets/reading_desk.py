@@ -13,9 +13,10 @@ from excerpt.model import Hit, Source, Span
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Settings
-from excerpt.tui.context_rows import LinkSpot, heading_path_at, labels
+from excerpt.tui.context_rows import LinkSpot, heading_path_at
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.inked_line import LinkTo
+from excerpt.tui.jump import labels
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, WindowReady
 from excerpt.tui.note_window import View
@@ -35,7 +36,6 @@ class ReadingDesk(MemoryDesk):
     def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(settings, engine, id=id)
         self._spot: Spot | None = None
-        self._by_meaning = False
         self._whole = ""
         self._away = False
         self._trail = Trail()
@@ -60,8 +60,8 @@ class ReadingDesk(MemoryDesk):
         if hit is None or is_memory(hit):
             self._show_memory(hit)
             return
-        self._by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
-        self._look_at(Spot(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans))
+        by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
+        self._look_at(Spot(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning))
 
     def show_fragment(self, fragment_id: str, spans: Sequence[Span]) -> None:
         window = self.memory_window_of(fragment_id)
@@ -69,7 +69,6 @@ class ReadingDesk(MemoryDesk):
             self._show_memory(None)
             self._preview.window = window
             return
-        self._by_meaning = False
         self._look_at(Spot(fragment_id, "", 0, tuple(spans)))
 
     def _show_memory(self, hit: Hit | None) -> None:
@@ -93,7 +92,7 @@ class ReadingDesk(MemoryDesk):
         self._window_asked += 1
         query = self.result.query if self.result is not None else ""
         view = View(whole=bool(self._whole), line=line)
-        self._engine.ask_insight(AskWindow(self._window_asked, spot, query, self._by_meaning, view))
+        self._engine.ask_insight(AskWindow(self._window_asked, spot, query, view))
 
     @on(WindowReady)
     def _window_ready(self, message: WindowReady) -> None:
@@ -169,7 +168,7 @@ class ReadingDesk(MemoryDesk):
             return
         self._trail = trail
         self._bring_up()
-        self._away, self._by_meaning = True, False
+        self._away = True
         self._look_at(trail.here)
 
     # --- links --------------------------------------------------------------------------------------------------------
@@ -218,7 +217,7 @@ class ReadingDesk(MemoryDesk):
         elif message.spot is not None:
             self._note_visit()
             self._trail = self._trail.visiting(message.spot)
-            self._away, self._by_meaning = True, False
+            self._away = True
             self._look_at(message.spot)
 
     # --- the outline --------------------------------------------------------------------------------------------------
