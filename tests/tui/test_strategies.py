@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
@@ -93,6 +94,19 @@ async def test_the_same_fragment_stays_selected_from_column_to_column(tmp_path: 
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, StrategiesScreen), "the dialog to close")
         assert app.still.query_one(SearchPane).strategy is Strategy.AUTO
+
+
+async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await results(pilot)
+        pane = app.still.query_one(SearchPane)
+        assert pane.result is not None
+        pane.result = replace(pane.result, query="!s sync conflict", asked=Strategy.SEMANTIC)
+        await compared(pilot)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: any("take the !" in toast.message for toast in app._notifications), "the toast")
+        assert pane.strategy is Strategy.AUTO
 
 
 async def test_the_palette_asks_why_a_note_is_not_there_and_takes_its_name_at_once(tmp_path: Path) -> None:

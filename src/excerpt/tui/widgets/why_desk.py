@@ -77,6 +77,10 @@ class WhyDesk(PackDesk):
 
         if not isinstance(choice, Choice):
             return
+        result = self.result
+        if result is not None and result.asked is not self.strategy:
+            self.notify(f"The query itself asks for {result.asked}: take the ! off its front to choose another.")
+            return
         if choice.strategy is self.strategy:
             self.query_one(HitList).go_to(choice.fragment)
             return
