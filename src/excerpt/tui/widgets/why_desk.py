@@ -27,10 +27,7 @@ class WhyDesk(PackDesk):
 
     def action_why_not(self) -> None:
         """Ask of a note by its name, whether or not anything is listed."""
-        if self.result is None:
-            self.notify("Type a query first: a note is asked about beside what is found.")
-        else:
-            self._open_why(None)
+        self._open_why(None)
 
     def _open_why(self, rank: int | None) -> None:
         from excerpt.tui.screens.why import Why
@@ -56,7 +53,6 @@ class WhyDesk(PackDesk):
 
         result = self.result
         if result is None:
-            self.notify("Type a query first: strategies are compared by what they find.")
             return
         hit: Hit | None = self.query_one(HitList).selected
         fragment = hit.fragment.id if hit is not None else ""
