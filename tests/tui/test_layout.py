@@ -251,3 +251,23 @@ async def test_nothing_moves_where_hits_give_way_to_other_hits(still: StillApp, 
         for letter in "ync conflict":
             await typed(pilot, letter)
             assert (rows_of(still).region, preview_of(still).region) == stood
+
+
+async def test_a_context_that_has_no_room_any_more_gives_the_focus_away(still: StillApp) -> None:
+    async with still.run_test(size=(120, 30)) as pilot:
+        await typed(pilot, "sync")
+        preview_of(still).focus()
+        await pilot.pause()
+        await pilot.resize_terminal(60, 15)
+        await pilot.pause()
+        assert preview_of(still).region.area == 0
+        assert still.focused is not None
+        assert still.focused is not preview_of(still)
+
+
+async def test_the_passage_that_takes_the_place_of_the_lines_takes_the_focus_from_them(still: StillApp) -> None:
+    async with still.run_test(size=(60, 15)) as pilot:
+        await typed(pilot, "sync")
+        await pilot.press("f3", "shift+tab", "ctrl+o")
+        await pilot.pause()
+        assert still.focused is still.still.query_one("#overview-passage")

@@ -167,6 +167,15 @@ class Split(Container):
         self.set_class(not shown.panel, "-no-panel")
         # A widget's own request leaves its children where they are.
         splitter.refresh(layout=True)
+        self._pass_focus_on(first if first.display else second)
+
+    def _pass_focus_on(self, seen: Widget) -> None:
+        """Where the pane that has the focus goes out of sight, `seen` gets it: keys would lead nowhere."""
+        shown = self._shown
+        passage = shown.context or (self._by_key and shown.panel)
+        still = {"": True, LIST: shown.first > 0, CONTEXT: passage, PANEL: shown.panel}
+        if not still[self.pane_of(self.screen.focused)]:
+            self.screen.set_focus(next((one for one in (seen, *seen.query("*")) if one.focusable), None))
 
     def _wanted(self) -> Arrangement:
         columns, rows = self.size
