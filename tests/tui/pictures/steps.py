@@ -1,0 +1,95 @@
+"""How the app comes to the states that pictures are taken of, with an engine that follows a script."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from textual.message import Message
+from textual.pilot import Pilot
+from textual.widgets import Label
+
+from excerpt.settings import ScreenSettings, Settings
+from excerpt.tui.messages import IndexOpened, IndexProgressed, IndexWatched
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.index_pane import IndexPane
+from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.search_pane import SearchPane
+from tests.tui.conftest import until
+from tests.tui.still import PROGRESS, STATUS, StillApp
+
+Steps = Callable[[Pilot[None]], Awaitable[None]]
+
+WATCHED = IndexWatched(polling=False)
+BUILDING = tuple(
+    IndexProgressed(
+        replace(PROGRESS, notes_done=done, bytes_done=done * 3_818, seconds=seconds, current_seconds=in_work)
+    )
+    for done, seconds, in_work in ((12, 0.5, 0.0), (412, 4.0, 0.1), (812, 8.0, 2.6))
+)
+"""A build that goes on steadily, and then stays at one file for a while."""
+
+
+def app_on(data: Path, theme: str = "excerpt-dark") -> StillApp:
+    return StillApp(data, Settings(screen=ScreenSettings(theme=theme)))
+
+
+def still(pilot: Pilot[None]) -> StillApp:
+    assert isinstance(pilot.app, StillApp)
+    return pilot.app
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """All that was asked is answered, and drawn."""
+    screen = still(pilot).still
+    pane, rows, preview = screen.query_one(SearchPane), screen.query_one(HitList), screen.query_one("#preview", Preview)
+
+    def shown() -> bool:
+        hit, window = rows.selected, preview.window
+        same = (hit and hit.fragment.id) == (window and window.fragment.id)
+        known = pane.cost_is_known and pane.memories_answered
+        return same and pane.asked_all_answered and known
+
+    await until(pilot, shown, "the answers")
+    await pilot.pause()
+
+
+async def typed(pilot: Pilot[None], query: str) -> None:
+    await pilot.press(*("space" if character == " " else character for character in query))
+    await settled(pilot)
+
+
+async def said(pilot: Pilot[None], *messages: Message) -> None:
+    """Once the screen listens, let it hear `messages`."""
+    screen = still(pilot).still
+    await until(pilot, lambda: bool(screen.query(IndexPane)), "the tabs")
+    screen.say(*messages)
+    await pilot.pause()
+
+
+async def ready(pilot: Pilot[None]) -> None:
+    await said(pilot, IndexOpened(STATUS), WATCHED)
+
+
+async def results(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "sync conflict")
+
+
+async def panel_shown(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys, and let the panel that is open follow."""
+    await pilot.press(*keys)
+    pane = still(pilot).still.query_one(SearchPane)
+    await until(pilot, lambda: pane.insights_known, "the panel")
+    await pilot.pause()
+
+
+async def known_tags(pilot: Pilot[None]) -> None:
+    label = pilot.app.screen.query_one("#tags-label", Label)
+    await until(pilot, lambda: "in use" in str(label.content), "the tags in use")
+
+
+async def building(pilot: Pilot[None]) -> None:
+    for progress in BUILDING:  # of those that wait only the last would be heard
+        await said(pilot, progress)
