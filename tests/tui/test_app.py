@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import ExcerptError, VaultError
-from excerpt.settings import Places, Settings
-from excerpt.tui.app import check_terminal, run_app
+from excerpt.errors import ExcerptError
+from excerpt.tui.app import check_terminal
 from excerpt.tui.budget import STEPS, next_budget
-
-
-def test_without_a_vault_it_says_what_to_run(places: Places) -> None:
-    with pytest.raises(VaultError, match="excerpt demo"):
-        run_app(None, Settings(), places)
 
 
 def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None:

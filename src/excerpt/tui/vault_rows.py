@@ -40,7 +40,7 @@ class VaultRow:
 
     def above(self, home: Path) -> str:
         """Where it is, in short."""
-        return "a demo, to look around" if self.kind is Kind.GUIDE else short_path(self.path.parent, home)
+        return "to look around" if self.kind is Kind.GUIDE else short_path(self.path.parent, home)
 
 
 def known_rows(

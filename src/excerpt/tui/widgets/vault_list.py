@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from excerpt.text.visible import visible_line
 from excerpt.tui.strips import Part, fit, line
-from excerpt.tui.vault_rows import VaultRow
+from excerpt.tui.vault_rows import Kind, VaultRow
 from excerpt.tui.widgets.row_list import RowList
 
 _KIND = 9
@@ -84,7 +84,9 @@ class VaultList(RowList, can_focus=False):
         told = "not there" if gone else vault.told
         right: list[Part] = [(f"{told} ", self.style_of("vault--missing" if gone else "vault--kind"))] if told else []
         left_over = width - _KIND - room - 3 - (cell_len(told) + 2 if told else 0)
-        left.append((_end_of(visible_line(vault.above(self._home)), left_over), self.style_of("vault--kind")))
+        above = visible_line(vault.above(self._home))
+        above = fit(above, left_over) if vault.kind is Kind.GUIDE else _end_of(above, left_over)
+        left.append((above, self.style_of("vault--kind")))
         return (line(left, right, width, base),)
 
 
