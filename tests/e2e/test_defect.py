@@ -10,12 +10,12 @@ from tests.e2e.terminal import Terminal
 
 _WITH_A_DEFECT = """
 from excerpt.cli.main import main
-from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.app import ExcerptApp
 
 def action_help(self):
     raise RuntimeError("no help today")
 
-MainScreen.action_help = action_help
+ExcerptApp.action_help = action_help
 main(["demo"])
 """
 
@@ -24,7 +24,7 @@ def test_a_defect_ends_the_app_with_a_sentence_and_puts_its_traceback_in_a_file(
     shell: Mapping[str, str], home: Path
 ) -> None:
     with Terminal([sys.executable, "-c", _WITH_A_DEFECT], shell, 200, 24) as app:
-        app.wait_for("Type to search")
+        app.wait_for("Search your notes", " notes")
         app.press("f1")
         assert app.wait_exit() == 3
         assert "went wrong inside excerpt (RuntimeError: no help today)" in app.text
