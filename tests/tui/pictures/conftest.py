@@ -1,0 +1,86 @@
+"""Pictures of the whole app at four sizes, compared with those that were looked at.
+
+After a change: `pytest tests/tui/pictures --snapshot-update`, then look at each that changed before it is taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pytest_textual_snapshot import SVGImageExtension
+from syrupy.assertion import SnapshotAssertion
+from textual.widgets import Input, TextArea
+
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Source
+from excerpt.settings import Places
+from excerpt.tui.app import ExcerptApp
+from tests.tui.pictures.steps import Steps
+
+SIZES = ((80, 24), (60, 15), (120, 36), (200, 60))
+
+Pictures = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+def pictures(snapshot: SnapshotAssertion) -> Pictures:
+    """Takes the app to a state by `steps`, and compares it at each of `sizes`: one app for all of them, since starting
+    it takes longer than a picture, and a window may be made larger and smaller at any time."""
+    compared = snapshot.use_extension(SVGImageExtension)
+
+    async def take(app: ExcerptApp, steps: Steps, sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+        others: list[str] = []
+        async with app.run_test(size=sizes[0]) as pilot:
+            await steps(pilot)
+            for width, height in sizes:
+                if app.size != (width, height):
+                    await pilot.resize_terminal(width, height)
+                await pilot.pause()
+                await pilot.pause()
+                if app.export_screenshot() != compared(name=f"{width}x{height}"):
+                    others.append(f"{width}x{height}")
+        assert not others, f"drawn otherwise than in the picture: {', '.join(others)}"
+
+    return take
+
+
+@pytest.fixture(autouse=True)
+def steady_cursors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blinking cursor would be there in one picture and not in the next."""
+    monkeypatch.setattr(Input, "cursor_blink", False)
+    monkeypatch.setattr(TextArea, "cursor_blink", False)
+
+
+@pytest.fixture
+def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Local time is UTC, whatever the machine's."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture
+def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, greenwich: None) -> Path:
+    """A data folder with two memories of fixed times."""
+    places = Places(tmp_path, tmp_path, tmp_path / "data", tmp_path)
+    store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
+    numbers = count(1)  # ids count in the tokens of a pack
+    monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
+    monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-02-27T09:30:00+00:00")
+    store.remember("Soup keeps for three days in the fridge.", tags=["kitchen"], why="plan the shopping")
+    monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-03-01T14:05:00+00:00")
+    source = Source("Sync/Conflicts.md", 8, 8, "", ("Conflicts",))
+    store.remember(
+        "The **newer** one is kept, and the older one stands beside it.",
+        tags=["sync", "decision"],
+        why="so nothing is lost when two devices meet",
+        source=source,
+        query="sync conflict",
+    )
+    return tmp_path / "data"
