@@ -74,7 +74,7 @@ def measure(data: Data) -> None:
         own = f"own > {BLOCK * 1e3:.0f} ms"
         table(("", "n", "p50 ms", "p95 ms", "max ms", "goal p95", "blocks", "worst", own, "stale"), rows)
         print(
-            f"\nBlocks are turns of the event loop above {BLOCK * 1e3:.0f} ms on the clock, worst the longest in ms; own"
+            f"\nBlocks are turns of the event loop above {BLOCK * 1e3:.0f} ms on the clock, worst the longest; own"
             " are those in which its thread computed for that long, which no other program can cause."
         )
 

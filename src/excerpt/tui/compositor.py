@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import cast
 
+from textual import events
 from textual._compositor import Compositor
 from textual.geometry import Region
 from textual.screen import Screen
@@ -70,3 +71,11 @@ class PromptScreen(Screen[None]):
         if self._frames is None:
             self._frames = self.set_interval(FRAME, self._on_timer_update, name="frames", pause=True)
         return self._frames
+
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:  # noqa: ARG002 - Textual's signature
+        """Have the classes of the window's size before Textual works the styles out, which it would do again for them:
+        a tenth of the time to the first frame."""
+        size = self.app.size
+        across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
+        now = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
+        self.update_classes({name: name in now for _, name in (*across, *down)}, update=False)
