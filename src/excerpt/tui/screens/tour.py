@@ -13,8 +13,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from excerpt.tui.bindings import bindings
-from excerpt.tui.keymap import keys_of, shown_key
 from excerpt.tui.key_rows import Key
+from excerpt.tui.keymap import keys_of, shown_key
 from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.dialog import Dialog
 
