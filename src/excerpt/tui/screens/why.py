@@ -75,7 +75,7 @@ class Why(Dialog[None]):
         elif self._hit is not None:
             self._about = self._hit.fragment.id
             self._ask(self._hit)
-        self.query_one(".box").border_title = "Why here" if self._hit is not None and not name else "Why not this note"
+        self.query_one(".box").border_title = "Why not higher" if name else "Why here"
 
     def hear(self, message: Explained) -> None:
         """Show an explanation, if it is what was asked for last."""
