@@ -75,6 +75,8 @@ class Why(Dialog[None]):
         elif self._hit is not None:
             self._about = self._hit.fragment.id
             self._ask(self._hit)
+        else:
+            return
         self.query_one(".box").border_title = "Why not higher" if name else "Why here"
 
     def hear(self, message: Explained) -> None:
