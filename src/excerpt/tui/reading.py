@@ -45,13 +45,12 @@ class LinkFound(Message):
 @dataclass(frozen=True, slots=True)
 class AskWindow:
     """The note around a spot, or all of it. With the `query` that found it, its words are marked in the neighbours as
-    well, and where it was found `by_meaning` the sentences nearest to it."""
+    well, and where it was found by its meaning the sentences nearest to it."""
 
     kind: ClassVar[str] = "window"
     number: int
     spot: Spot
     query: str = ""
-    by_meaning: bool = False
     view: View = AS_FOUND
 
     def answer(self, engine: Engine) -> Message:
@@ -64,9 +63,12 @@ class AskWindow:
             return WindowReady(self.number, None)
         view = replace(self.view, near=self._near(engine, fragment))
         text = snapshot.note_text(fragment.path)
+        spans = self.spot.spans
+        if not spans and self.query:
+            spans = engine.spans(fragment.text, self.query, snapshot.note_info(fragment.path).language)
         elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
-        window = window_around(text, fragment, self.spot.spans, view, headings=headings, elsewhere=elsewhere)
+        window = window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
         return WindowReady(self.number, window)
 
     def answer_from(self, notes: Notes) -> WindowReady:
@@ -80,7 +82,7 @@ class AskWindow:
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
         from excerpt.search.nearest import nearest_sentences
 
-        if not self.by_meaning or not self.query:
+        if not self.spot.by_meaning or not self.query:
             return ()
         try:
             return nearest_sentences(engine, self.query, fragment.text)

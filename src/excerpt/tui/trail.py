@@ -11,13 +11,14 @@ _MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A fragment that is looked at. Where its id is gone, what stands at its line now takes its place. `top` is the
-    line that was first in sight, if it was scrolled."""
+    """A fragment that is looked at. Where its id is gone, what stands at its line now takes its place. `by_meaning`
+    says that meaning had a part in finding it; `top` is the line that was first in sight, if it was scrolled."""
 
     fragment_id: str
     path: str
     line: int
     spans: tuple[Span, ...] = ()
+    by_meaning: bool = False
     top: int | None = None
 
     def is_at(self, other: Spot) -> bool:

@@ -333,12 +333,6 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         in_related = isinstance(self.panel_rows, RelatedList) and self.panel_has_focus
         (self.query_one(RelatedWhy) if in_related else self.query_one(Preview)).scroll_pages(pages)
 
-    def _keep_focus(self) -> None:
-        """What had the focus may be out of sight now."""
-        focused = self.screen.focused
-        if focused is None or not focused.region:
-            self.focus_query()
-
     def focus_query(self) -> None:
         self.query_one("#query", Input).focus()
 
@@ -357,7 +351,6 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         if self.stop_picking():
             return
         if self.query_one(Split).leave_zoom(typing=field.has_focus):
-            self.call_after_refresh(self._keep_focus)
             return
         if self.panel_has_focus or (field.has_focus and self.panel_rows is not None):
             self.close_panel()
