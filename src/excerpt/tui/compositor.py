@@ -10,10 +10,11 @@ Both stand on parts of Textual that are not public: it is pinned, and tests hold
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import cast
 
 from textual import events
-from textual._compositor import Compositor
+from textual._compositor import ChopsUpdate, Compositor
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -24,12 +25,24 @@ FRAME = 1 / 120
 
 
 class SparingCompositor(Compositor):
-    """Asks widgets, those in front first, only for lines that are drawn anew and that nothing in front covers."""
+    """Asks widgets, those in front first, only for what is drawn anew and what nothing in front covers."""
+
+    _dirty: dict[int, list[tuple[int, int]]] | None = None
+    """First column and the one after the last of what is drawn anew, by line; None for all of the screen."""
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        self._dirty = {}
+        for y, start, end in self._regions_to_spans(self._dirty_regions):
+            self._dirty.setdefault(y, []).append((start, end))
+        try:
+            return super().render_partial_update()
+        finally:
+            self._dirty = None
 
     def _render_chops(self, crop: Region, is_rendered_line: Callable[[int], bool]) -> Sequence[Mapping[int, Strip]]:
         cuts = self.cuts
         chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
-        missing = {y: set(cuts[y][:-1]) for y in crop.line_range if is_rendered_line(y)}
+        missing = {y: self._wanted(y) for y in crop.line_range if is_rendered_line(y)}
         for widget, (region, clip) in self.visible_widgets.items():
             if not missing:
                 break
@@ -47,6 +60,14 @@ class SparingCompositor(Compositor):
                     if not missing[y]:
                         del missing[y]
         return cast("Sequence[Mapping[int, Strip]]", chops)
+
+    def _wanted(self, y: int) -> set[int]:
+        """Where the parts of a line begin that are drawn anew."""
+        cuts = self.cuts[y]
+        if self._dirty is None:
+            return set(cuts[:-1])
+        spans = self._dirty.get(y, ())
+        return {x for x, end in pairwise(cuts) if any(x < to and end > start for start, to in spans)}
 
 
 def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
