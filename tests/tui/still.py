@@ -16,7 +16,7 @@ from excerpt.pack.marks_file import Mark
 from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
 from excerpt.search.query import conditions, unpaired_quotation_mark
 from excerpt.search.reading import Doubt, Reading
-from excerpt.search.standing import Gap, NoteExplanation, Standing
+from excerpt.search.standing import Absence, AbsenceKind, Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
@@ -41,7 +41,6 @@ from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.screens.main import MainScreen
-from excerpt.tui.strategy_columns import AskStrategies, Compared
 from excerpt.tui.session import Session
 from excerpt.tui.strategy_columns import AskStrategies, Compared
 from tests.pack.vaults import Vault
@@ -172,9 +171,13 @@ class ScriptedEngine(EngineWorker):
         return Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)
 
     def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
-        """Only of a hit, the second one."""
-        assert isinstance(about, Hit)
-        self._post(Explained(about.fragment.id, _told(query, asked, about)))
+        """Of a hit as of the second one; no note that is named is in a list."""
+        if isinstance(about, Hit):
+            self._post(Explained(about.fragment.id, _told(query, asked, about)))
+        else:
+            reason = f"No fragment of {about}.md has a word of the query, and none is near it in meaning."
+            absent = Absence(AbsenceKind.UNMATCHED, reason)
+            self._post(Explained(about, NoteExplanation(query, asked, about, f"{about}.md", absent)))
 
     def ask_insight(self, question: Question) -> None:
         match question:
