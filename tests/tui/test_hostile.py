@@ -91,40 +91,58 @@ async def pressed(pilot: Pilot[None], app: ExcerptApp, keys: Iterable[str]) -> N
         assert_sound(app)
 
 
+PANELS = ("ctrl+o", "down", "ctrl+o", "alt+r", "down", "alt+m", "G", "l", "escape", "escape")
+CONTEXT = ("alt+n", "alt+g", "escape", "alt+u", "down", "escape", "alt+n", "alt+d", "alt+d", "alt+z", "alt+z")
+DIALOGS = ("ctrl+t", "pagedown", "escape", "alt+c", "right", "escape", "ctrl+r", "escape", "alt+j", "escape")
+QUERY = ("alt+q", "down", "escape", "alt+s", "escape", "alt+h", "escape", "alt+v", "escape", "alt+p", "escape")
+FILTERS = ("tag:", "path:", "file:", "title:", "heading:", "state:", "aliases:")
+
+
 async def walk_through(app: ExcerptApp, thought: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: screen_of(app).status is not None, "the index")
-        await pilot.press(*WORD)
-        pane = pane_of(app)
-        await until(pilot, lambda: pane.asked_all_answered and pane.result is not None, "the hits")
-        await pilot.pause()
-        assert pane.result is not None and pane.result.hits
-        standing = landmarks(app)
-        for _ in pane.result.hits[:8]:
-            await pilot.press("down")
-            await pilot.pause(0.02)
-            assert_sound(app, standing)
-        await pressed(pilot, app, ("ctrl+o", "down", "ctrl+o", "alt+r", "down", "alt+m", "G", "l", "escape"))
-        await pressed(pilot, app, ("escape", "ctrl+t", "pagedown", "escape", "ctrl+r", "escape"))
+        await look_through_hits(pilot, app)
+        for keys in (PANELS, CONTEXT, DIALOGS, QUERY):
+            await pressed(pilot, app, keys)
+        await complete_filters(pilot, app)
         app.screen.post_message(events.Paste(thought))
-        await pressed(pilot, app, ("space",))
-        await pressed(pilot, app, ("f3",))
+        await pressed(pilot, app, ("space", "f3"))
         overview = screen_of(app).query_one(OverviewPane)
         await until(pilot, lambda: overview.overview is not None, "the overview")
         await pressed(pilot, app, ("down", "down", "f5", "f4"))
         await until(pilot, lambda: bool(screen_of(app).query_one(MemoryList).memories), "the memory")
         await pressed(pilot, app, ("down", "ctrl+e", "escape", "f2"))
-        await pilot.resize_terminal(140, 45)
-        await pilot.pause()
+        for size in ((140, 45), (60, 15)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert_sound(app)
+
+
+async def look_through_hits(pilot: Pilot[None], app: ExcerptApp) -> None:
+    await pilot.press(*WORD)
+    pane = pane_of(app)
+    await until(pilot, lambda: pane.asked_all_answered and pane.result is not None, "the hits")
+    await pilot.pause()
+    assert pane.result is not None and pane.result.hits
+    standing = landmarks(app)
+    for _ in pane.result.hits[:8]:
+        await pilot.press("down")
+        await pilot.pause(0.02)
+        assert_sound(app, standing)
+
+
+async def complete_filters(pilot: Pilot[None], app: ExcerptApp) -> None:
+    """The menu of each filter's values, and the first of them put in."""
+    for typed in FILTERS:
+        await pilot.press("ctrl+w", "escape", "escape", "escape", *typed)
+        await pilot.pause(0.1)
         assert_sound(app)
-        await pilot.resize_terminal(60, 15)
-        await pilot.pause()
-        assert_sound(app)
+        await pressed(pilot, app, ("ctrl+@", "down", "tab"))
 
 
 @pytest.mark.usefixtures("home")
 @settings(
-    max_examples=4,
+    max_examples=2,
     derandomize=True,
     phases=[Phase.generate],  # an example takes seconds: none is looked for that is simpler
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
