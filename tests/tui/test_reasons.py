@@ -110,3 +110,36 @@ async def test_a_click_in_the_footer_presses_the_key_under_it(tmp_path: Path, ho
         x = footer.render().plain.index("strategy") + 1
         await pilot.click(footer, offset=(x, 0))
         await until(pilot, lambda: app.still.query_one(SearchPane).strategy is not Strategy.AUTO, "another strategy")
+
+
+async def test_the_footer_of_an_overview_follows_what_is_shown(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(140, 24)) as pilot:
+        footer = app.still.query_one(KeyBar)
+        await pilot.press("f3")
+        await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.shown}, "the tab's keys")
+        assert "overview-search" not in {offer.id for offer in footer.shown}
+        await pilot.press(*"sync")
+        await until(pilot, lambda: "overview-search" in {offer.id for offer in footer.shown}, "the key in the footer")
+
+
+async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(140, 36)) as pilot:
+        footer = app.still.query_one(KeyBar)
+
+        async def offered(label: str) -> None:
+            await until(pilot, lambda: label in {offer.label for offer in footer.shown}, label)
+
+        await pilot.press("alt+r")
+        await offered("whole note")
+        assert not {"mark", "open", "follow"} & {offer.label for offer in footer.shown}
+        await pilot.press("slash", *"sync")
+        await offered("copy pack")
+        await pilot.press("alt+r")
+        await offered("follow")
+        await pilot.press("alt+m")
+        await offered("unfold")
+        assert "filter" not in {offer.label for offer in footer.shown}
+        await pilot.press("down")
+        await offered("filter")

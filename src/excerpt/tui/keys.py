@@ -199,8 +199,8 @@ RELATED: Sequence[Key] = (
 MAP: Sequence[Key] = (
     Key("map-filter", "f,space", "pane('put_filter')", "filter", "Put its filter into the query, or off", shown=True),
     Key("map-unfilter", "backspace", "pane('take_filter')", "filter off", "Take the last filter off", shown=True),
-    Key("map-open", "right,l", "open_branch", "open", "Open the branch, then go into it", shown=True),
-    Key("map-shut", "left,h", "close_branch", "shut", "Shut the branch, then leave it", shown=True),
+    Key("map-open", "right,l", "open_branch", "unfold", "Unfold the branch, then go into it", shown=True),
+    Key("map-shut", "left,h", "close_branch", "fold", "Fold the branch, then leave it", shown=True),
     too(SEARCH, "map", "map-close", "M", "Close the panel"),
     too(SEARCH, "related", "map-related", "r", "Show what is related to the fragment"),
     Key("map-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),

@@ -18,7 +18,7 @@ class Row(Enum):
 class SearchScene:
     """What the Search tab's actions need. `typed`: there is a query; `answered`: something is shown
     of one; `context`: there is something in the context. `packed`: there is a pack to take along, or one
-    on its way. `in_panel`: a panel has the focus, where marking, opening and keeping are about its own rows."""
+    on its way. `in_panel`: a panel with rows has the focus, where marking and opening are about its own rows."""
 
     typed: bool = False
     answered: bool = False

@@ -65,6 +65,10 @@ class InsightDesk(PackDesk):
         """Whether the panel that is open shows what was asked last."""
         return self._waiting is None and self._insights_asked == self._insights_shown
 
+    def scene_changed(self) -> None:
+        """Other keys may work now."""
+        raise NotImplementedError
+
     # --- what the panels share ----------------------------------------------------------------------------------------
 
     @property
@@ -174,11 +178,13 @@ class InsightDesk(PackDesk):
                 self._show_related(_GONE)
             else:
                 panel.related = message.related
+                self.scene_changed()
 
     def _show_related(self, said: Said) -> None:
         panel = self.query_one(RelatedPanel)
         panel.said = said
         panel.related = None
+        self.scene_changed()
 
     def action_whole_note(self) -> None:
         """Related to the whole note, or to the fragment alone."""
@@ -201,6 +207,7 @@ class InsightDesk(PackDesk):
 
     def action_reason(self, by: int) -> None:
         self.query_one(RelatedPanel).step(by)
+        self.scene_changed()
 
     def action_show_passage(self) -> None:
         """Show the selected passage in the context, which takes the panel's place where there is one place for both."""
@@ -266,6 +273,7 @@ class InsightDesk(PackDesk):
         if message.number == self._insights_asked:
             self._insights_shown = message.number
             self.query_one(MapPanel).vault_map = message.vault_map
+            self.scene_changed()
 
     def action_put_filter(self) -> None:
         """Put the filter of the selected branch into the query, or take it off where it stands there."""

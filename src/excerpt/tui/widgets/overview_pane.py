@@ -109,6 +109,7 @@ class OverviewPane(Vertical):
         self._taken_over = ""
         self._outdated = False
         self._failed: Said | None = None
+        self._scene = (False, False, False)
         self._copy_waits = False
         self._remember_waits = False
         self._patience: Timer | None = None
@@ -232,6 +233,10 @@ class OverviewPane(Vertical):
             notice.said = _nothing_about(overview)
         elif overview is None:
             notice.said = self._failed or (_LOOKING if self.topic else _NO_TOPIC)
+        scene = (bool(self.topic), bool(found), not found and not self.answered)
+        if scene != self._scene:
+            self._scene = scene
+            self.refresh_bindings()
 
     @on(OverviewList.Laid)
     def _show_title(self, event: OverviewList.Laid) -> None:

@@ -219,8 +219,7 @@ class RelatedPanel(Vertical):
         self.border_title = self._title()
 
     @on(RowList.Moved)
-    def _moved(self, event: RowList.Moved) -> None:
-        event.stop()
+    def _moved(self) -> None:
         self._show_why()
 
     def _show(self) -> None:

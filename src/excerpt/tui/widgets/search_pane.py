@@ -28,7 +28,7 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.panes import CONTEXT, Panes, beginning
-from excerpt.tui.reasons import OF_PANELS, SearchScene, in_panel, in_search
+from excerpt.tui.reasons import OF_PANELS, PanelScene, SearchScene, in_panel, in_search
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
@@ -91,7 +91,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         self._asked = 0
         self._shown = 0
         self._failed: Said | None = None
-        self._scene = SearchScene()
+        self._scene = SearchScene(), PanelScene()
         self._patience: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -201,7 +201,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         self.show_cost()
         self.ask_pack()
         self.follow_selection()
-        self._scene_changed()
+        self.scene_changed()
 
     def watch_said(self) -> None:
         self._show_result()
@@ -240,12 +240,14 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         if event.control is self._hits:
             event.stop()
             self.selection_changed()
+        else:
+            self.scene_changed()
 
     def selection_changed(self) -> None:
         self.show_selected()
         self.show_cost()
         self.follow_selection()
-        self._scene_changed()
+        self.scene_changed()
 
     def bring_up_context(self) -> None:
         self.panes = replace(self.panes, zoomed=CONTEXT)
@@ -273,16 +275,16 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         told = in_search(action, scene_of(self))
         return told or (in_panel(action, self.panel_scene) if action in OF_PANELS else "")
 
-    def _scene_changed(self) -> None:
+    def scene_changed(self) -> None:
         """Other keys may work now."""
-        scene = scene_of(self)
+        scene = scene_of(self), self.panel_scene
         if scene != self._scene:
             self._scene = scene
             self.refresh_bindings()
 
     def watch_packed(self) -> None:
         super().watch_packed()
-        self._scene_changed()
+        self.scene_changed()
 
     def action_move(self, rows: int) -> None:
         if self.move_in_history(rows):

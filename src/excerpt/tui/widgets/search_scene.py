@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def scene_of(pane: SearchPane) -> SearchScene:
     """That of the moment."""
-    hit, packed, panel = pane.selected, pane.packed, pane.query_one(PackPanel)
+    hit, packed, panel, rows = pane.selected, pane.packed, pane.query_one(PackPanel), pane.panel_rows
     return SearchScene(
         typed=bool(pane.query_text.strip()),
         answered=pane.result is not None,
@@ -25,7 +25,7 @@ def scene_of(pane: SearchPane) -> SearchScene:
         marked=bool(pane.choices.marks),
         packed=not pane.asked_all_answered or (packed is not None and bool(packed.result.packs)),
         decided=pane.can_undo,
-        in_panel=pane.panel_has_focus,
+        in_panel=rows is not None and rows.has_focus and rows.row_count > 0,
         pack_row=panel.selected is not None,
         on_pack=isinstance(panel.selected, Pack),
     )
