@@ -17,6 +17,7 @@ from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
+from tests.tui.still import StillApp
 
 
 def panel_of(app: ExcerptApp) -> PackPanel:
@@ -290,7 +291,7 @@ async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: Ex
         rows.cursor = 1
         pane_of(app).show_cost()
         tokens = rows.hits[1].fragment.tokens
-        assert f" (~{tokens:,} alone) / " in str(bar.render())
+        assert f" (~{tokens:,} if marked) / " in str(bar.render())
 
 
 async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp) -> None:
@@ -317,3 +318,25 @@ async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, si
         drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
         assert "Hostile [bold]x" in drawn
         assert "\x1b" not in drawn
+
+
+async def test_names_have_room_before_what_all_passages_share(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(60, 15)) as pilot:
+        await pilot.press(*"sync", "ctrl+o")
+        panel = app.still.query_one(PackPanel)
+        await until(pilot, lambda: panel.row_count > 1, "the pack")
+        assert "Hostile [bold]x › [/red]" in " ".join(panel.render_line(row).text for row in range(panel.row_count))
+        assert "neighbors" not in panel.render_line(0).text
+        await pilot.press("s")
+        await until(pilot, lambda: "section" in panel.render_line(0).text, "a scope of its own")
+
+
+async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(60, 15)) as pilot:
+        await pilot.press("ctrl+o")
+        panel = app.still.query_one(PackPanel)
+        await until(pilot, lambda: panel.display and panel.size.height > 2, "the panel")
+        told = " ".join(panel.render_line(y).text.strip() for y in range(3)).strip()
+        assert told == "The pack is empty. Type a query: its best hits go in, or only what you mark."

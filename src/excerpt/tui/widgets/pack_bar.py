@@ -96,7 +96,7 @@ class PackBar(Widget):
         if cost.reason:
             return f" ({cost.reason})"
         tokens = f"{'' if cost.exact else '~'}{abs(cost.tokens):,}"
-        return f" ({tokens} alone)" if cost.alone else f" {'-' if cost.tokens < 0 else '+'}{tokens}"
+        return f" ({tokens} if marked)" if cost.alone else f" {'-' if cost.tokens < 0 else '+'}{tokens}"
 
     def _cells(self, tokens: int, gauge: int) -> tuple[int, int]:
         """How many cells are full, and how many more would be."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,14 +14,22 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.model import Pack
+from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.packing import Left, Packed
 from excerpt.tui.strips import Part, line
 from excerpt.tui.widgets.row_list import RowList
 
-_SCOPE_FROM = 58
-"""Cells from which on scopes and reasons have their columns."""
+_NAME = 26
+"""Cells that the name of a passage has before it is told what scope each has, where all have the same."""
+_LEAST_NAME = 18
+"""Cells that it has before anything is told between name and tokens."""
+_EMPTY = "The pack is empty. Type a query: its best hits go in, or only what you mark."
+
+
+_INKS = ("row--faint", "pack--heading", "pack--why")
+"""Of lines, scope and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +99,11 @@ class PackPanel(RowList):
         await self.app.run_action(action, self.query_ancestor("SearchPane"))
 
     def render_line(self, y: int) -> Strip:
-        if y or self.row_count:
+        if self.row_count:
             return super().render_line(y)
-        told = "Nothing is marked, and no query is asked whose best hits would be in it."
-        return line([(f"  {told}", self.style_of("pack--heading"))], (), self.size.width - 1, self.base_style)
+        width = self.scrollable_content_region.width
+        told = "".join(textwrap.wrap(_EMPTY, max(width - 4, 10))[y : y + 1])
+        return line([(f"  {told}", self.style_of("pack--heading"))], (), width, self.base_style)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         assert self.contents is not None
@@ -109,13 +119,30 @@ class PackPanel(RowList):
         ]
         path = " › ".join(visible_line(part) for part in pack.heading_path if part != pack.title)
         left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
-        right: list[Part] = [(f"{_lines(pack.line_start, pack.line_end):>9}", self.style_of("row--faint"))]
-        if width >= _SCOPE_FROM:
-            cut = " […]" if pack.cut_above or pack.cut_below else ""
-            right.append((f"  {pack.scope + cut:<13}", self.style_of("pack--heading")))
-            right.append((f" {self._why(pack):<8}", self.style_of("pack--why")))
+        right: list[Part] = []
+        for text, cells, ink in zip(self._told(pack), self._columns(width), _INKS, strict=True):
+            if cells:
+                pad = " " * (cells - cell_len(text))
+                right.append((f"  {pad}{text}" if ink == "row--faint" else f"  {text}{pad}", self.style_of(ink)))
         right.append(self._tokens(pack.tokens))
         return left, right
+
+    def _told(self, pack: Pack) -> tuple[str, str, str]:
+        """Its lines, its scope and what brought it in. A memory has neither lines nor neighbours."""
+        if memory_id_of(pack.path) is not None:
+            return "", "", self._why(pack)
+        cut = " […]" if pack.cut_above or pack.cut_below else ""
+        return _lines(pack.line_start, pack.line_end), pack.scope + cut, self._why(pack)
+
+    def _columns(self, width: int) -> tuple[int, int, int]:
+        """Cells for what is told of the packs: as wide as the widest of each, none for what leaves names no room."""
+        assert self.contents is not None
+        told = [self._told(pack) for pack in self.contents.packed.result.packs]
+        lines, scope, why = (max(map(cell_len, column)) for column in zip(*told, strict=True))
+        room = width - 4 - 9 - (lines + scope + why + 6)
+        if room < _NAME and len({scope for _, scope, _ in told if scope}) == 1:
+            room, scope = room + scope, 0
+        return (lines, scope, why) if room >= _LEAST_NAME else (lines, 0, 0)
 
     def _why(self, pack: Pack) -> str:
         """`marked`, or the rank of the hit that brought it in; with how many more are in it."""
