@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from excerpt.model import Span
 from excerpt.tui.snippet import snippet
+from excerpt.tui.strips import fit
 
 
 def spans_of(text: str, *words: str) -> list[Span]:
@@ -25,8 +26,39 @@ def test_it_begins_with_the_text_under_the_heading() -> None:
 
 def test_white_space_is_drawn_together_and_marks_are_left_out() -> None:
     line, found = matched("- [x] one\n\n> **two**  [[Target|three]]\n### four", "three")
-    assert line == "one two three four"
+    assert line == "one two three · four"
     assert found == ["three"]
+
+
+def test_what_begins_in_it_is_told_apart() -> None:
+    listed = "- [x] one\n- [ ] two\n- three\n1. four"
+    text = f"Do this:\n\n{listed}\n\n| a | b |\n| --- | --- |\n| c | d |\n\n> [!tip] Five\n> six"
+    assert matched(text, width=90)[0] == "Do this: ☑ one ☐ two • three 1. four · a | b · c | d · Five six"
+
+
+def test_code_is_shown_as_it_stands_without_its_fence() -> None:
+    assert matched("Run\n\n```bash\nls *one*  **two** # three\n```\n", "one")[0] == "Run ls *one* **two** # three"
+
+
+def test_a_mark_whose_other_half_is_cut_off_is_left_out() -> None:
+    text = (
+        "Choose: **Automatically merge** all, or [keep](https://example.org/"
+        + "long/" * 20
+        + ") what is "
+        + "there " * 9
+    )
+    for width in range(12, 40):
+        assert not set("*[(") & set(matched(text, width=width)[0]), width
+    after = "pad `code (conflict)` more " * 4 + "then **bold " + "words " * 8 + "conflict conflict** end"
+    assert not set("*`") & set(matched(after, "conflict conflict", width=40)[0])
+
+
+def test_what_is_left_out_behind_it_is_said() -> None:
+    link = "[a](https://example.org/" + "long/" * 60 + ")"
+    assert matched(f"{link} " * 30, width=30)[0].endswith("…")
+    text = "one two three four " * 20
+    for width in range(10, 60):
+        assert fit(matched(text, width=width)[0], width).endswith("…"), width
 
 
 def test_it_is_cut_out_around_the_densest_matches() -> None:
@@ -67,4 +99,4 @@ def test_matches_stand_where_they_are_said_to(text: str, places: list[tuple[int,
     spans = [Span(start, min(start + length, len(text))) for start, length in places if start < len(text)]
     line, found = snippet(text, spans, width)
     assert "\n" not in line
-    assert all(0 <= start < end for start, end in found)
+    assert all(0 <= start < end <= len(line) for start, end in found)

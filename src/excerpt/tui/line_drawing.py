@@ -137,9 +137,11 @@ def _draw_quote(line: InkedLine, quote: re.Match[str], ink: Ink) -> None:
 
 def drawn_characters(text: str) -> list[str]:
     """What each character of one line of prose is shown as: itself, another, or "" where it is a mark taken away."""
+    clean = visible(text)
+    if not _MARKS.search(text):
+        return list(clean)
     line = InkedLine(text)
     draw_inline(line)
-    clean = visible(text)
     return [clean[at] if shown is None else shown for at, shown in enumerate(line.shown)]
 
 

@@ -3,59 +3,148 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
 from excerpt.model import Span
 from excerpt.text.visible import visible_line
-from excerpt.tui.line_drawing import drawn_characters
+from excerpt.tui.line_contexts import Context, contexts_of
+from excerpt.tui.line_drawing import TABLE_RULE, drawn_characters
 
-_LINE_START = re.compile(
-    r"^[ \t]*(?:>[ \t]?)*(?:[-*+][ \t]|\d+[.)][ \t])?(?:\[.\][ \t])?(?:#{1,6}[ \t])?(?:\[!\w+\][+-]?)?", re.M
-)
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
+_LINE_START = re.compile(
+    r"[ \t]*(?:>[ \t]?)*(?:(?P<bullet>[-*+][ \t]+)|(?P<number>\d+[.)][ \t]+))?(?P<task>\[(?P<done>.)\][ \t])?"
+    r"(?P<block>#{1,6}[ \t]+|\[![\w-]+(?:\|[^\]]*)?\][+-]?[ \t]*|\|[ \t]*)?"
+)
+_ROW_END = re.compile(r"[ \t]*\|[ \t]*$")
+_SAMPLE = 80
+_FENCES = ("```", "~~~")
 
-_BEFORE = 80
-"""Characters looked at before the line begins, so that a link or emphasis begun there is still taken for one."""
+_BEFORE = 200
+"""Characters of its line looked at before the place where a row begins, so that a link or emphasis begun there is still
+taken for one."""
+_BEHIND = 600
+"""Characters looked at behind those that the row has room for: an address is not shown, and may be long."""
 
 
 def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tuple[int, int]]]:
-    """What of `text` fills about `width` cells of one line, and the matches in it (start, end).
+    """What of `text` fills `width` cells of one line, and the matches in it (start, end).
 
     Markdown marks are left out and white space is drawn together. The line begins some words before the densest group
-    of matches; without any, at the first line that is not a heading.
+    of matches; without any, at the first line that is not a heading. It is wider than `width`, or ends with an
+    ellipsis, where there is more.
     """
-    width = _characters_in(width, text)
     body = _body_start(text)
-    start = _best_start(text, body, spans, width)
-    base = max(body, start - _BEFORE)
-    piece = text[base : start + width * 2]
-    characters = drawn_characters(piece.replace("\n", " "))
-    for mark in _LINE_START.finditer(piece):
-        characters[mark.start() : mark.end()] = [""] * (mark.end() - mark.start())
-    shown: list[str] = ["…"] if start > body else []
-    places = [0] * (start - base)
-    for character in characters[start - base :]:
-        places.append(len(shown))
-        if not character.isspace():
-            shown.extend(character)
-        elif shown and shown[-1] not in (" ", "…"):
-            shown.append(" ")
-    places.append(len(shown))
-    found = [
-        (places[span.start - base], places[min(span.end - base, len(piece))])
-        for span in sorted(spans, key=lambda s: (s.start, s.end))
-        if start <= span.start < base + len(piece)
-    ]
-    return visible_line("".join(shown).rstrip()), [(a, b) for a, b in found if a < b]
+    start = _best_start(text, body, spans, _characters_in(width, text))
+    row = _Row(text, start, "…" if start > body else "")
+    row.fill(width)
+    ordered = sorted(spans, key=lambda s: (s.start, s.end))
+    found = [(row.place(span.start), row.place(span.end)) for span in ordered if span.end > start]
+    shown = visible_line("".join(row.shown).rstrip())
+    found = [(a, min(b, len(shown))) for a, b in found]
+    if row.has_more and cell_len(shown) <= width:
+        shown += " …"
+    return shown, [(a, b) for a, b in found if a < b]
+
+
+class _Row:
+    """What is shown of `text` from `start` on, and where in it each of the characters went."""
+
+    def __init__(self, text: str, start: int, lead: str) -> None:
+        self.shown: list[str] = [lead] if lead else []
+        self._text = text
+        self._start = self._at = start
+        self._places: list[int] = []
+        self._is_plain = text.isascii()
+
+    @property
+    def has_more(self) -> bool:
+        return not self._text[self._at :].isspace() and self._at < len(self._text)
+
+    def place(self, at: int) -> int:
+        """Where the character at `at` of the text is shown, or what is next to it, if it is not."""
+        at -= self._start
+        if at < 0:
+            return 0
+        return self._places[at] if at < len(self._places) else len(self.shown)
+
+    def fill(self, width: int) -> None:
+        """Take line after line until there is more than `width` cells hold."""
+        text = self._text
+        line_start = text.rfind("\n", 0, self._start) + 1
+        contexts = self._contexts(line_start)
+        while self._at < len(text) and self._cells() <= width:
+            end = text.find("\n", self._at)
+            end = len(text) if end < 0 else end
+            stop = min(end, self._at + 2 * width + _BEHIND)
+            base = max(line_start, self._at - _BEFORE)
+            context = next(contexts, Context.PROSE)
+            drawn = list(text[base:stop]) if context in _CODE else drawn_characters(text[base:stop])
+            self._take(drawn, base, base == line_start, context)
+            if stop < end:
+                return
+            self._at = line_start = end + 1
+            self._places.append(len(self.shown))
+            self._space()
+
+    def _contexts(self, line_start: int) -> Iterator[Context]:
+        """What the lines from the first one on are part of."""
+        if not any(fence in self._text for fence in _FENCES):
+            return iter(())
+        lines = self._text.split("\n")
+        if lines[0].rstrip() == "---":
+            lines[0] = ""  # it begins no frontmatter: a fragment is no note
+        first = self._text.count("\n", 0, line_start)
+        return (around.context for around in contexts_of(lines)[first:])
+
+    def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context) -> None:
+        """Add a line's characters; `base` is where they begin in the text."""
+        line = self._text[base : base + len(drawn)]
+        sign, hidden = "", len(drawn)
+        if context is Context.CODE:
+            hidden = 0
+        elif context is not Context.CODE_EDGE and not ("-" in line and TABLE_RULE.match(line)):
+            mark = _LINE_START.match(line) if is_whole else None
+            hidden = mark.end() if mark else 0
+            if mark and context is Context.PROSE:
+                sign = _sign(mark)
+                if line[mark.start("block") :].startswith("|") and (end := _ROW_END.search(line, hidden)):
+                    drawn[end.start() :] = [""] * (len(line) - end.start())
+        drawn[:hidden] = [""] * hidden
+        if sign and self.shown and self.shown != ["…"]:
+            self.shown.extend(sign)
+        for character in drawn[self._at - base :]:
+            self._places.append(len(self.shown))
+            if not character.isspace():
+                self.shown.extend(character)
+            else:
+                self._space()
+        self._at = base + len(drawn)
+
+    def _space(self) -> None:
+        if self.shown and self.shown[-1] not in (" ", "…"):
+            self.shown.append(" ")
+
+    def _cells(self) -> int:
+        return len(self.shown) if self._is_plain else cell_len("".join(self.shown))
+
+
+_CODE = (Context.CODE, Context.CODE_EDGE, Context.QUOTED_CODE)
+
+
+def _sign(mark: re.Match[str]) -> str:
+    """What stands before a line that begins something, so that it is not read as going on."""
+    if mark["task"]:
+        return "☐ " if mark["done"] in " >/?!" else "☑ "
+    return mark["number"] or ("• " if mark["bullet"] else "· " if mark["block"] else "")
 
 
 def _characters_in(cells: int, text: str) -> int:
     """How many characters of `text` fill that many cells, judged by its beginning."""
     if text.isascii():
         return cells
-    sample = text[:_BEFORE]
+    sample = text[:_SAMPLE]
     return cells * len(sample) // max(1, cell_len(sample))
 
 
