@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from excerpt.model import Link, LinkKind, Section
 from excerpt.settings import Settings
@@ -68,6 +69,21 @@ async def test_a_link_is_followed_by_its_letter_and_one_comes_back(app: ExcerptA
         await until(pilot, lambda: window(app).fragment.id == begun, "the fragment it was followed from")
         await pilot.press("L")
         await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note again")
+
+
+async def test_escape_comes_back_from_a_link_before_it_clears_the_query(app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await search(pilot, app, "two devices change")
+        await until(pilot, lambda: context(app).window is not None, "the context")
+        begun = window(app).fragment.id
+        context(app).focus()
+        await follow_the_first_link(pilot, app)
+        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
+        assert "esc back" in str(context(app).border_title)
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: window(app).fragment.id == begun, "what is selected in the list")
+        assert "esc back" not in str(context(app).border_title)
+        assert screen_of(app).query_one("#query", Input).value == "two devices change"
 
 
 async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:

@@ -114,7 +114,7 @@ PANES: Sequence[Key] = while_typing(
     Key("preview-down", "pagedown", "scroll_preview(1)", "scroll", "Scroll the context down", moves=True),
     Key("preview-up", "pageup", "scroll_preview(-1)", "scroll", "Scroll the context up", moves=True),
     Key("pane", "shift+tab,f6", "pane", "pane", "Next pane: query, list, context, pack"),
-    Key("back", "escape", "back", "back", "Back: leave a pane, close a panel, then clear the query"),
+    Key("back", "escape", "back", "back", "Back: leave a pane or panel, come back from a link, then clear the query"),
 )
 
 READING: Sequence[Key] = while_typing(

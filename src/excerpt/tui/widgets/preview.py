@@ -65,6 +65,8 @@ class Preview(LineView):
     packed: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
     """First and last line of each passage of this note that is in the pack."""
     picked: reactive[Picked | None] = reactive(None, init=False)
+    walked: reactive[bool] = reactive(False, init=False)
+    """Whether this is where a link or the way back led, and not what is selected in the list."""
     labels: reactive[Mapping[LinkSpot, str]] = reactive({}, init=False)
     """What is typed to follow a link, drawn over its first letters."""
 
@@ -114,6 +116,9 @@ class Preview(LineView):
         self.border_title = self._title(self.window)
         self._redraw()
 
+    def watch_walked(self) -> None:
+        self.border_title = self._title(self.window)
+
     def watch_labels(self) -> None:
         self._redraw()
 
@@ -148,6 +153,8 @@ class Preview(LineView):
             lines = f"{picked.first}–{picked.last} picked"
         elif window.whole:
             lines = f"whole note, {window.line_count:,} lines"
+        if self.walked and picked is None:
+            lines += " · esc back"
         named = fragment.path if memory_id_of(fragment.id) is None else " › ".join(("Memory", *fragment.heading_path))
         path = fit(visible_line(named), max(10, self.size.width - len(lines) - 8))
         return f"{path} · {lines}".replace("[", r"\[")

@@ -56,7 +56,7 @@ class ReadingDesk(MemoryDesk):
         if again and self._away:
             self._ask_window(None)
             return
-        self._away = False
+        self._read_away(False)
         if hit is None or is_memory(hit):
             self._show_memory(hit)
             return
@@ -147,6 +147,18 @@ class ReadingDesk(MemoryDesk):
 
     # --- the way back -------------------------------------------------------------------------------------------------
 
+    def _read_away(self, away: bool) -> None:
+        self._away = away
+        self._preview.walked = away
+
+    def end_walk(self) -> bool:
+        """Show what is selected in the list again; False if nothing else is shown."""
+        was = self._away
+        if was:
+            self._note_visit()
+            self.show_selected()
+        return was
+
     def _note_visit(self) -> None:
         self._forget_settling()
         if self._spot is not None and self._preview.window is not None:
@@ -168,7 +180,7 @@ class ReadingDesk(MemoryDesk):
             return
         self._trail = trail
         self._bring_up()
-        self._away = True
+        self._read_away(True)
         self._look_at(trail.here)
 
     # --- links --------------------------------------------------------------------------------------------------------
@@ -217,7 +229,7 @@ class ReadingDesk(MemoryDesk):
         elif message.spot is not None:
             self._note_visit()
             self._trail = self._trail.visiting(message.spot)
-            self._away = True
+            self._read_away(True)
             self._look_at(message.spot)
 
     # --- the outline --------------------------------------------------------------------------------------------------

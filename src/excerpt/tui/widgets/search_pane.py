@@ -348,7 +348,8 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         panes[(at + 1) % len(panes)].focus()
 
     def action_back(self) -> None:
-        """One layer at a time: leave the zoom, close the panel or leave another pane, then clear the query."""
+        """One layer at a time: leave the zoom, close the panel or leave another pane, come back from where links led,
+        then clear the query."""
         field = self.query_one("#query", Input)
         if self.stop_picking():
             return
@@ -358,6 +359,6 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
             self.close_panel()
         elif not field.has_focus:
             field.focus()
-        else:
+        elif not self.end_walk():
             self.note_query_that_stood()
             field.value = ""
