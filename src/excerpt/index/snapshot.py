@@ -12,16 +12,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import IndexUnusableError, ModelError
-from excerpt.index import moves
+from excerpt.index import moves, note_facts
 from excerpt.index.catalog import FILE, Catalog, is_damage
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.facets import Facets, KnownLinks, Notes
@@ -29,7 +28,8 @@ from excerpt.index.fields import EMBEDDED_TEXT_VERSION
 from excerpt.index.files import DamagedFileError
 from excerpt.index.lexical_reader import LexicalReader
 from excerpt.index.matrix import VectorMatrix
-from excerpt.index.rows import fold_name, heading_path_from_row, text_from_row
+from excerpt.index.note_facts import NoteInfo
+from excerpt.index.rows import fold_name, heading_path_from_row
 from excerpt.index.vectors import MatrixSource
 from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Part, Section, Skipped, Status
@@ -48,20 +48,6 @@ _PARTS = (
 )
 _AT_ONCE = 500
 _NO_END = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class NoteInfo:
-    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read."""
-
-    path: str
-    title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    language: str
-    size: int
-    mtime_ns: int
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,39 +266,20 @@ class Snapshot:
 
     def sections(self, path: str) -> list[Section]:
         """A note's sections in their order, without their blocks."""
-        sql = (
-            "SELECT ordinal, level, heading, heading_path, s.line_start, s.line_end FROM sections s"
-            " JOIN notes ON notes.id = s.note WHERE path = ? ORDER BY ordinal"
-        )
-        return [
-            Section(ordinal, level, heading, heading_path_from_row(under), start, end, ())
-            for ordinal, level, heading, under, start, end in self._rows(sql, path)
-        ]
+        return note_facts.sections(self._rows, path)
 
     def note_text(self, path: str) -> str:
         """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
-        found = self._rows("SELECT text FROM note_texts JOIN notes ON notes.id = note WHERE path = ?", path)
-        if not found:
-            raise KeyError(path)
-        return text_from_row(found[0][0])
+        return note_facts.text(self._rows, path)
 
     def note_tokens(self, path: str) -> int:
         """Tokens of the whole file. Raises KeyError for an unknown note."""
-        return int(self._of_note("tokens", path))
+        return note_facts.tokens(self._rows, path)
 
     def note_modified(self, path: str) -> str:
         """The day on which the file was last changed when it was read, ISO 8601, UTC; empty for a time that no calendar
         has. Raises KeyError for an unknown note."""
-        try:
-            return datetime.fromtimestamp(self._of_note("mtime_ns", path) / 1e9, UTC).date().isoformat()
-        except (OverflowError, ValueError, OSError):
-            return ""
-
-    def _of_note(self, column: str, path: str) -> Any:
-        found = self._rows(f"SELECT {column} FROM notes WHERE path = ?", path)
-        if not found:
-            raise KeyError(path)
-        return found[0][0]
+        return note_facts.modified(self._rows, path)
 
     def moved(self, path: str) -> str | None:
         """Today's path of the note that once had this one; None if it is not known to have moved, or if there is a note
@@ -321,22 +288,7 @@ class Snapshot:
 
     def note_info(self, path: str) -> NoteInfo:
         """Raises KeyError for an unknown note."""
-        sql = "SELECT id, path, title, language, size, mtime_ns, tokens FROM notes WHERE path = ?"
-        found = self._rows(sql, path)
-        if not found:
-            raise KeyError(path)
-        number, path, title, language, size, mtime_ns, tokens = found[0]
-        labels = self._rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", number)
-        return NoteInfo(
-            path=path,
-            title=title,
-            aliases=tuple(value for kind, value in labels if kind == "alias"),
-            tags=tuple(value for kind, value in labels if kind == "tag"),
-            language=language,
-            size=size,
-            mtime_ns=mtime_ns,
-            tokens=tokens,
-        )
+        return note_facts.info(self._rows, path)
 
     def note_paths(self) -> tuple[str, ...]:
         """Every note's path, sorted."""
@@ -348,21 +300,10 @@ class Snapshot:
         found = {row[0] for row in self._rows(sql, fold_name(name))}
         return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
 
-    def other_names(self, notes: Sequence[int]) -> list[tuple[str, ...]]:
-        """What notes, as places in `table.paths`, are called beside their titles: their aliases, and the file's name
-        where it is another."""
-        found: dict[int, list[str]] = {}
-        numbers = self.table.numbers[np.array(notes, np.int64)].tolist()
-        for at in range(0, len(numbers), _AT_ONCE):
-            part = numbers[at : at + _AT_ONCE]
-            marks = ",".join("?" * len(part))
-            sql = f"SELECT note, value FROM labels WHERE kind = 'alias' AND note IN ({marks}) ORDER BY rowid"
-            for number, alias in self._rows(sql, *part):
-                found.setdefault(number, []).append(alias)
-            for number, path, title in self._rows(f"SELECT id, path, title FROM notes WHERE id IN ({marks})", *part):
-                stem = PurePosixPath(path).stem
-                found.setdefault(number, []).extend([stem] if stem != title else [])
-        return [tuple(found.get(number, ())) for number in numbers]
+    def other_names(self, places: Sequence[int]) -> list[tuple[str, ...]]:
+        """What notes, by their places in `table.paths`, are called beside their titles: their aliases, and the file's
+        name where it is another."""
+        return note_facts.other_names(self._rows, self.table.numbers[np.array(places, np.int64)].tolist())
 
     def status(self) -> Status:
         notes, fragments = self._catalog.counts()

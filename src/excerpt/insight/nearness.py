@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.fields import FIELDS
-from excerpt.index.snapshot import NoteInfo, Snapshot
+from excerpt.index.note_facts import NoteInfo
+from excerpt.index.snapshot import Snapshot
 from excerpt.insight.mentions import Named, Names, without_addresses
 from excerpt.insight.ties import Links, by_place, by_tags, links_of
 from excerpt.model import Fragment
