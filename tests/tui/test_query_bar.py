@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from excerpt.settings import ScreenSettings, Settings
@@ -282,3 +283,24 @@ async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_
 
 def drawn_text(app: ExcerptApp) -> str:
     return " ".join(" ".join(strip.text for strip in app.screen._compositor.render_strips()).split())
+
+
+# --- keys and paste ---------------------------------------------------------------------------------------------------
+
+
+async def test_keys_that_come_at_once_edit_in_their_order(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        for text, keys, left in (("soup", "ctrl+u a b", "ab"), ("merg", "backspace backspace a n", "mean")):
+            bar_of(still).put(text)
+            for key in keys.split():
+                still.post_message(events.Key(key, key if len(key) == 1 else None))
+            await pilot.pause()
+            await pilot.pause()
+            assert bar_of(still).field.value == left
+
+
+async def test_all_lines_of_what_is_pasted_are_asked(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        still.post_message(events.Paste("  sync\n\n   conflict\r\nresolved\n"))
+        await pilot.pause()
+        assert bar_of(still).field.value == "sync conflict resolved"

@@ -175,6 +175,21 @@ class QueryInput(Input):
                 text.stylize(self.get_component_rich_style("query--doubtful", partial=True), one.start, one.end)
         return text
 
+    async def _on_key(self, event: events.Key) -> None:
+        """Keys that edit do so at once: by way of the app, where bindings are looked up, they would come after letters
+        that were typed behind them."""
+        bindings = () if event.is_printable else self._bindings.key_to_bindings.get(event.key, ())
+        if bindings:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(bindings[0].action)
+
+    def _on_paste(self, event: events.Paste) -> None:
+        """All lines as one: Textual's takes the first."""
+        event.stop()
+        event.prevent_default()
+        self.replace(" ".join(event.text.split()), *self.selection)
+
     async def _on_mouse_down(self, event: events.MouseDown) -> None:
         at = self._cell_offset_to_index(event.get_content_offset_capture(self).x)
         chip = next((one for one in self.chips if one.end == at and self.value[at : at + 1] == " "), None)
