@@ -22,6 +22,7 @@ class Emptied(Dialog[bool]):
     Emptied {
         Horizontal { height: auto; margin-top: 1; }
         Button { margin-right: 2; }
+        &.-short > .box { padding: 0 2; max-height: 100%; }
     }
     """
 
@@ -38,7 +39,7 @@ class Emptied(Dialog[bool]):
                 Content(
                     f"The index holds {held} of {visible_line(str(self._vault))}, but the folder has none now.\n\n"
                     "Perhaps its disk is not mounted, or it is being moved or synchronised: then keep the index. You "
-                    "can search it meanwhile, and when notes are back it is brought up to date by itself.\n\n"
+                    "can search it, and it follows by itself when notes are back.\n\n"
                     "If you have emptied the folder on purpose, index it as empty. Your memories stay in any case."
                 )
             )

@@ -50,6 +50,9 @@ class Remember(Dialog[Kept]):
         .-offering #offered, .-offering OfferList { display: block; }
         .-offering TextArea { height: 5; max-height: 14vh; }
         #trouble { color: $error; height: auto; }
+        &.-short > .box { padding: 0 2; max-height: 100%; }
+        &.-short #source, &.-short Input { margin-bottom: 0; }
+        &.-short #offered { margin-top: 0; }
     }
     """
 

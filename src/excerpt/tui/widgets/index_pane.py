@@ -28,6 +28,9 @@ from excerpt.tui.strips import Part, fit, line
 from excerpt.tui.when import local_time
 from excerpt.tui.widgets.row_list import RowList
 
+_SHORT = 16
+"""Rows of the tab below which what hardly changes makes room for what goes on."""
+_HARDLY_CHANGES = frozenset({"index", "model", "tokenizer"})
 _LONG = 1.0
 """Seconds after which it is said how long a file has been in work."""
 
@@ -70,7 +73,7 @@ class FileList(RowList):
 
 
 class IndexFacts(Widget):
-    """The figures, one a line; those of the build while there is one; and what is wrong."""
+    """What is wrong, how far a build is while there is one, and the figures, one a line."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"facts--name", "facts--full", "facts--empty", "facts--error"}
 
@@ -78,6 +81,7 @@ class IndexFacts(Widget):
     IndexFacts {
         height: auto;
         padding: 1 2;
+        &.-short { padding: 0 2; }
         & > .facts--name { color: $text-soft; }
         & > .facts--full { color: $secondary; }
         & > .facts--empty { color: $text-faint; }
@@ -86,31 +90,41 @@ class IndexFacts(Widget):
     """
 
     index: reactive[IndexState] = reactive(IndexState(), init=False, repaint=False)
+    short: reactive[bool] = reactive(False, layout=True)
 
     def __init__(self, vault: str, folder: str) -> None:
         super().__init__()
         self.places = (("vault", vault), ("index", folder))
+
+    def watch_short(self) -> None:
+        self.set_class(self.short, "-short")
 
     def watch_index(self, old: IndexState, new: IndexState) -> None:
         """The screen is laid out anew only for another number of lines, not for each figure."""
         self.refresh(layout=_height(old) != _height(new) or new.trouble != old.trouble)
 
     def render(self) -> Text:
-        name = self.get_component_rich_style("facts--name", partial=True)
         text = Text()
-        self._add(text, (*self.places, *status_facts(self.index)))
+        self._add_trouble(text)
         if self.index.progress is not None:
             self._add_gauge(text, self.index, self.index.progress)
             self._add(text, build_facts(self.index, self.index.progress))
-        trouble = self.index.trouble
-        if trouble is not None:
-            text.append(
-                f"\n{visible_line(trouble.title)}\n", self.get_component_rich_style("facts--error", partial=True)
-            )
-            text.append(f"{visible_line(trouble.sentence)}\n")
-            text.append(f"{visible_line(trouble.hint)}\n" if trouble.hint else "", name)
+            text.append("\n")
+        facts = (*self.places, *status_facts(self.index))
+        going_on = self.index.progress is not None or self.index.trouble is not None
+        self._add(text, (fact for fact in facts if not (self.short and going_on and fact[0] in _HARDLY_CHANGES)))
         text.rstrip()
         return text
+
+    def _add_trouble(self, text: Text) -> None:
+        """At the top, as the window may be too low for what stands at the end."""
+        trouble = self.index.trouble
+        if trouble is None:
+            return
+        text.append(f"{visible_line(trouble.title)}\n", self.get_component_rich_style("facts--error", partial=True))
+        text.append(f"{visible_line(trouble.sentence)}\n")
+        hint = self.get_component_rich_style("facts--name", partial=True)
+        text.append(f"{visible_line(trouble.hint)}\n" if trouble.hint else "", hint).append("\n")
 
     def _add(self, text: Text, facts: Iterable[tuple[str, str]]) -> None:
         name = self.get_component_rich_style("facts--name", partial=True)
@@ -123,7 +137,7 @@ class IndexFacts(Widget):
         share = share_done(progress)
         full = round(share * width)
         what = "paused" if index.paused else progress.phase
-        text.append(f"\n{what:<11}", self.get_component_rich_style("facts--name", partial=True))
+        text.append(f"{what:<11}", self.get_component_rich_style("facts--name", partial=True))
         text.append("█" * full, self.get_component_rich_style("facts--full", partial=True))
         text.append("░" * (width - full), self.get_component_rich_style("facts--empty", partial=True))
         text.append(f" {share:.0%}\n".replace("%", " %"))
@@ -210,6 +224,9 @@ class IndexPane(Vertical):
 
     def on_mount(self) -> None:
         self._show_files(None)
+
+    def on_resize(self) -> None:
+        self.query_one(IndexFacts).short = self.size.height < _SHORT
 
     def watch_index(self, old: IndexState, new: IndexState) -> None:
         self.query_one(IndexFacts).index = new
