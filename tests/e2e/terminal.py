@@ -38,8 +38,12 @@ KEYS = {
     "f3": "\x1bOR",
     "f4": "\x1bOS",
     "f5": "\x1b[15~",
-    "f12": "\x1b[24~",
+    "f7": "\x1b[18~",
     "f8": "\x1b[19~",
+    "f9": "\x1b[20~",
+    "f12": "\x1b[24~",
+    "alt+left": "\x1b[1;3D",
+    "alt+right": "\x1b[1;3C",
     **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
     **{f"alt+{letter}": f"\x1b{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"},
 }
