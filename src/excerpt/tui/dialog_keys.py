@@ -36,8 +36,8 @@ OFFERS: Sequence[Key] = (
 )
 
 SETTINGS: Sequence[Key] = (
-    Key("settings-next", "right,l", "screen.step(1)", "next value", "Next value", shown=True),
-    Key("settings-previous", "left,h", "screen.step(-1)", "value before", "The value before"),
+    Key("settings-next", "right", "screen.step(1)", "next value", "Next value", shown=True),
+    Key("settings-previous", "left", "screen.step(-1)", "value before", "The value before"),
     Key("settings-type", "enter,space", "screen.type", "type it", "Type another value, or go to the next", shown=True),
     Key("settings-default", "backspace,delete", "screen.default", "default", "Take it out of the file", shown=True),
     Key("settings-side", "v", "screen.side", "for whom", "For all vaults, or for this one alone", shown=True),

@@ -71,9 +71,9 @@ FINDING: Sequence[Key] = while_typing(
     Key("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", moves=True),
     Key("edit", "enter", "edit", "open", "Open the note in your editor at this line", shown=True),
     Key("obsidian", "alt+x", "obsidian", "Obsidian", "Open the note in Obsidian, at this heading"),
+    Key("copy-fragment", "ctrl+f,alt+y", "copy_fragment", "copy one", "Copy the fragment alone", shown=True),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True),
-    Key("copy-fragment", "ctrl+f,alt+y", "copy_fragment", "copy fragment", "Copy the fragment alone"),
     Key("why", "ctrl+t", "why", "why", "Why the fragment stands where it stands"),
     Key("compare", "alt+c", "compare", "compare", "What each strategy finds, side by side"),
     Key("memories", "alt+k", "memories", "memories", "Memories: among the hits, before them, or not"),
@@ -166,6 +166,7 @@ CONTEXT: Sequence[Key] = (
 )
 
 PACK: Sequence[Key] = (
+    too(SEARCH, "copy-pack", "pack-copy", "y", shown=True),
     Key("pack-drop", "d,delete", "pane('drop')", "drop", "Drop what is selected, or bring it back", shown=True),
     Key("pack-later", "J,shift+down", "pane('shift(1)')", "later", "Move the passage down", shown=True),
     Key("pack-earlier", "K,shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
@@ -241,11 +242,11 @@ MEMORY: Sequence[Key] = while_typing(
     Key("memory-follow", "ctrl+f", "follow", "follow", "Let its link follow a source that has moved", shown=True),
     Key("memory-keep", "ctrl+k", "keep", "keep", "Keep it as it is, though its source changed", shown=True),
     Key("memory-update", "ctrl+t", "update", "take new", "Take the source's new text", shown=True),
-    Key("memory-forget", "ctrl+d", "forget", "forget", "Forget the memory", shown=True),
-    Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True),
     Key("memory-edit", "enter", "edit", "open source", "Open its source in your editor", shown=True),
-    Key("memory-change", "ctrl+e", "change", "change", "Change its text, tags or reason", shown=True),
     Key("memory-copy", "ctrl+y", "copy", "copy", "Copy the memory", shown=True),
+    Key("memory-change", "ctrl+e", "change", "change", "Change its text, tags or reason", shown=True),
+    Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True),
+    Key("memory-forget", "ctrl+d", "forget", "forget", "Forget the memory", shown=True),
     Key("memory-undo", "ctrl+u,ctrl+z", "undo", "undo", "Take back the last decision", shown=True),
     Key("memory-stale", "ctrl+g", "stale", "to look at", "Only those whose source changed, or all"),
     Key("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", moves=True),

@@ -39,8 +39,9 @@ def search_notice(index: IndexState, vault: Path) -> Said:
     if index.status is not None and index.status.notes:
         return Said(
             f"Search {_notes(index.status.notes)}",
-            "Type a few words, a phrase or a question: fragments are ranked with every key.",
-            "tab marks a fragment for the pack, ^y copies the pack for a prompt, F1 lists every key.",
+            "Type a few words, a phrase or a question: the best fragments are listed as you type. Filters such as "
+            "tag:work, path:trips or title:plan narrow it.",
+            "^f copies one fragment, tab marks some for the pack, ^y copies the pack for a prompt, F1 lists every key.",
         )
     if index.progress is not None:
         return _reading(index)
@@ -110,7 +111,7 @@ def nothing_found(result: Result, building: str) -> Said:
     # Whatever strategy is asked for, the engine goes on to the others before it gives up.
     tried = "Words, closeness and meaning were tried."
     still = f" The index is still being built: {building}." if building else ""
-    hint = "Fewer or other words may find more; a phrase in quotation marks must stand as it is."
+    hint = "Fewer or other words may find more."
     if any(sign in result.query for sign in ':"#-'):
-        hint += " alt+q lists wider queries: without a filter, with a phrase as words."
+        hint = "alt+q lists wider queries: without a filter, with a phrase as words."
     return Said(f"Nothing found for {result.query}", tried + still, hint)

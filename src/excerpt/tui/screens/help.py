@@ -23,6 +23,13 @@ _MOST_KEYS = 18
 """Cells for the keys of a binding; more go on in the next line."""
 
 
+_NAMES = "Any key can be changed: type above, and each says its name. The palette (F10) has commands without a key."
+_KEYS = (
+    "Any key can be changed: alt+p, then o, opens the settings, where [screen.keys] has lines such as "
+    'copy-pack = "ctrl+k". The palette (F10) has commands without a key, as the choice of a theme.'
+)
+
+
 class Help(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("The keys")
 
@@ -58,9 +65,10 @@ class Help(Dialog[None]):
     def _show(self, typed: str) -> None:
         left = matching(self._groups, typed)
         colours = self.app.theme_variables
-        told = Text("Any key can be changed, by its name, in [screen.keys] of the settings.", colours["text-soft"])
+        named = bool(typed.strip())
+        told = Text(_KEYS if named else _NAMES, colours["text-soft"])
         none = Text("No key does that. The palette (F10) finds commands that have none.")
-        drawn: list[RenderableType] = [part for group in left for part in _drawn(group, colours)]
+        drawn: list[RenderableType] = [part for group in left for part in _drawn(group, colours, named=named)]
         self.query_one("#keys", Static).update(Lines(*drawn, told) if left else none)
         self.query_one(VerticalScroll).scroll_to(y=0, animate=False)
 
@@ -78,13 +86,15 @@ class Help(Dialog[None]):
             self.dismiss(None)
 
 
-def _drawn(group: Group, colours: Mapping[str, str]) -> tuple[RenderableType, ...]:
+def _drawn(group: Group, colours: Mapping[str, str], *, named: bool) -> tuple[RenderableType, ...]:
     title = Text.assemble((group.title, "bold"), (" · here" if group.here else "", colours["text-soft"]))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=_MOST_KEYS, style=f"bold {colours['accent']}")
     table.add_column(ratio=1)
     for row in group.rows:
         what = Text(row.what)
+        if named:
+            what.append(f"  {row.id}", colours["text-soft"])
         if row.why_not:
             what.append(f"\nnot now: {row.why_not}", colours["text-soft"])
         table.add_row(Text(row.keys), what)

@@ -23,7 +23,7 @@ class PickLink(ModalScreen[str | None]):
     PickLink {
         background: $background 0%;
         align: center bottom;
-        & > Static { width: auto; height: 1; padding: 0 1; background: $accent; color: $background; }
+        & > Static { width: 100%; height: 1; padding: 0 1; background: $accent; color: $background; }
     }
     """
 
@@ -33,7 +33,7 @@ class PickLink(ModalScreen[str | None]):
         self._typed = ""
 
     def compose(self) -> ComposeResult:
-        yield Static("Type the letters on a link to follow it; esc leaves")
+        yield Static("Type the letters on a link to follow it, esc to leave")
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

@@ -109,7 +109,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         with Vertical(classes="box") as box:
             box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
             leave = "close" if self._current is not None else "leave"
-            box.border_subtitle = f"enter open · tab into the field · esc {leave}"
+            box.border_subtitle = f"enter open · tab complete · esc {leave}"
             if self._said:
                 yield Static(Content(visible(self._said)), id="said")
             elif self._current is None:
@@ -148,7 +148,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         try:
             return self.Opened(opening(expanded(str(path), self._home), self._places))
         except ExcerptError as error:
-            return self.Failed(path, str(error))
+            unknown = f"No vault here is called {path}, and there is no folder {path} where excerpt was started."
+            return self.Failed(path, str(error) if is_path(str(path)) else unknown)
 
     # --- what they say ------------------------------------------------------------------------------------------------
 

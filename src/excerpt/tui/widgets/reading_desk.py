@@ -13,6 +13,7 @@ from excerpt.model import Hit, Source, Span
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Settings
+from excerpt.text.visible import visible_line
 from excerpt.tui.context_rows import LinkSpot, heading_path_at
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.inked_line import LinkTo
@@ -21,9 +22,13 @@ from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, WindowReady
 from excerpt.tui.note_window import View
 from excerpt.tui.reading import AskLink, AskWindow, LinkFound
+from excerpt.tui.strips import fit
 from excerpt.tui.trail import Spot, Trail
 from excerpt.tui.widgets.memory_desk import MemoryDesk
 from excerpt.tui.widgets.preview import Preview
+
+_ADDRESS = 80
+"""Cells of an address that is told."""
 
 _VISITED = 1.0
 """Seconds that a fragment stands in the context before it counts as visited: whoever moves through the list has not
@@ -225,7 +230,8 @@ class ReadingDesk(MemoryDesk):
         if message.told:
             self.notify(message.told, markup=False)
         if message.address:
-            self.post_message(CopyRequested(message.address, "Address", None))
+            shown = fit(visible_line(message.address), _ADDRESS)
+            self.post_message(CopyRequested(message.address, f"The address {shown}", None))
         elif message.spot is not None:
             self._note_visit()
             self._trail = self._trail.visiting(message.spot)
