@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,7 @@ from excerpt.tui.insights import (
 )
 from excerpt.tui.memory_questions import AskBadges, AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
-from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble
+from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble, WindowReady
 from excerpt.tui.note_window import window_around
 from excerpt.tui.packing import Packer, PackRequest
 from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
@@ -44,6 +45,7 @@ from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import Session
 from excerpt.tui.strategy_columns import AskStrategies, Compared
 from tests.pack.vaults import Vault
+from tests.tui.garden import GARDEN
 from tests.tui.nearby import map_of, related_of
 from tests.tui.overviews import OVERVIEW
 from tests.tui.remembered import badges_of, standings_of
@@ -145,7 +147,7 @@ class ScriptedEngine(EngineWorker):
 
     def __init__(self, vault: Path, places: Places, post: Callable[[Message], object]) -> None:
         super().__init__(vault, places, Settings(), post)
-        self.notes = Vault(_NOTES, "o200k")
+        self.notes = Vault({**_NOTES, **GARDEN}, "o200k")
         self.packer = Packer(vault, places.config)
         self.topic = ""
 
@@ -182,9 +184,10 @@ class ScriptedEngine(EngineWorker):
     def ask_insight(self, question: Question) -> None:
         match question:
             case AskWindow():
-                self._post(question.answer_from(self.notes))
+                self._post(_window_of(question, self.notes))
             case AskRelated(number=number, path=path, line=line):
-                self._post(RelatedFound(number, related_of(self.notes.fragments, path, line)))
+                near = [each for each in self.notes.fragments if each.path in _NOTES]
+                self._post(RelatedFound(number, related_of(near, path, line)))
             case AskMap(number=number, query=query):
                 self._post(Mapped(number, map_of(query)))
             case AskNarrowed(query=query, filter=condition):
@@ -239,7 +242,28 @@ def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int, known: bool) ->
     parts = _PARTS[min(rank, len(_PARTS) - 1)]
     signals = tuple(Signal(name, part * 2, 0.5, part) for name, part in zip(_NAMES, parts, strict=True))
     sure = _SURE[min(rank, len(_SURE) - 1)] if known else Confidence.NOTHING
-    return Hit(fragment, sum(parts), signals, spans, sure)
+    wanted = [fragment.text[span.start : span.end].casefold() for span in spans]
+    named = tuple(_spans(name.casefold(), wanted) for name in (fragment.title, *fragment.heading_path))
+    modified = int(time.time()) - (3 + 40 * rank) * 24 * 3600
+    return Hit(fragment, sum(parts), signals, spans, sure, named, modified)
+
+
+def _window_of(question: AskWindow, notes: Vault) -> WindowReady:
+    """With the words of the query marked in all of the note, and its first sentence as near to it."""
+    fragment = notes.fragment(question.spot.fragment_id)
+    if fragment is None:
+        return WindowReady(question.number, None)
+    text, sentence = notes.note_text(fragment.path), fragment.text.find(". ") + 1
+    near = (Span(0, sentence),) if question.spot.by_meaning and sentence else ()
+    words = [word for word in question.query.casefold().split() if ":" not in word]
+    elsewhere = [
+        (number, (span.start, span.end))
+        for number, line in enumerate(text.split("\n"), 1)
+        for span in _spans(line.casefold(), words)
+    ]
+    view, headings = replace(question.view, near=near), notes.sections(fragment.path)
+    window = window_around(text, fragment, question.spot.spans, view, headings=headings, elsewhere=elsewhere)
+    return WindowReady(question.number, window)
 
 
 def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
 
@@ -19,16 +19,6 @@ from excerpt.tui.trail import Spot
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
-
-
-class Notes(Protocol):
-    """What a window is read from."""
-
-    def fragment(self, fragment_id: str) -> Fragment | None: ...
-
-    def note_text(self, path: str) -> str: ...
-
-    def sections(self, path: str) -> Sequence[Section]: ...
 
 
 @dataclass
@@ -70,14 +60,6 @@ class AskWindow:
         headings = snapshot.sections(fragment.path)
         window = window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
         return WindowReady(self.number, window)
-
-    def answer_from(self, notes: Notes) -> WindowReady:
-        """The same without a query, from notes that need no index."""
-        fragment = notes.fragment(self.spot.fragment_id)
-        if fragment is None:
-            return WindowReady(self.number, None)
-        text, headings = notes.note_text(fragment.path), notes.sections(fragment.path)
-        return WindowReady(self.number, window_around(text, fragment, self.spot.spans, self.view, headings=headings))
 
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
         from excerpt.search.nearest import nearest_sentences
