@@ -23,9 +23,11 @@ def hit_sum(hit: Hit, rank: int, share: float, colours: Colours) -> RenderableTy
     fragment = hit.fragment
     soft = colours["text-soft"]
     head = Text(f"{rank}. {visible_line(fragment.title)}\n", f"bold {colours['foreground']}")
-    path = " › ".join(visible_line(part) for part in fragment.heading_path)
+    path = " › ".join(visible_line(part) for part in fragment.heading_path if part != fragment.title)
     head.append(f"{path}\n" if path else "", f"not bold {soft}")
-    head.append(f"{visible_line(fragment.path)}, lines {fragment.line_start}–{fragment.line_end}\n", f"not bold {soft}")
+    first, last = fragment.line_start, fragment.line_end
+    lines = f"line {first}" if first == last else f"lines {first}–{last}"
+    head.append(f"{visible_line(fragment.path)}, {lines}\n", f"not bold {soft}")
     sure = f" · {hit.confidence}" if hit.confidence else ""
     return Group(head, *_signals(hit.signals, hit.score, f"{share * 100:.0f} % of the first{sure}", colours))
 

@@ -76,7 +76,7 @@ Toast {
     &.-error { border-left: wide $error; }
 }
 CommandPalette {
-    #--container { background: $surface; }
+    #--container { background: $surface; width: 90%; max-width: 100; }
     & > .command-palette--help-text { color: $text-soft; text-style: not dim not bold; }
     SearchIcon { color: $accent; }
 }

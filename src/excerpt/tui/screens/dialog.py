@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
+from rich.cells import cell_len
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 
 from excerpt.tui.bindings import bindings
 
 Answer = TypeVar("Answer")
+
+_AROUND = 6
+"""Cells of a box that its lower edge keeps from a text in it."""
+
+
+def fitting(hints: Sequence[str], cells: int) -> str:
+    """As many hints as there is room for, those first that stand first, and always the last: the way out."""
+    *others, last = hints
+    while others and cell_len(" · ".join([*others, last])) > cells:
+        others.pop()
+    return " · ".join([*others, last])
+
+
+class Box(Vertical):
+    """The box of a dialog, which says at its lower edge what keys do."""
+
+    def __init__(self) -> None:
+        super().__init__(classes="box")
+        self._hints: Sequence[str] = ("",)
+
+    def hint(self, *hints: str) -> None:
+        """Say these, the most important first; the last one is said in any case."""
+        self._hints = hints
+        self._show_hints()
+
+    def on_resize(self) -> None:
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        room = self.outer_size.width - _AROUND
+        self.border_subtitle = Content(fitting(self._hints, room) if room > 0 else "")
 
 
 class Dialog(ModalScreen[Answer]):

@@ -10,7 +10,6 @@ from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
@@ -20,14 +19,14 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.query_keeper import QueryKeeper
 from excerpt.tui.saved_queries import SavedQueries, SavedQueriesError, SavedQuery
-from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.strips import fit, line
 from excerpt.tui.widgets.row_list import RowList
 
 _MOST_ROWS = 10
 _NAME_SHARE = 0.5
 """The most of a row that a name takes."""
-_KEYS = "enter run · s save · r rename · d delete · esc close"
+_HINTS = ("enter run", "s save", "d delete", "r rename", "esc close")
 
 
 class SavedList(RowList):
@@ -85,8 +84,8 @@ class Saved(Dialog[str]):
 
     DEFAULT_CSS = """
     Saved {
-        #saved-hint { color: $text-soft; margin-bottom: 1; }
-        #saved-trouble { color: $error; display: none; }
+        #saved-hint { color: $text-soft; margin-bottom: 1; max-height: 2; text-overflow: ellipsis; }
+        #saved-trouble { color: $error; display: none; margin-top: 1; &.-done { color: $foreground; } }
         #saved-name { display: none; margin-top: 1; background: $surface-active; }
         .-naming #saved-name, .-troubled #saved-trouble { display: block; }
     }
@@ -101,7 +100,7 @@ class Saved(Dialog[str]):
         self._deleted: list[SavedQuery] = []
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
+        with Box() as box:
             box.border_title = "Saved queries"
             yield Static(id="saved-hint")
             yield SavedList()
@@ -129,23 +128,26 @@ class Saved(Dialog[str]):
 
     @property
     def _naming(self) -> bool:
-        return self.query_one(".box").has_class("-naming")
+        return self.query_one(Box).has_class("-naming")
 
     def _show(self, saved: SavedQueries, name: str = "") -> None:
         self._rows.show(saved, name)
         if self._naming:
             wanted = self._renamed.query if self._renamed is not None else self._query
-            hint = f"A name for {visible_line(wanted)}"
+            hint = f"A name for the query: {visible_line(wanted)}"
         elif saved.of(self._query) is None and self._query:
-            hint = f"s saves {visible_line(self._query)}"
+            hint = f"s saves the query at hand: {visible_line(self._query)}"
         elif not saved.queries:
             hint = "Nothing is saved yet: type a query, come back with alt+s, and give it a name."
         else:
             hint = ""
         self.query_one("#saved-hint", Static).update(Content(hint))
         self.query_one("#saved-hint").display = bool(hint)
-        box = self.query_one(".box")
-        box.border_subtitle = "enter keep · esc back" if self._naming else (_KEYS if saved.queries else "esc close")
+        box = self.query_one(Box)
+        if self._naming:
+            box.hint("enter keep", "esc back" if saved.queries else "esc close")
+        else:
+            box.hint(*(_HINTS if saved.queries else _HINTS[-1:]))
         (self._field if self._naming else self._rows).focus()
 
     # --- what the keys do ---------------------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ class Saved(Dialog[str]):
         if (saved := self._rows.selected) is not None:
             self._deleted.append(saved)
             await self._change(lambda every: every.without(saved.name))
-            self._tell(f"{visible_line(saved.name)} is deleted; u brings it back.")
+            self._tell(f"{visible_line(saved.name)} is deleted; u brings it back.", trouble=False)
 
     async def action_undo(self) -> None:
         if self._deleted:
@@ -190,13 +192,13 @@ class Saved(Dialog[str]):
 
     def _begin_naming(self, beginning: str) -> None:
         self._tell("")
-        self.query_one(".box").add_class("-naming")
+        self.query_one(Box).add_class("-naming")
         self._field.value = visible_line(beginning)
         self._field.select_all()
 
     def _stop_naming(self) -> None:
         self._renamed = None
-        self.query_one(".box").remove_class("-naming")
+        self.query_one(Box).remove_class("-naming")
 
     @on(Input.Submitted)
     async def _named(self) -> None:
@@ -223,6 +225,8 @@ class Saved(Dialog[str]):
             saved = SavedQueries(self._rows.queries)
         self._show(saved, name)
 
-    def _tell(self, what: str) -> None:
-        self.query_one("#saved-trouble", Static).update(Content(what))
-        self.query_one(".box").set_class(bool(what), "-troubled")
+    def _tell(self, what: str, *, trouble: bool = True) -> None:
+        said = self.query_one("#saved-trouble", Static)
+        said.set_class(not trouble, "-done")
+        said.update(Content(what))
+        self.query_one(Box).set_class(bool(what), "-troubled")

@@ -13,7 +13,6 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from excerpt.errors import ExcerptError
@@ -23,10 +22,12 @@ from excerpt.settings_schema import MEANINGS
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.editor import editor_command
-from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.setting_rows import Field, Kind, Row, fields_of, rows_of, stepped, typed
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.setting_list import SettingList
+
+_HINTS = ("←→ change", "enter type", "v for whom", "o the file", "backspace default", "esc close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,9 @@ class SettingsScreen(Dialog[None]):
         self._turn = asyncio.Lock()
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
+        with Box() as box:
             box.border_title = "Settings"
-            box.border_subtitle = "←→ change · enter type · v for whom · o file · esc"
+            box.hint(*_HINTS)
             yield Static("", id="side", markup=False)
             yield SettingList(id="settings")
             yield Input(compact=True, select_on_focus=True, id="typed")
@@ -172,6 +173,7 @@ class SettingsScreen(Dialog[None]):
             self.action_step(1)
             return
         self.add_class("-typing")
+        self.query_one(Box).hint("enter keep", "esc back")
         field = self.query_one("#typed", Input)
         field.value = visible_line(str(row.value))
         field.placeholder = row.field.label
@@ -195,6 +197,7 @@ class SettingsScreen(Dialog[None]):
 
     def _stop_typing(self) -> None:
         self.remove_class("-typing")
+        self.query_one(Box).hint(*_HINTS)
         self.query_one(SettingList).focus()
         self._explain()
 

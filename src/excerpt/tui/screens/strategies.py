@@ -9,13 +9,12 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 
 from excerpt.model import Strategy
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.strategy_columns import Compared, columns_of
 from excerpt.tui.strips import fit
 from excerpt.tui.widgets.strategy_grid import StrategyGrid
@@ -54,9 +53,9 @@ class StrategiesScreen(Dialog[Choice]):
         self._ask()
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
+        with Box() as box:
             box.border_title = Content(f"Strategies · {fit(visible_line(self._query), 40)}")
-            box.border_subtitle = "enter use it · left, right strategy · esc"
+            box.hint("enter use it", "←→ strategy", "↑↓ fragment", "esc close")
             yield StrategyGrid()
 
     @property

@@ -10,14 +10,14 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
 from excerpt.model import Hit, Result
 from excerpt.tui.bindings import bindings
 from excerpt.tui.explanation import explained, hit_sum
 from excerpt.tui.messages import Explained
-from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.screens.dialog import Box, Dialog
 
 
 class Why(Dialog[None]):
@@ -27,9 +27,12 @@ class Why(Dialog[None]):
 
     DEFAULT_CSS = """
     Why {
-        & > .box { height: 90%; }
+        & > .box { height: 90%; max-height: 46; }
         #told { height: 1fr; }
-        #note { margin-top: 1; background: $surface; }
+        #note { margin-top: 1; background: $background; }
+        &.-short > .box { padding: 0 2; height: 100%; max-height: 100%; }
+        &.-short #note { margin-top: 0; }
+        &.-brief > .box { height: 11; }
     }
     """
 
@@ -44,14 +47,14 @@ class Why(Dialog[None]):
         self._about = "" if self._hit is None else self._hit.fragment.id
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
+        with Box() as box:
             box.border_title = "Why here" if self._hit is not None else "Why not this note"
-            box.border_subtitle = "tab asks for another note · esc close"
             with VerticalScroll(id="told"):
                 yield Static(self._sum(), id="text")
             yield Input(placeholder="Another note: path, title or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
+        self.set_class(self._hit is None, "-brief")
         if self._hit is None:
             self.call_after_refresh(lambda: self.query_one(Input).focus())
         else:
@@ -65,6 +68,11 @@ class Why(Dialog[None]):
         top = self._result.hits[0].score
         return hit_sum(hit, self._rank + 1, hit.score / top if top > 0 else 0.0, self.app.theme_variables)
 
+    def on_descendant_focus(self) -> None:
+        asking = self.query_one(Input).has_focus
+        hints = ("enter ask", "tab to the answer") if asking else ("↑↓ scroll", "tab another note")
+        self.query_one(Box).hint(*hints, "esc close")
+
     @on(Input.Submitted)
     def _note_named(self, event: Input.Submitted) -> None:
         event.stop()
@@ -77,14 +85,18 @@ class Why(Dialog[None]):
             self._ask(self._hit)
         else:
             return
-        self.query_one(".box").border_title = "Why not higher" if name else "Why here"
 
     def hear(self, message: Explained) -> None:
         """Show an explanation, if it is what was asked for last."""
         if message.about != self._about:
             return
+        absent = message.told.explanation is None
+        named = "Why not this note" if absent else "Why not higher"
+        of_hit = self._hit is not None and message.about == self._hit.fragment.id
+        self.query_one(Box).border_title = "Why here" if of_hit else named
+        self.set_class(absent and not of_hit, "-brief")
         found = explained(message.told, self.app.theme_variables)
-        if message.told.explanation is None and self._hit is not None and message.about == self._hit.fragment.id:
+        if absent and of_hit:
             found = Group(self._sum(), Text(), found)
         self.query_one("#text", Static).update(found)
         self.query_one(VerticalScroll).scroll_home(animate=False)

@@ -160,7 +160,7 @@ class StrategyGrid(Widget):
         name = f"{column.strategy} ▸ {column.led}" if column.led is not column.strategy else str(column.strategy)
         hits = f"{column.matched:,} hit{'' if column.matched == 1 else 's'}"
         sure = f" · {column.confidence}" if column.confidence else ""
-        compared = "in use" if at == self.in_use else f"{column.kept} of {len(column.rows)} as in use"
+        compared = "in use" if at == self.in_use else f"shares {column.kept} of {len(column.rows)}"
         ink = self._ink("chosen" if at == self.column else "name")
         return [[("▌" if at == self.column else " ", self._ink("bar")), (name, ink)],
                 [(f" {hits}{sure}", self._ink("soft"))],
