@@ -16,6 +16,7 @@ from excerpt.tui.screens.outline import Outline
 from excerpt.tui.screens.pick_link import PickLink
 from excerpt.tui.screens.remember import Remember
 from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import AppPilot, screen_of, search, top_screen, until
 from tests.tui.still import StillApp
 
@@ -50,8 +51,8 @@ def window(app: ExcerptApp) -> NoteWindow:
     return found
 
 
-async def follow_the_first_link(pilot: AppPilot, app: ExcerptApp) -> None:
-    await pilot.press("f")
+async def follow_the_first_link(pilot: AppPilot, app: ExcerptApp, key: str = "f") -> None:
+    await pilot.press(key)
     await until(pilot, lambda: isinstance(top_screen(app), PickLink), "the letters")
     await pilot.press(next(iter(context(app).labels.values())))
 
@@ -84,6 +85,20 @@ async def test_escape_comes_back_from_a_link_before_it_clears_the_query(app: Exc
         await until(pilot, lambda: window(app).fragment.id == begun, "what is selected in the list")
         assert "esc back" not in str(context(app).border_title)
         assert screen_of(app).query_one("#query", Input).value == "two devices change"
+
+
+async def test_what_is_done_while_typing_is_about_the_note_that_a_link_led_to(app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await search(pilot, app, "two devices change")
+        await until(pilot, lambda: context(app).window is not None, "the context")
+        await follow_the_first_link(pilot, app, "alt+g")
+        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
+        await pilot.press("tab")
+        marks = screen_of(app).query_one(SearchPane).choices.marks
+        assert [mark.path for mark in marks] == ["Merging.md"]
+        await pilot.press("alt+left")
+        await until(pilot, lambda: window(app).fragment.path != "Merging.md", "the fragment it was followed from")
+        assert "esc back" not in str(context(app).border_title)
 
 
 async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:

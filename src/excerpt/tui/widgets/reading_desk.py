@@ -185,7 +185,7 @@ class ReadingDesk(MemoryDesk):
             return
         self._trail = trail
         self._bring_up()
-        self._read_away(True)
+        self._read_away(self.selected is None or self.selected.fragment.id != trail.here.fragment_id)
         self._look_at(trail.here)
 
     # --- links --------------------------------------------------------------------------------------------------------
@@ -262,8 +262,9 @@ class ReadingDesk(MemoryDesk):
 
     @property
     def reads_on(self) -> bool:
-        """Whether the context has the focus, and shows a fragment of a note."""
-        return self._preview.has_focus and self._spot is not None
+        """Whether what is done is about what the context shows: it has the focus, or a link or the way back led to
+        what is not selected in the list."""
+        return (self._preview.has_focus or self._away) and self._spot is not None
 
     def stop_picking(self) -> bool:
         """Take back that lines are picked; False if none are."""
