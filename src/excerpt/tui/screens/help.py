@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.console import Group as Lines
 from rich.console import RenderableType
 from rich.table import Table
@@ -68,7 +69,8 @@ class Help(Dialog[None]):
         named = bool(typed.strip())
         told = Text(_KEYS if named else _NAMES, colours["text-soft"])
         none = Text("No key does that. The palette (F10) finds commands that have none.")
-        drawn: list[RenderableType] = [part for group in left for part in _drawn(group, colours, named=named)]
+        width = min(_MOST_KEYS, max((cell_len(row.keys) for group in left for row in group.rows), default=0))
+        drawn: list[RenderableType] = [part for group in left for part in _drawn(group, width, colours, named=named)]
         self.query_one("#keys", Static).update(Lines(*drawn, told) if left else none)
         self.query_one(VerticalScroll).scroll_to(y=0, animate=False)
 
@@ -86,10 +88,10 @@ class Help(Dialog[None]):
             self.dismiss(None)
 
 
-def _drawn(group: Group, colours: Mapping[str, str], *, named: bool) -> tuple[RenderableType, ...]:
+def _drawn(group: Group, width: int, colours: Mapping[str, str], *, named: bool) -> tuple[RenderableType, ...]:
     title = Text.assemble((group.title, "bold"), (" · here" if group.here else "", colours["text-soft"]))
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=_MOST_KEYS, style=f"bold {colours['accent']}")
+    table.add_column(width=width, style=f"bold {colours['accent']}")
     table.add_column(ratio=1)
     for row in group.rows:
         what = Text(row.what)

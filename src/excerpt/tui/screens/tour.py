@@ -96,7 +96,7 @@ class Tour(Dialog[None]):
         page, last = self._pages[self._at], self._at + 1 == len(self._pages)
         box = self.query_one(VerticalScroll)
         box.border_title = f"{page.title} · {self._at + 1} of {len(self._pages)}"
-        box.border_subtitle = "enter begin · left back · esc close" if last else "enter next · esc close"
+        box.border_subtitle = "enter begin · ← back · esc close" if last else "enter next · esc close"
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style=f"bold {self.app.theme_variables['accent']}", no_wrap=True)
         table.add_column()

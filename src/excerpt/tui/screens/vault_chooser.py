@@ -16,7 +16,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -27,7 +27,7 @@ from excerpt.settings import Places
 from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.opening import Opening, opening
-from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.vault_rows import (
     Kind,
     VaultRow,
@@ -43,6 +43,9 @@ from excerpt.tui.widgets.vault_list import VaultList
 
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
 _ASKED = "Choose the folder they are in. It is only read, nothing is written there."
+
+_NO_FOLDER = "No folder there begins like that."
+_NONE_CALLED_SO = "No vault here is called that; a path such as ~/notes leads to any folder."
 
 
 class VaultChooser(Dialog[Opening], inherit_bindings=False):
@@ -60,6 +63,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         #field Static { width: 3; padding: 0 0 0 1; color: $accent; text-style: bold; }
         #path { width: 1fr; background: $background; &:focus { background-tint: $background 0%; } }
         #vaults { height: 1fr; }
+        #none { height: auto; padding: 0 1; color: $text-soft; display: none; }
         #trouble { color: $error; margin-top: 1; display: none; }
         &.-short > .box { height: 100%; max-height: 100%; padding: 0 1; }
         &.-short #welcome { display: none; }
@@ -106,18 +110,19 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._waits: tuple[str, Callable[[], None]] | None = None
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
+        with Box() as box:
             box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
-            leave = "close" if self._current is not None else "leave"
-            box.border_subtitle = f"enter open · tab complete · esc {leave}"
+            leave = "close" if self._current is not None else "quit"
+            box.hint("enter open", "tab complete", "↑↓ choose", "^d take out of the list", f"esc {leave}")
             if self._said:
                 yield Static(Content(visible(self._said)), id="said")
             elif self._current is None:
-                yield Static(Content(f"{_WELCOME}\n{_ASKED}"), id="welcome")
+                yield Static(Content(f"{_WELCOME} {_ASKED}"), id="welcome")
             with Horizontal(id="field"):
                 yield Static("❯")
                 hint = "A name, or a path such as ~/notes"
                 yield Input(placeholder=hint, compact=True, select_on_focus=False, id="path")
+            yield Static(id="none")
             yield VaultList(self._home, id="vaults")
             yield Static(id="trouble")
 
@@ -168,6 +173,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if message.typed == self._typed:
             self.query_one(VaultList).rows = message.rows
             self._listed = message.typed
+            self._say_if_none()
             if self._waits is not None:
                 self._when_listed(self._waits[1])
 
@@ -186,6 +192,15 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         trouble = self.query_one("#trouble", Static)
         trouble.update(Content(visible(told)))
         trouble.display = bool(told)
+        self._say_if_none()
+
+    def _say_if_none(self) -> None:
+        """What a list without rows means, unless something is wrong."""
+        none = self.query_one("#none", Static)
+        none.display = (
+            bool(self._typed) and not self.query_one(VaultList).rows and not self.query_one("#trouble").display
+        )
+        none.update(_NO_FOLDER if is_path(self._typed) else _NONE_CALLED_SO)
 
     # --- the field ----------------------------------------------------------------------------------------------------
 
@@ -212,6 +227,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             # Whoever switches mostly goes back to where they were before.
             first = rows.rows[0].path if rows.rows and not self._typed else None
             rows.cursor = 1 if first is not None and first == self._current else 0
+            self._say_if_none()
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
