@@ -177,7 +177,7 @@ def test_a_file_in_a_folder_of_the_users_own_is_a_memory_and_hidden_ones_are_not
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"---\ntags: [a\n---\n\ntext\n", "not valid YAML"),
+        (b"---\ntags: [a\n---\n\ntext\n", "not valid YAML: did not find expected ',' or ']', line 3."),
         (b"---\ncreated: 2024-13-45\n---\n\ntext\n", "not valid YAML"),
         (b"---\n" + b"[" * 5000 + b"\n---\n\ntext\n", "not valid YAML"),
         (b"---\n- a\n---\n\ntext\n", "not a list of keys"),

@@ -36,6 +36,7 @@ from frontmatter.default_handlers import YAMLHandler
 
 from excerpt.errors import ReadError
 from excerpt.model import Memory, Source
+from excerpt.text.frontmatter import yaml_reason
 
 # python-frontmatter's own boundary takes the blank lines after it along, which belong to the text.
 _FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
@@ -166,7 +167,7 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
     try:
         metadata = _FRONTMATTER.load(raw)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that no calendar has
-        raise ReadError(f"Its frontmatter is not valid YAML: {' '.join(str(error).split())}.") from error
+        raise ReadError(f"Its frontmatter is not valid YAML: {yaml_reason(error)}.") from error
     if metadata is None:
         metadata = {}
     if not isinstance(metadata, dict):

@@ -80,7 +80,7 @@ def read_frontmatter(text: str) -> Frontmatter:
     try:
         tree = _tree(block)
     except (yaml.YAMLError, UnicodeError) as error:
-        return Frontmatter(lines, warnings=(f"The frontmatter is not valid YAML: {_reason(error)}.",))
+        return Frontmatter(lines, warnings=(f"The frontmatter is not valid YAML: {yaml_reason(error)}.",))
     if isinstance(tree, dict):
         return _collect(tree, lines)
     if isinstance(tree, list):
@@ -88,7 +88,8 @@ def read_frontmatter(text: str) -> Frontmatter:
     return Frontmatter() if tree.text else Frontmatter(lines)
 
 
-def _reason(error: Exception) -> str:
+def yaml_reason(error: Exception) -> str:
+    """What is wrong with a block of frontmatter, and in which line of the file, in words for a user."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).split("\n", 1)[0]
     mark = getattr(error, "problem_mark", None)
     # The block's first line holds the opening delimiter's end, so that its line 1 is the note's line 2.

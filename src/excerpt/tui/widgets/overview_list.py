@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual.binding import BindingType
 from textual.message import Message
@@ -221,10 +222,12 @@ class OverviewList(RowList):
         return left, [self._faint(f"{counted} here · {name.overall:,} in all" if wide else counted)]
 
     def _timeline(self, dates: Timeline, room: int) -> Cells:
-        bars = sparkline(counts_by_time(dates, min(_MOST_BARS, max(room - 34, 6))))
-        left = [(bars, self.style_of("overview--bar")), self._soft(f"  {span_of(dates)}")]
-        undated = f" · {dates.undated:,} without" if dates.undated else ""
-        return left, [self._faint(f"{visible_line(dates.date)}{undated}")]
+        span = f"  {span_of(dates)}"
+        undated = f" · {dates.undated:,} undated" if dates.undated else ""
+        told = f"{visible_line(dates.date)}{undated}"
+        cells = room - cell_len(span) - cell_len(told) - 1
+        bars = sparkline(counts_by_time(dates, min(_MOST_BARS, max(cells, 6))))
+        return [(bars, self.style_of("overview--bar")), self._soft(span)], [self._faint(told)]
 
     def _month(self, row: Row, month: Month) -> Cells:
         return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [self._faint(_notes(month.notes))]
