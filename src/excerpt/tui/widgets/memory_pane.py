@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from excerpt.model import Memory
 from excerpt.text.visible import visible_line
@@ -53,7 +53,13 @@ class MemoryPane(Vertical):
 
     DEFAULT_CSS = """
     MemoryPane {
-        #filter { background: $surface; padding: 0 2; }
+        #filter-bar {
+            height: 1;
+            background: $surface;
+            #filter-prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
+            Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
+            &:focus-within #filter-prompt { color: $accent; }
+        }
         #memory-body { height: 1fr; }
         #memory-found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #memory-found:focus-within { border-top: solid $accent; border-title-color: $accent; }
@@ -87,13 +93,15 @@ class MemoryPane(Vertical):
         self._waiting: list[Memory] = []
 
     def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder="Filter by words, meaning, #tags, source:Note, since:7d",
-            compact=True,
-            select_on_focus=False,
-            id="filter",
-            suggester=TagSuggester(with_hash=True),
-        )
+        with Horizontal(id="filter-bar"):
+            yield Static("◆", id="filter-prompt")
+            yield Input(
+                placeholder="Filter by words, meaning, #tags, source:Note, since:7d",
+                compact=True,
+                select_on_focus=False,
+                id="filter",
+                suggester=TagSuggester(with_hash=True),
+            )
         with Split(id="memory-body"):
             with Vertical(id="memory-found"):
                 yield MemoryList(id="memories")
