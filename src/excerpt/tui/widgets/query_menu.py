@@ -20,7 +20,9 @@ from excerpt.tui.widgets.row_list import RowList
 
 MOST_SHOWN, TALL = 8, 12
 """Rows in sight at most, so that the list below stays in sight too; more on a screen of 30 lines."""
-_NARROWEST, _WIDEST = 24, 76
+_NARROWEST, _WIDEST = 26, 76
+_BESIDE_KEYS = 6
+"""Cells of the border that stand beside what is written in it, at both ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class QueryMenu(RowList, can_focus=False):
         self.choices = tuple(choices)
         self.border_title = Content(title)
         self.border_subtitle = Content(keys)
-        self._place(at, max(cell_len(title), cell_len(keys)) + 4)
+        self._place(at, max(cell_len(title), cell_len(keys)) + _BESIDE_KEYS)
         self.rows_changed()
         if not self.has_class("-open"):
             self.add_class("-open")
