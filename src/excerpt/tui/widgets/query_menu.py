@@ -70,6 +70,7 @@ class QueryMenu(RowList, can_focus=False):
         super().__init__()
         self.choices: tuple[Choice, ...] = ()
         self.kind = ""
+        self._kinds = 0
         self._placed: tuple[int, int, Offset] | None = None
 
     @property
@@ -91,6 +92,7 @@ class QueryMenu(RowList, can_focus=False):
             return
         self.kind = kind
         self.choices = tuple(choices)
+        self._kinds = max(cell_len(choice.kind) for choice in choices)
         self.border_title = Content(title)
         self.border_subtitle = Content(keys)
         self._place(at, max(cell_len(title), cell_len(keys)) + _BESIDE_KEYS)
@@ -108,7 +110,7 @@ class QueryMenu(RowList, can_focus=False):
     def _place(self, at: Offset, least: int) -> None:
         """As large as its rows, and within the screen; laid out anew only where that is another size."""
         room = self.app.size
-        widest = max(cell_len(c.label) + cell_len(c.beside) + cell_len(c.kind) + 4 for c in self.choices)
+        widest = max(cell_len(c.label) + cell_len(c.beside) + self._kinds + 4 for c in self.choices)
         width = min(max(widest + 4, least, _NARROWEST), _WIDEST, room.width)
         height = min(len(self.choices), TALL if room.height >= 30 else MOST_SHOWN, max(room.height - at.y - 3, 2)) + 2
         offset = Offset(max(0, min(at.x, room.width - width)), at.y + 1)
@@ -121,8 +123,8 @@ class QueryMenu(RowList, can_focus=False):
         choice = self.choices[row]
         faint = self.style_of("row--faint")
         left: list[Part] = [("▌" if selected else " ", self.style_of("row--bar"))]
-        if choice.kind:
-            left.append((f"{choice.kind} ", faint))
+        if self._kinds:
+            left.append((f"{choice.kind:<{self._kinds}} ", faint))
         label = visible_line(choice.label)
         match = re.search(re.escape(choice.typed), label, re.IGNORECASE) if choice.typed else None
         spans = [match.span()] if match else []
