@@ -21,19 +21,8 @@ from excerpt.search.standing import Absence, AbsenceKind, Gap, NoteExplanation, 
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insights import (
-    AskMap,
-    AskNarrowed,
-    AskOverview,
-    AskPassage,
-    AskRelated,
-    Mapped,
-    Narrowed,
-    OverviewReady,
-    PassageReady,
-    Question,
-    RelatedFound,
-)
+from excerpt.tui.insight_messages import Mapped, Narrowed, OverviewReady, PassageReady, Question, RelatedFound
+from excerpt.tui.insights import AskMap, AskNarrowed, AskOverview, AskPassage, AskRelated
 from excerpt.tui.memory_questions import AskBadges, AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble, WindowReady
@@ -253,7 +242,7 @@ def _window_of(question: AskWindow, notes: Vault) -> WindowReady:
     fragment = notes.fragment(question.spot.fragment_id)
     if fragment is None:
         return WindowReady(question.number, None)
-    text, sentence = notes.note_text(fragment.path), fragment.text.find(". ") + 1
+    text, sentence = notes.note_text(fragment.path), fragment.text.find(". ", 20) + 1
     near = (Span(0, sentence),) if question.spot.by_meaning and sentence else ()
     words = [word for word in question.query.casefold().split() if ":" not in word]
     elsewhere = [

@@ -17,7 +17,8 @@ from excerpt.insight.render import as_markdown
 from excerpt.search.engine import Engine
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.insights import AskPassage, OverviewReady, PassageReady
+from excerpt.tui.insight_messages import OverviewReady, PassageReady
+from excerpt.tui.insights import AskPassage
 from excerpt.tui.messages import Trouble
 from excerpt.tui.screens.remember import Remember
 from excerpt.tui.widgets.notice import Notice

@@ -8,7 +8,7 @@ from textual.widgets import Input
 
 from excerpt.insight.related import Related, RelatedNote
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.insights import RelatedFound
+from excerpt.tui.insight_messages import RelatedFound
 from excerpt.tui.messages import Trouble
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.map_panel import MapPanel

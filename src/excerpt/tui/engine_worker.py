@@ -24,7 +24,7 @@ from excerpt.model import Hit, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
-from excerpt.tui.insights import KINDS, Question
+from excerpt.tui.insight_messages import KINDS, Question
 from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble
 from excerpt.tui.packing import Packer, PackRequest
 

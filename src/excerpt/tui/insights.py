@@ -1,4 +1,4 @@
-"""What the screen asks of the engine besides searches: questions as values, and the messages that answer them.
+"""What the screen asks of the engine besides searches: questions as values, which `insight_messages` answer.
 
 A question is asked with `EngineWorker.ask_insight` and answered in the engine's thread, where what is heavy is
 imported. A newer question of its kind takes its place while it waits.
@@ -7,73 +7,20 @@ imported. A newer question of its kind takes its place while it waits.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
 
 from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Fragment
+from excerpt.tui.insight_messages import Mapped, Narrowed, OverviewReady, OverviewWritten, PassageReady, RelatedFound
 from excerpt.tui.messages import SearchRequested
-from excerpt.tui.note_window import NoteWindow, window_around
+from excerpt.tui.note_window import window_around
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
-    from excerpt.insight.map import VaultMap
-    from excerpt.insight.related import Related
     from excerpt.search.engine import Engine
     from excerpt.search.marks import Marks
-
-
-class Question(Protocol):
-    """`kind` names its slot, `answer` is called in the engine's thread with the engine in use."""
-
-    kind: ClassVar[str]
-
-    def answer(self, engine: Engine) -> Message: ...
-
-
-KINDS = (
-    "complete",
-    "reading",
-    "suggest",
-    "link",
-    "related",
-    "map",
-    "narrow",
-    "overview",
-    "passage",
-    "markdown",
-    "drill",
-    "strategies",
-    "badges",
-    "standings",
-)
-"""In the order in which they are answered."""
-
-
-@dataclass
-class RelatedFound(Message):
-    """The answer to `AskRelated` of that number; None for a note that the index does not have any more."""
-
-    number: int
-    related: Related | None
-
-
-@dataclass
-class Mapped(Message):
-    """The answer to `AskMap` of that number."""
-
-    number: int
-    vault_map: VaultMap
-
-
-@dataclass
-class Narrowed(Message):
-    """The answer to `AskNarrowed`: `query` with the filter in it is `narrowed`."""
-
-    query: str
-    filter: str
-    narrowed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,32 +70,6 @@ class AskNarrowed:
 
 
 # --- the Overview tab -------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class OverviewReady(Message):
-    """The answer to `AskOverview` of that number, and what is marked of its topic in a note."""
-
-    number: int
-    overview: Overview
-    marks: Marks | None
-
-
-@dataclass
-class PassageReady(Message):
-    """The answer to `AskPassage` of that number; None where the note is gone."""
-
-    number: int
-    window: NoteWindow | None
-
-
-@dataclass
-class OverviewWritten(Message):
-    """The answer to `AskMarkdown`: the text, and its tokens."""
-
-    overview: Overview
-    text: str
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from textual.message import Message
 from excerpt.model import Hit, Memory, Skipped, Source
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from excerpt.memory.offers import Offer
     from excerpt.memory.recalling import Recalled
     from excerpt.memory.stale import Standing
@@ -88,6 +90,13 @@ class OffersRequested(Message):
     number: int
     text: str
     source: Source | None
+
+
+@dataclass
+class MemoryFileRequested(Message):
+    """Open a file of the memory folder in the editor."""
+
+    file: Path
 
 
 @dataclass

@@ -18,8 +18,6 @@ from textual.message import Message
 from excerpt.errors import ExcerptError
 from excerpt.model import Confidence, Hit, Source
 from excerpt.settings import Places, Settings
-from excerpt.tui.memory_decisions import Decision, Done
-from excerpt.tui.memory_filter import MemoryFilter
 from excerpt.tui.memory_messages import MemoriesFound, MemoriesListed, MemoryChanged, OffersKnown
 from excerpt.tui.messages import Trouble
 
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled, Recaller
     from excerpt.memory.store import MemoryStore
     from excerpt.text.tokens import Tokenizer
+    from excerpt.tui.memory_decisions import Decision, Done
+    from excerpt.tui.memory_filter import MemoryFilter
 
 _ORDER = ("list", "offers", "find")
 _MOST_FOUND = 3

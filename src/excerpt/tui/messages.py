@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
-from excerpt.pack.marks_file import Kept
-from excerpt.tui.note_window import NoteWindow
-from excerpt.tui.packing import Cost, Packed
-from excerpt.tui.panes import Panes
 
 if TYPE_CHECKING:
+    from excerpt.pack.marks_file import Kept
     from excerpt.search.standing import NoteExplanation
+    from excerpt.tui.indexing import Command
+    from excerpt.tui.note_window import NoteWindow
+    from excerpt.tui.packing import Cost, Packed
+    from excerpt.tui.panes import Panes
 
 
 @dataclass
@@ -123,6 +124,18 @@ class IndexEmptied(Message):
 @dataclass
 class IndexEnded(Message):
     """The indexing process is gone; why was told before."""
+
+
+@dataclass
+class IndexAsked(Message):
+    """The indexing process is to do something."""
+
+    command: Command
+
+
+@dataclass
+class PaneLeft(Message):
+    """The user wants to go back to the search."""
 
 
 @dataclass

@@ -33,9 +33,7 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.vault_state import bar_state, progress_words, search_notice
-from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.notice import Said
-from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
@@ -152,6 +150,8 @@ class IndexKeeping(PromptScreen):
         search.said = search_notice(index, self.vault)
         search.progress = progress_words(index)
         if tabs.active == "index":
+            from excerpt.tui.widgets.index_pane import IndexPane
+
             self.query_one(IndexPane).index = index
 
     # --- what the process and the engine say --------------------------------------------------------------------------
@@ -166,6 +166,8 @@ class IndexKeeping(PromptScreen):
         self._told = "" if changed else self._told
         self._hear(message)
         if changed or message.anew:
+            from excerpt.tui.widgets.overview_pane import OverviewPane
+
             self.query_one(SearchPane).index_changed()
             for pane in self.query(OverviewPane):
                 pane.index_changed()

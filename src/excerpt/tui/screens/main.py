@@ -16,11 +16,13 @@ from textual.widgets import ContentSwitcher, Input
 from excerpt.pack.marks_file import read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
-from excerpt.tui.copying import Copier
-from excerpt.tui.insights import OverviewReady, OverviewWritten, PassageReady
+from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
+from excerpt.tui.later import import_the_rest
 from excerpt.tui.messages import (
     CopyRequested,
+    IndexAsked,
     MarksChanged,
+    PaneLeft,
     SearchRequested,
     Trouble,
 )
@@ -30,10 +32,7 @@ from excerpt.tui.screens.pane_keeping import PaneKeeping
 from excerpt.tui.session import NEW, Session
 from excerpt.tui.state_keeper import StateKeeper
 from excerpt.tui.use_recorder import UseRecorder
-from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.key_bar import KeyBar
-from excerpt.tui.widgets.memory_pane import MemoryPane
-from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
 
@@ -69,7 +68,6 @@ class MainScreen(Outside, PaneKeeping):
         self._queries = QueryKeeper(
             places.history_file(vault), places.saved_queries_file(vault), self._queries_not_kept
         )
-        self._copier = Copier(vault, places, self._environment, self._send_escape)
         self._begun = False
 
     def compose(self) -> ComposeResult:
@@ -86,6 +84,11 @@ class MainScreen(Outside, PaneKeeping):
 
     async def _begin(self) -> None:
         """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
+        await asyncio.to_thread(import_the_rest)
+        from excerpt.tui.widgets.index_pane import IndexPane
+        from excerpt.tui.widgets.memory_pane import MemoryPane
+        from excerpt.tui.widgets.overview_pane import OverviewPane
+
         overview = OverviewPane(self._engine, id="overview")
         memory = MemoryPane(self._places.memory_folder(self.vault), self._memories, self._engine, id="memory")
         index = IndexPane(self.vault, self._places.index_folder(self.vault), id="index")
@@ -108,8 +111,8 @@ class MainScreen(Outside, PaneKeeping):
     async def on_unmount(self) -> None:
         await asyncio.gather(self.end_session(), self.end_index(), self._marks.end(), self.end_memories())
 
-    @on(IndexPane.Asked)
-    def _index_asked(self, event: IndexPane.Asked) -> None:
+    @on(IndexAsked)
+    def _index_asked(self, event: IndexAsked) -> None:
         if event.command == "update":
             self.update_index()
         elif event.command == "rebuild":
@@ -136,6 +139,9 @@ class MainScreen(Outside, PaneKeeping):
             return
         self.query_one(ContentSwitcher).current = tab
         self.query_one(TabBar).active = tab
+        from excerpt.tui.widgets.memory_pane import MemoryPane
+        from excerpt.tui.widgets.overview_pane import OverviewPane
+
         self.query_one(_FIRST_FOCUS[tab]).focus()
         self.show_index()
         if tab == "memory":
@@ -147,9 +153,7 @@ class MainScreen(Outside, PaneKeeping):
     def _tab_picked(self, event: TabBar.Picked) -> None:
         self.action_show_tab(event.tab)
 
-    @on(OverviewPane.Left)
-    @on(MemoryPane.Left)
-    @on(IndexPane.Left)
+    @on(PaneLeft)
     def _pane_left(self) -> None:
         self.action_show_tab("search")
 
@@ -161,6 +165,8 @@ class MainScreen(Outside, PaneKeeping):
     @on(OverviewWritten)
     @on(Trouble)
     def _overview_told(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
+        from excerpt.tui.widgets.overview_pane import OverviewPane
+
         for pane in self.query(OverviewPane):
             pane.hear(message)
 
@@ -171,7 +177,10 @@ class MainScreen(Outside, PaneKeeping):
         self.run_worker(self._copy(message), group="copy")
 
     async def _copy(self, message: CopyRequested) -> None:
-        done = await self._copier.copy(message)
+        from excerpt.tui.copying import Copier
+
+        copier = Copier(self.vault, self._places, self._environment, self._send_escape)
+        done = await copier.copy(message)
         self.notify(done.told, severity="information" if done.taken else "warning", markup=False)
         await self._use.record("pack", message.notes)
 

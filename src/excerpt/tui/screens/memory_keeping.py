@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +13,11 @@ from textual import on
 from excerpt.model import Hit, Memory, Source
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Places, Settings
-from excerpt.tui.memory_decisions import Kept, editing, remembering
 from excerpt.tui.memory_messages import (
     MemoriesListed,
     MemoryChanged,
     MemoryEditRequested,
+    MemoryFileRequested,
     OffersKnown,
     RecallRequested,
     StandingsKnown,
@@ -24,12 +25,12 @@ from excerpt.tui.memory_messages import (
 from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import IndexOpened, RememberRequested
 from excerpt.tui.screens.index_keeping import IndexKeeping
-from excerpt.tui.widgets.memory_pane import MemoryPane
-from excerpt.tui.widgets.memory_view import place_of
 from excerpt.tui.widgets.search_pane import SearchPane
 
 if TYPE_CHECKING:
+    from excerpt.tui.memory_decisions import Kept
     from excerpt.tui.screens.remember import Remember
+    from excerpt.tui.widgets.memory_pane import MemoryPane
 
 
 class MemoryKeeping(IndexKeeping):
@@ -47,22 +48,28 @@ class MemoryKeeping(IndexKeeping):
         """Whether the editor could be started."""
         raise NotImplementedError
 
+    def _memory_panes(self) -> Iterable[MemoryPane]:
+        """None before the first frame."""
+        from excerpt.tui.widgets.memory_pane import MemoryPane
+
+        return self.query(MemoryPane)
+
     # --- what the thread says -----------------------------------------------------------------------------------------
 
     @on(MemoriesListed)
     def _memories_listed(self, message: MemoriesListed) -> None:
-        for pane in self.query(MemoryPane):
+        for pane in self._memory_panes():
             pane.listed(message)
 
     @on(StandingsKnown)
     def _standings_known(self, message: StandingsKnown) -> None:
-        for pane in self.query(MemoryPane):
+        for pane in self._memory_panes():
             pane.standings_known(message)
 
     @on(MemoryChanged)
     def _memory_changed(self, message: MemoryChanged) -> None:
         self.notify(message.told, markup=False)
-        for pane in self.query(MemoryPane):
+        for pane in self._memory_panes():
             pane.reload(message.memory_id)
         self.query_one(SearchPane).recall()
 
@@ -74,7 +81,7 @@ class MemoryKeeping(IndexKeeping):
 
     @on(IndexOpened)
     def _vault_changed(self) -> None:
-        for pane in self.query(MemoryPane):
+        for pane in self._memory_panes():
             pane.vault_changed()
 
     def _form(self) -> Remember | None:
@@ -88,13 +95,15 @@ class MemoryKeeping(IndexKeeping):
     def _recall_requested(self, message: RecallRequested) -> None:
         self._memories.find(message.number, message.query)
 
-    @on(MemoryPane.FileRequested)
-    def _file_requested(self, message: MemoryPane.FileRequested) -> None:
+    @on(MemoryFileRequested)
+    def _file_requested(self, message: MemoryFileRequested) -> None:
         self.open_in_editor(message.file, 1)
 
     @on(RememberRequested)
     def _remember_requested(self, message: RememberRequested) -> None:
+        from excerpt.tui.memory_decisions import remembering
         from excerpt.tui.screens.remember import Remember
+        from excerpt.tui.widgets.memory_view import place_of
 
         text, source = message.text, message.source
         if message.hit is not None:
@@ -115,7 +124,9 @@ class MemoryKeeping(IndexKeeping):
         self._edit_memory(message.memory)
 
     def _edit_memory(self, memory: Memory) -> None:
+        from excerpt.tui.memory_decisions import editing
         from excerpt.tui.screens.remember import Remember
+        from excerpt.tui.widgets.memory_view import place_of
 
         def decided(kept: Kept | None) -> None:
             if kept is not None:

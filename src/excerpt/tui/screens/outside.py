@@ -12,7 +12,6 @@ from textual import on
 from textual.app import SuspendNotSupported
 
 from excerpt.errors import ExcerptError
-from excerpt.tui.editor import editor_command
 from excerpt.tui.messages import CopyRequested, EditRequested, ObsidianRequested
 from excerpt.tui.screens.settings_keeping import SettingsKeeping
 
@@ -41,6 +40,8 @@ class Outside(SettingsKeeping):
     # --- the editor ---------------------------------------------------------------------------------------------------
 
     def open_in_editor(self, file: Path, line: int) -> bool:
+        from excerpt.tui.editor import editor_command
+
         try:
             command = editor_command(self.settings.screen.editor, self._environment, which, file, line)
             run = self._start if command.windowed else self._run_here

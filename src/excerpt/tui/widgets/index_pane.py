@@ -11,7 +11,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 from textual.widget import Widget
@@ -20,8 +19,7 @@ from excerpt.model import Progress, Skipped, Status
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.index_state import IndexState, Watch
-from excerpt.tui.indexing import Command
-from excerpt.tui.messages import EditRequested
+from excerpt.tui.messages import EditRequested, IndexAsked, PaneLeft
 from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.reasons import IndexScene, in_index
 from excerpt.tui.strips import Part, fit, line
@@ -202,16 +200,6 @@ class IndexPane(Vertical):
 
     index: var[IndexState] = var(IndexState(), init=False)
 
-    class Asked(Message):
-        """The indexing process is to do something."""
-
-        def __init__(self, command: Command) -> None:
-            super().__init__()
-            self.command = command
-
-    class Left(Message):
-        """The user wants to go back to the search."""
-
     def __init__(self, vault: Path, folder: Path, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._vault = vault
@@ -257,19 +245,19 @@ class IndexPane(Vertical):
         return IndexScene(index.watch is Watch.ENDED, index.paused, index.progress is not None, files)
 
     def action_update(self) -> None:
-        self.post_message(self.Asked("update"))
+        self.post_message(IndexAsked("update"))
 
     def action_rebuild(self) -> None:
-        self.post_message(self.Asked("rebuild"))
+        self.post_message(IndexAsked("rebuild"))
 
     def action_pause(self) -> None:
-        self.post_message(self.Asked("pause"))
+        self.post_message(IndexAsked("pause"))
 
     def action_resume(self) -> None:
-        self.post_message(self.Asked("resume"))
+        self.post_message(IndexAsked("resume"))
 
     def action_cancel(self) -> None:
-        self.post_message(self.Asked("cancel"))
+        self.post_message(IndexAsked("cancel"))
 
     def action_edit(self) -> None:
         files = self.query_one(FileList)
@@ -277,4 +265,4 @@ class IndexPane(Vertical):
             self.post_message(EditRequested(files.files[files.cursor][1].path, 1, telling=False))
 
     def action_back(self) -> None:
-        self.post_message(self.Left())
+        self.post_message(PaneLeft())

@@ -14,7 +14,7 @@ from excerpt.model import Fragment
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Settings
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insights import AskMap, AskNarrowed, AskRelated, Mapped, Narrowed, RelatedFound
+from excerpt.tui.insight_messages import Mapped, Narrowed, RelatedFound
 from excerpt.tui.map_rows import stands_in, without
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import EditRequested, Trouble
@@ -95,6 +95,8 @@ class InsightDesk(PackDesk):
         if isinstance(panel, RelatedPanel):
             self._ask_related(panel)
         elif isinstance(panel, MapPanel):
+            from excerpt.tui.insights import AskMap
+
             self._insights_asked += 1
             query = self.result.query if self.result is not None else self.query_one("#query", Input).value
             self._engine.ask_insight(AskMap(self._insights_asked, query))
@@ -164,6 +166,8 @@ class InsightDesk(PackDesk):
             return
         if panel.related is None:
             panel.said = _LOOKING
+        from excerpt.tui.insights import AskRelated
+
         line = None if self._of_note else subject.line
         self._engine.ask_insight(AskRelated(self._insights_asked, subject.path, line))
 
@@ -283,6 +287,8 @@ class InsightDesk(PackDesk):
         elif stands_in(field.value, branch.filter):
             self._type(without(field.value, branch.filter))
         else:
+            from excerpt.tui.insights import AskNarrowed
+
             self._engine.ask_insight(AskNarrowed(field.value, branch.filter))
 
     @on(Narrowed)

@@ -10,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.widgets import Input, Static
 
 from excerpt.model import Memory
@@ -19,10 +18,10 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.memory_decisions import Decision, following, forgetting, keeping, updating
 from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
-from excerpt.tui.memory_messages import MemoriesListed, MemoryEditRequested, StandingsKnown
+from excerpt.tui.memory_messages import MemoriesListed, MemoryEditRequested, MemoryFileRequested, StandingsKnown
 from excerpt.tui.memory_questions import AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
-from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
+from excerpt.tui.messages import CopyRequested, EditRequested, PaneLeft, RememberRequested
 from excerpt.tui.reasons import MemoryScene, in_memory
 from excerpt.tui.tag_completion import TagSuggester
 from excerpt.tui.widgets.memory_list import MemoryList
@@ -68,16 +67,6 @@ class MemoryPane(Vertical):
         MemoryList { height: 1fr; }
     }
     """
-
-    class Left(Message):
-        """The user wants to go back to the search."""
-
-    class FileRequested(Message):
-        """Open a file of the memory folder in the editor."""
-
-        def __init__(self, file: Path) -> None:
-            super().__init__()
-            self.file = file
 
     def __init__(self, folder: Path, memories: MemoryWorker, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -284,7 +273,7 @@ class MemoryPane(Vertical):
         """Open the source, where it is by now, or a file that cannot be read."""
         memory, file = self._list.selected, self._list.selected_file
         if file is not None:
-            self.post_message(self.FileRequested(self._folder / file.path))
+            self.post_message(MemoryFileRequested(self._folder / file.path))
         elif memory is not None and memory.source is None:
             self.notify("This memory is a thought of your own; it has no source to open.")
         elif memory is not None:
@@ -342,7 +331,7 @@ class MemoryPane(Vertical):
         elif field.value:
             field.value = ""
         else:
-            self.post_message(self.Left())
+            self.post_message(PaneLeft())
 
 
 def _is_stale(found: Standing | None) -> bool:

@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.reactive import reactive, var
 from textual.timer import Timer
 from textual.widget import Widget
@@ -19,16 +18,16 @@ from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Hit
 from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insights import (
-    AskDrill,
-    AskMarkdown,
-    AskOverview,
-    AskPassage,
-    OverviewReady,
-    OverviewWritten,
-    PassageReady,
+from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
+from excerpt.tui.insights import AskDrill, AskMarkdown, AskOverview, AskPassage
+from excerpt.tui.messages import (
+    CopyRequested,
+    EditRequested,
+    PaneLeft,
+    RememberRequested,
+    SearchRequested,
+    Trouble,
 )
-from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, SearchRequested, Trouble
 from excerpt.tui.reasons import in_overview
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.overview_list import OverviewList
@@ -92,9 +91,6 @@ class OverviewPane(Vertical):
     """
 
     overview: var[Overview | None] = var(None, init=False)
-
-    class Left(Message):
-        """The user wants to go back to the search."""
 
     def __init__(self, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -365,7 +361,7 @@ class OverviewPane(Vertical):
         elif field.value:
             field.value = ""
         else:
-            self.post_message(self.Left())
+            self.post_message(PaneLeft())
 
 
 def _nothing_about(overview: Overview) -> Said:
