@@ -41,7 +41,8 @@ def search_notice(index: IndexState, vault: Path) -> Said:
             f"Search {_notes(index.status.notes)}",
             "Type a few words, a phrase or a question: the best fragments are listed as you type. Filters such as "
             "tag:work, path:trips or title:plan narrow it.",
-            "^f copies one fragment, tab marks some for the pack, ^y copies the pack for a prompt, F1 lists every key.",
+            "^f copies one fragment, tab marks some for the pack, ^y copies the pack for a prompt. F1 lists every key, "
+            "alt+v opens another vault, alt+p the settings.",
         )
     if index.progress is not None:
         return _reading(index)

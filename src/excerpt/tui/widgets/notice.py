@@ -27,7 +27,7 @@ class Notice(Widget):
 
     DEFAULT_CSS = """
     Notice {
-        padding: 1 2;
+        padding: 1 2 0 2;
         height: 1fr;
         color: $foreground;
         overflow-y: auto;

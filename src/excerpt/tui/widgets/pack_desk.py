@@ -407,7 +407,7 @@ class PackDesk(Vertical):
         self.post_message(
             CopyRequested(
                 text=packed.text,
-                what=f"Pack of {len(packs)}",
+                what=f"Pack of {len(packs)} passage{'' if len(packs) == 1 else 's'}",
                 tokens=packed.tokens,
                 notes=tuple((one.path, one.entry.fragment_id) for one in packs),
                 pack=packed.result,

@@ -19,7 +19,7 @@ from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.inked_line import LinkTo
 from excerpt.tui.jump import labels
 from excerpt.tui.memory_rows import is_memory
-from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested, WindowReady
+from excerpt.tui.messages import CopyRequested, EditRequested, ObsidianRequested, RememberRequested, WindowReady
 from excerpt.tui.note_window import View
 from excerpt.tui.reading import AskLink, AskWindow, LinkFound
 from excerpt.tui.strips import fit
@@ -288,6 +288,15 @@ class ReadingDesk(MemoryDesk):
             return False
         fragment, picked = window.fragment, self._preview.picked
         self.post_message(EditRequested(fragment.path, picked.first if picked else fragment.line_start, fragment.id))
+        return True
+
+    def obsidian_read(self) -> bool:
+        """Open in Obsidian the note that a link led to; False where what is selected in the list is shown."""
+        window = self._preview.window
+        if not self._away or window is None or self._spot is None:
+            return False
+        fragment = window.fragment
+        self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
         return True
 
     def action_copy_lines(self) -> None:

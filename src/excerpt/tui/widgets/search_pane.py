@@ -316,6 +316,8 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
             self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
 
     def action_obsidian(self) -> None:
+        if self.obsidian_read():
+            return
         hit = self._hits.selected
         if hit is None or is_memory(hit):
             self.notify("There is no note to open." if hit is None else "A memory is no note of the vault.")
