@@ -285,8 +285,8 @@ def test_someone_edits_a_note_and_finds_what_it_says_now(shell: Mapping[str, str
         app.press("enter")
         app.wait_for("never quinces or onions")
         assert arguments_of(editor) == ["+10", str(garden / "Wormery.md")]
+        # At once, as one types: none of it may be lost while the list is still drawn.
         app.press("ctrl+u")
-        app.wait_for("Search your notes")
         search(app, "quinces", "Wormery › Feeding")
         assert PEEL.replace("citrus", "quinces") in next_copy(app, "ctrl+f")
     assert read(garden) == {**GARDEN, "Wormery.md": GARDEN["Wormery.md"].replace("citrus", "quinces")}

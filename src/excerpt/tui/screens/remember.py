@@ -20,6 +20,7 @@ from excerpt.tui.memory_decisions import Kept
 from excerpt.tui.memory_messages import Tags
 from excerpt.tui.screens.dialog import Dialog
 from excerpt.tui.tag_completion import TagSuggester
+from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.offer_list import OfferList
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Remember(Dialog[Kept]):
                 yield Static(Content(visible_line(self._source)), id="source")
             yield Label("Tags", id="tags-label", markup=False)
             tags = ", ".join(self._tags)
-            yield Input(
+            yield Field(
                 tags,
                 placeholder="sync, decision",
                 compact=True,
@@ -96,7 +97,7 @@ class Remember(Dialog[Kept]):
                 suggester=self._suggester,
             )
             yield Label("Why it matters")
-            yield Input(visible_line(self._why), compact=True, select_on_focus=False, id="why")
+            yield Field(visible_line(self._why), compact=True, select_on_focus=False, id="why")
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label("You keep this already? ^g merges into it, enter keeps both", id="offered")

@@ -10,7 +10,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive, reactive
 from textual.widget import Widget
@@ -20,6 +20,7 @@ from excerpt.model import Confidence, Strategy
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.completion import without
+from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.query_menu import Choice, QueryMenu
 
 
@@ -122,7 +123,7 @@ class QueryStatus(Widget):
         return text
 
 
-class QueryInput(Input):
+class QueryInput(Field):
     """The field: filters stand in it as chips, each with a cross that takes it off.
 
     It draws itself alone as it grows: Textual's lays out and draws the whole screen at each key.
@@ -175,14 +176,9 @@ class QueryInput(Input):
                 text.stylize(self.get_component_rich_style("query--doubtful", partial=True), one.start, one.end)
         return text
 
-    async def _on_key(self, event: events.Key) -> None:
-        """Keys that edit do so at once: by way of the app, where bindings are looked up, they would come after letters
-        that were typed behind them."""
-        bindings = () if event.is_printable else self._bindings.key_to_bindings.get(event.key, ())
-        if bindings:
-            event.stop()
-            event.prevent_default()
-            await self.run_action(bindings[0].action)
+    def on_resize(self) -> None:
+        """Textual's scrolls where the cursor moves alone, and not for the first value."""
+        self.scroll_to_region(Region(self._cursor_offset, 0, 1, 1), force=True, animate=False)
 
     def _on_paste(self, event: events.Paste) -> None:
         """All lines as one: Textual's takes the first."""
@@ -274,6 +270,7 @@ class QueryBar(Horizontal):
         """Make this the query."""
         self.field.value = query
         self.field.cursor_position = len(query) if cursor < 0 else cursor
+        self.field.on_resize()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the menu are there while it is open."""
