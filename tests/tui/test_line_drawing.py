@@ -31,6 +31,8 @@ def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple
         ("[[Note]] and [[Note|another name]]", "Note and another name"),
         ("![[Picture.png]]", "▣ Picture.png"),
         ("[text](https://example.org) ![alt](a.png)", "text ▣ alt"),
+        ("![[Plans/Beds 2.png|300]] ![[Beds.png|a plan]] ![[Note|30x40]]", "▣ Beds 2.png ▣ a plan ▣ Note"),
+        ("![](https://example.org/a/b.jpg) ![alt|300](a.png) ![100](b.png)", "▣ b.jpg ▣ alt ▣ b.png"),
         ("- [ ] open", "☐ open"),
         ("- [x] done", "☑ done"),
         ("* item", "• item"),

@@ -159,6 +159,8 @@ _EMPHASES = (
     (re.compile(r"(?<![\w*])(\*)(?=[^\s*])(.+?)(?<=[^\s*])\1(?![\w*])"), Ink.ITALIC),
     (re.compile(r"(?<![\w_])(_)(?=[^\s_])(.+?)(?<=[^\s_])\1(?![\w_])"), Ink.ITALIC),
 )
+_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
+_FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _MASK = "\x00"
 
 
@@ -174,7 +176,7 @@ def draw_inline(line: InkedLine) -> None:
         _draw_wikilink(line, link)
         text = _masked(text, *link.span())
     for link in _LINK.finditer(text):
-        shown = link.span(2) if link[2] else link.span(3)
+        shown = _shown_of(link, label=2, address=3)
         line.replace(link.start(), shown[0], "▣ " if link[1] else "")
         line.hide(shown[1], link.end())
         line.link(*link.span(), LinkTo(LinkKind.EMBED if link[1] else LinkKind.MARKDOWN, link[3]))
@@ -199,10 +201,24 @@ def draw_inline(line: InkedLine) -> None:
 
 def _draw_wikilink(line: InkedLine, link: re.Match[str]) -> None:
     """The text of a wikilink, or its target; an embed is marked as one."""
-    shown = link.span(3) if link[3] else link.span(2)
+    shown = _shown_of(link, label=3, address=2)
     line.replace(link.start(), shown[0], "▣ " if link[1] else "")
     line.hide(shown[1], link.end())
     line.link(*link.span(), LinkTo(LinkKind.EMBED if link[1] else LinkKind.WIKILINK, link[2]))
+
+
+def _shown_of(link: re.Match[str], label: int, address: int) -> Columns:
+    """What of a link is shown: its label, else where it leads. Of an embed neither the size it is to be drawn in, nor
+    the folders or the site of its file."""
+    start, end = link.span(label)
+    size = _SIZE.search(link[label]) if link[1] and link[label] else None
+    if size is not None:
+        end = start + size.start()
+    if start < end:
+        return start, end
+    start, end = link.span(address)
+    name = link[address].rfind("/") + 1 if link[1] and _FILE.search(link[address]) else 0
+    return start + name, end
 
 
 def _masked(text: str, start: int, end: int) -> str:
