@@ -93,11 +93,15 @@ def _drawn(group: Group, width: int, colours: Mapping[str, str], *, named: bool)
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=width, style=f"bold {colours['accent']}")
     table.add_column(ratio=1)
+    told: set[str] = set()
     for row in group.rows:
         what = Text(row.what)
         if named:
             what.append(f"  {row.id}", colours["text-soft"])
-        if row.why_not:
+        if row.why_not in told:
+            what.append(" · not now", colours["text-soft"])
+        elif row.why_not:
+            told.add(row.why_not)
             what.append(f"\nnot now: {row.why_not}", colours["text-soft"])
         table.add_row(Text(row.keys), what)
     return title, table, Text()
