@@ -179,12 +179,21 @@ async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, places: Place
         assert any("There is no key called nonsense." in toast for toast in toasts)
 
 
+def test_no_letter_changes_a_setting_as_words_are_typed_there_in_the_hope_of_a_filter() -> None:
+    changing = [key for key in PLACES["Settings, with the list focused"] if "step" in key.action]
+    assert changing
+    assert not [name for key in changing for name in key.keys.split(",") if len(name) == 1]
+
+
 async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_closes(tmp_path: Path, home: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test() as pilot:
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
-        await pilot.press(*"undo", "escape")
+        await pilot.press(*"undo")
+        await pilot.pause()
+        assert "memory-undo" in app.export_screenshot(), "what it is called in the settings"
+        await pilot.press("escape")
         assert isinstance(top_screen(app), Help)
         await pilot.press("escape")
         await until(pilot, lambda: top_screen(app) is app.still, "the end of it")
