@@ -187,7 +187,7 @@ def test_someone_refines_a_search_with_filters_and_takes_one_off(shell: Mapping[
         app.wait_for("▌ 1   Compost", " 6 hits")
         app.wait_gone("path:")
         app.type("tag:")
-        app.wait_for("tag: ─", "▌diary", "guide       2 notes")
+        app.wait_for("tag: ─", "▌diary", "guide", "2 notes")
         app.press("down")
         app.wait_for("▌guide")
         app.press("tab")
