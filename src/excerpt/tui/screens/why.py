@@ -51,7 +51,8 @@ class Why(Dialog[None]):
             box.border_title = "Why here" if self._hit is not None else "Why not this note"
             with VerticalScroll(id="told"):
                 yield Static(self._sum(), id="text")
-            yield Input(placeholder="Another note: path, title or alias", compact=True, id="note")
+            another = "Another note: " if self._hit is not None else ""
+            yield Input(placeholder=f"{another}path, title, file name or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
         self.set_class(self._hit is None, "-brief")
@@ -64,13 +65,15 @@ class Why(Dialog[None]):
     def _sum(self) -> RenderableType:
         hit = self._hit
         if hit is None:
-            return Text("Name a note below: by its path, title, file name or alias.")
+            return Text("Name the note that you miss, or would have higher.")
         top = self._result.hits[0].score
         return hit_sum(hit, self._rank + 1, hit.score / top if top > 0 else 0.0, self.app.theme_variables)
 
     def on_descendant_focus(self) -> None:
-        asking = self.query_one(Input).has_focus
-        hints = ("enter ask", "tab to the answer") if asking else ("↑↓ scroll", "tab another note")
+        if not self.query_one(Input).has_focus:
+            hints: tuple[str, ...] = ("↑↓ scroll", "tab another note")
+        else:
+            hints = ("enter ask", "tab to the answer") if self._about else ("enter ask",)
         self.query_one(Box).hint(*hints, "esc close")
 
     @on(Input.Submitted)
@@ -100,3 +103,4 @@ class Why(Dialog[None]):
             found = Group(self._sum(), Text(), found)
         self.query_one("#text", Static).update(found)
         self.query_one(VerticalScroll).scroll_home(animate=False)
+        self.on_descendant_focus()
