@@ -65,7 +65,7 @@ class PackBar(Widget):
             text.append(f"{fragments:,}", strong).append(f" fragment{'' if fragments == 1 else 's'} · ")
         text.append(f"{tokens:,}", strong)
         if brevity < 6:
-            text.append(self._told_cost(), self._ink("ghost"))
+            text.append(self._told_cost(brevity), self._ink("ghost"))
         text.append(f" / {self.budget:,} tokens")
         data = self.form is Format.JSON
         text.append(" of its Markdown" if data and brevity < 6 else "")
@@ -89,9 +89,9 @@ class PackBar(Widget):
         order = self.order if brevity < 5 else ""
         return [*filter(None, (form, order, str(self.scope))), ""]
 
-    def _told_cost(self) -> str:
+    def _told_cost(self, brevity: int) -> str:
         cost = self.cost
-        if cost is None:
+        if cost is None or (cost.alone and brevity == 5):
             return ""
         if cost.reason:
             return f" ({cost.reason})"

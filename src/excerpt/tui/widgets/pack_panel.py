@@ -140,9 +140,10 @@ class PackPanel(RowList):
         told = [self._told(pack) for pack in self.contents.packed.result.packs]
         lines, scope, why = (max(map(cell_len, column)) for column in zip(*told, strict=True))
         room = width - 4 - 9 - (lines + scope + why + 6)
-        if room < _NAME and len({scope for _, scope, _ in told if scope}) == 1:
-            room, scope = room + scope, 0
-        return (lines, scope, why) if room >= _LEAST_NAME else (lines, 0, 0)
+        same = len({scope for _, scope, _ in told if scope}) == 1
+        if room < (_NAME if same else _LEAST_NAME):
+            room, scope = room + scope + 2, 0
+        return lines, scope, why if room >= _LEAST_NAME else 0
 
     def _why(self, pack: Pack) -> str:
         """`marked`, or the rank of the hit that brought it in; with how many more are in it."""
