@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excerpt.model import Strategy
-from excerpt.search.query import MAX_ALTERNATIVES, Filter, FilterKind, Query, alternatives
+from excerpt.search.query import MAX_ALTERNATIVES, Filter, FilterKind, Query, alternatives, without_begun_filter
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
 TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})
@@ -290,3 +290,19 @@ def test_a_name_in_quotation_marks_is_a_propertys_though_a_filter_is_called_so()
 def test_a_phrase_before_a_colon_is_a_phrase(typed: str) -> None:
     assert asked(typed).phrases
     assert not asked(typed).filters
+
+
+# --- while it is typed ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begun", ["tag:", "-tag:", "#", 'path:"', "file:", "modified:", "modified:2", "created:>"])
+def test_a_filter_that_says_nothing_yet_is_left_out_at_the_end_of_what_is_typed(begun: str) -> None:
+    assert without_begun_filter(f"sync conflict {begun}") == "sync conflict"
+    assert without_begun_filter(begun) == begun
+
+
+@pytest.mark.parametrize(
+    "typed", ["sync tag:p", "sync modified:7d", "tag: sync", "sync http:", "sync C#", "say: no", ""]
+)
+def test_what_says_something_or_is_no_filter_stays_in_what_is_typed(typed: str) -> None:
+    assert without_begun_filter(typed) == typed

@@ -236,6 +236,23 @@ def _pieces(text: str, known: _Names) -> Iterator[_Piece]:
         at = piece.end if piece else at + 1
 
 
+_AT_END = re.compile(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
+
+
+def without_begun_filter(text: str) -> str:
+    """A query that is being typed, without the filter at its end that says nothing yet: `sync tag:`, `sync modified:2`.
+
+    As a word it would be found nowhere, and all that is found would be in doubt until its value is typed. A query of
+    nothing else stays as it is.
+    """
+    found = _AT_END.search(text)
+    if found is None:
+        return text
+    kind = _KINDS.get(fold(found[1])) if found[1] else None
+    says_nothing = not found[1] or (kind is not None and not _is_complete(kind, found[2].strip('"'), is_quoted=False))
+    return text[: found.start()].rstrip() or text if says_nothing else text
+
+
 def _phrase(text: str, at: int) -> _Piece | None:
     begin = at + 1 if text[at] == "-" else at
     if not text.startswith('"', begin):

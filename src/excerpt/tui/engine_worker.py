@@ -245,8 +245,10 @@ class EngineWorker:
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def _search(self, number: int, query: str, strategy: Strategy) -> None:
+        from excerpt.search.query import without_begun_filter
+
         if self._engine is not None:
-            self._post(SearchDone(number, self._engine.search(query, strategy)))
+            self._post(SearchDone(number, self._engine.search(without_begun_filter(query), strategy)))
             with self._something:
                 self._something.wait_for(
                     lambda: self._drawn >= number or "search" in self._slots or self._closed, _TO_DRAW
