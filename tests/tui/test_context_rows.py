@@ -32,3 +32,9 @@ def test_of_two_headings_the_next_below_and_the_nearest_above_are_gone_to() -> N
     assert [heading_beyond(SECTIONS, 3, by) for by in (1, -1)] == [SECTIONS[2], None]
     assert heading_beyond(SECTIONS, 12, -1) == SECTIONS[2]
     assert [heading_path_at(SECTIONS, line) for line in (2, 3, 15)] == [(), ("Top",), ("Top", "Under")]
+
+
+def test_a_link_that_is_wrapped_in_a_callout_is_one_link() -> None:
+    rows = rows_of([draw_line(1, "> See [[Compost|what goes into the compost]] and [[Compost]].")], 20)
+    assert len(rows) > 2
+    assert len(list(links_of(rows, 0, 9))) == 2

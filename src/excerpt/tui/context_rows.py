@@ -61,16 +61,16 @@ class LinkSpot:
 
 def links_of(rows: Sequence[Row], first: int, last: int) -> Iterator[LinkSpot]:
     """The links that begin on rows `first` up to `last` (exclusive), in their order."""
-    before: LinkTo | None = None
+    of_line: list[LinkTo] = []
     for number in range(max(first, 0), min(last, len(rows))):
         row = rows[number]
         if not row.part:
-            before = None
+            of_line = []
         column = row.indent
         for run in row.runs:
-            if run.to is not None and run.to is not before:
+            if run.to is not None and not any(run.to is one for one in of_line):
+                of_line.append(run.to)
                 yield LinkSpot(number, column, run.to)
-            before = run.to
             column += cell_len(run.text)
 
 
