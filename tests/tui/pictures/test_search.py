@@ -85,9 +85,9 @@ async def refined(pilot: Pilot[None]) -> None:
     """The query was read, then refined: what moved says how far."""
     await ready(pilot)
     rows = still(pilot).still.query_one(HitList)
-    rows.clock = lambda: 0.0  # type: ignore[method-assign]
+    rows.clock = lambda: 0.0
     await typed(pilot, "sync")
-    rows.clock = lambda: math.inf  # type: ignore[method-assign]
+    rows.clock = lambda: math.inf
     await typed(pilot, " merged newest")
 
 
