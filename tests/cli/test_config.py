@@ -43,6 +43,21 @@ def test_check_says_that_a_file_is_valid(excerpt: Excerpt, settings_file: Path) 
     assert answer.out == f"{settings_file} is valid.\n"
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('copy-pack = "ctrl+f"', "ctrl+f is both"),
+        ('copy-pak = "f9"', "Did you mean copy-pack?"),
+        ('quit = "ctrl+i"', "ctrl+i cannot be used"),
+    ],
+)
+def test_check_names_keys_that_the_app_cannot_use(excerpt: Excerpt, settings_file: Path, keys: str, said: str) -> None:
+    settings_file.write_text(f"[screen.keys]\n{keys}\n", encoding="utf-8")
+    done = excerpt("config", "--check")
+    assert done.code == 2
+    assert said in done.err
+
+
 def test_the_schema_is_printed_even_where_the_file_is_broken(excerpt: Excerpt, settings_file: Path) -> None:
     settings_file.write_text("[pack\n", encoding="utf-8")
     answer = excerpt("config", "--schema")

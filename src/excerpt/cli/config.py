@@ -53,6 +53,7 @@ def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: boo
     settings = load_settings(file) if chosen is None else load_settings(where.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)
+        _check_keys(settings, file)
         there = f"{file} is valid." if file.exists() else f"{file} does not exist: {_instead(chosen)}."
         put(line_for_stdout(there))
         return
@@ -75,6 +76,15 @@ def _check_patterns(settings: Settings, file: Path) -> None:
         patterns_of(settings.vault)
     except SettingsError as error:
         raise SettingsError(f"{file}: {error.message}") from error
+
+
+def _check_keys(settings: Settings, file: Path) -> None:
+    """The app leaves such keys as they were, and says so; here they are a mistake. Raises SettingsError."""
+    from excerpt.tui.keymap import usable
+
+    _, problems = usable(settings.screen.keys)
+    if problems:
+        raise SettingsError(f"{file}: screen.keys is not valid: {' '.join(problems)}", "F1 in the app has every name.")
 
 
 def _edit(file: Path, beginning: str) -> None:
