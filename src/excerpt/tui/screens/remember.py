@@ -100,7 +100,7 @@ class Remember(Dialog[Kept]):
             yield Field(visible_line(self._why), compact=True, select_on_focus=False, id="why")
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
-            yield Label("Kept already? ^g merges into it, enter keeps both", id="offered")
+            yield Label("Kept already? ^g merges, enter keeps both", id="offered")
             yield OfferList(id="offers")
             yield Static("", id="trouble", markup=False)
 
