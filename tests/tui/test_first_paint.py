@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from excerpt.tui.later import LATER
 from tests.tui.conftest import write_notes
 
 HEAVY = {
@@ -33,6 +34,13 @@ VALUES = {
 }
 """Of the engine's packages, those that import nothing of it."""
 
+SCREENS = {
+    "excerpt.tui.screens.main",
+    *(f"excerpt.tui.screens.{what}_keeping" for what in ("index", "memory", "pane", "session", "settings")),
+    "excerpt.tui.screens.outside",
+}
+"""The main screen and what it is made of: no dialog."""
+
 _PROBE = """
 import json, sys
 from pathlib import Path
@@ -42,7 +50,8 @@ from excerpt.tui.screens.main import MainScreen
 
 def begin(screen):
     frame = "\\n".join(strip.text for strip in screen._compositor.render_strips())
-    print(json.dumps({"modules": sorted(sys.modules), "frame": frame}))
+    widgets = [type(widget).__name__ for widget in screen.walk_children()]
+    print(json.dumps({"modules": sorted(sys.modules), "frame": frame, "widgets": widgets}))
     screen.app.exit()
 
 MainScreen._begin = begin
@@ -50,7 +59,7 @@ ExcerptApp(Path(sys.argv[1]), Settings(), places()).run(headless=True, size=(80,
 """
 
 
-def test_the_first_frame_is_out_before_the_engine_is_imported(tmp_path: Path, home: Path) -> None:
+def test_the_first_frame_is_out_before_what_it_does_not_show(tmp_path: Path, home: Path) -> None:
     write_notes(tmp_path / "vault")
     run = subprocess.run(
         [sys.executable, "-c", _PROBE, str(tmp_path / "vault")], capture_output=True, text=True, check=False
@@ -61,3 +70,7 @@ def test_the_first_frame_is_out_before_the_engine_is_imported(tmp_path: Path, ho
     assert not HEAVY.intersection(seen["modules"])
     engine = ("excerpt.index", "excerpt.search", "excerpt.pack", "excerpt.memory", "excerpt.insight", "excerpt.vault")
     assert not [name for name in seen["modules"] if name.startswith(engine) and name not in VALUES]
+    assert not {*LATER, "excerpt.tui.palette"}.intersection(seen["modules"])
+    assert {name for name in seen["modules"] if name.startswith("excerpt.tui.screens.")} == SCREENS
+    assert "Type to search" in seen["frame"]
+    assert not {"Preview", "PackPanel", "RelatedPanel", "MapPanel"}.intersection(seen["widgets"])

@@ -7,6 +7,7 @@ import click
 from excerpt.cli.app import start_app
 from excerpt.cli.printing import put
 from excerpt.known_vaults import DEMO
+from excerpt.tui.interpreter import prefer_the_screen
 
 
 @click.command()
@@ -17,4 +18,5 @@ def command(plain: bool, path: bool) -> None:
     if path:
         put(str(DEMO))
     else:
+        prefer_the_screen()
         start_app(DEMO, keep_as_last=False, plain=plain)

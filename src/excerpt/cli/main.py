@@ -19,6 +19,7 @@ import click
 from excerpt import __version__
 from excerpt.errors import ExcerptError
 from excerpt.text.visible import visible
+from excerpt.tui.interpreter import prefer_the_screen
 
 FOUND, NOTHING_FOUND, USAGE, CANNOT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
@@ -89,6 +90,7 @@ def program(ctx: click.Context, plain: bool) -> None:
     """
     ctx.obj = plain
     if ctx.invoked_subcommand is None:
+        prefer_the_screen()
         from excerpt.cli.app import start_last
 
         start_last(plain)
@@ -100,6 +102,7 @@ def program(ctx: click.Context, plain: bool) -> None:
 @click.pass_obj
 def open_vault_in_app(is_plain: bool, vault: Path, plain: bool) -> None:
     """Open a vault in the app."""
+    prefer_the_screen()
     from excerpt.cli.app import start_app
 
     start_app(vault, plain=is_plain or plain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar
@@ -25,7 +26,6 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here, reasons_here
 from excerpt.tui.harmless import Harmless
-from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.keymap import usable
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
@@ -34,6 +34,8 @@ from excerpt.tui.themes import CSS_OF_TEXTUAL
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
+_SOON = 0.02
+"""Seconds until what came too early is tried again."""
 _REASON_SECONDS = 3.0
 """How long it is said why something cannot be done now, and not said once more."""
 
@@ -154,7 +156,11 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """As Textual does; where the action cannot be done now, that is said."""
+        """As Textual does; where the action cannot be done now, that is said. What is pressed before the first frame is
+        complete waits for what it may be about."""
+        if isinstance(self.screen, MainScreen) and not self.screen.is_furnished:
+            self.set_timer(_SOON, partial(self.run_action, action, default_namespace, namespaces))
+            return True
         reason = why_not(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:
             return await super().run_action(action, default_namespace, namespaces)
@@ -207,7 +213,6 @@ def run_app(vault: Path | None, settings: Settings, places: Places, said: str = 
     """Open the app on a vault, until the user leaves; without one it asks for one, and `said` is why. Raises
     ExcerptError where it cannot be drawn, and whatever a defect of ours raised while it was open."""
     check_terminal(os.environ)
-    prefer_the_screen()
     app = ExcerptApp(vault, settings, places, said=said)
     app.run()
     if app.defect is not None:

@@ -86,6 +86,7 @@ class PromptScreen(Screen[None]):
         super().__init__()
         self._compositor = SparingCompositor()
         self._frames: Timer | None = None
+        self._resumed = False
 
     @property
     def _update_timer(self) -> Timer:
@@ -93,10 +94,20 @@ class PromptScreen(Screen[None]):
             self._frames = self.set_interval(FRAME, self._on_timer_update, name="frames", pause=True)
         return self._frames
 
-    def _on_screen_resume(self, event: events.ScreenResume) -> None:  # noqa: ARG002 - Textual's signature
-        """Have the classes of the window's size before Textual works the styles out, which it would do again for them:
-        a tenth of the time to the first frame."""
+    async def _compose(self) -> None:
+        """Have the classes of the window's size before the styles are worked out, which would be done again for
+        them."""
         size = self.app.size
         across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
         now = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
         self.update_classes({name: name in now for _, name in (*across, *down)}, update=False)
+        await super()._compose()
+
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """The styles of the first frame are worked out as its widgets are mounted, before one of them has the focus;
+        Textual would work out all of them once more."""
+        if not self._resumed:
+            self._resumed = True
+            event.refresh_styles = False
+            if self.focused is not None and self.focused.parent is not None:
+                self.app.stylesheet.update(self.focused.parent)

@@ -16,6 +16,7 @@ beside cpp-docs after a few queries, and hardly anything but reference counts fr
 
 
 def prefer_the_screen() -> None:
-    """Set both for the app; benchmarks of the screen too."""
+    """Set both for the app, before it is imported, which makes more objects than any key; benchmarks of the screen
+    too."""
     sys.setswitchinterval(_TURN)
     gc.set_threshold(*_COLLECT_AT)

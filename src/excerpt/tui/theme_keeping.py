@@ -51,7 +51,12 @@ class ThemeKeeping(VaultHost, inherit_bindings=False):
                 self._problems.append(f"There is no theme called {name}.")
             name = _DEFAULT_THEME
             self.register_theme(load_theme(self._theme_files[name]))
-        self.theme = name
+        # By the watcher, all that is parsed until the first frame would be parsed once more.
+        self.set_reactive(App.theme, name)
+        dark = self.current_theme.dark
+        classes = {f"-theme-{name}": True, "-dark-mode": dark, "-light-mode": not dark}
+        self.update_classes(classes, update=False)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     async def load_other_themes(self) -> None:
         """After the first frame; what is wrong is told in one toast, with what else is."""

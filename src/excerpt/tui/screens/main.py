@@ -16,6 +16,7 @@ from textual.widgets import ContentSwitcher, Input
 from excerpt.pack.marks_file import read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
+from excerpt.tui.compositor import FRAME
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.later import import_the_rest
 from excerpt.tui.messages import (
@@ -69,6 +70,8 @@ class MainScreen(Outside, PaneKeeping):
             places.history_file(vault), places.saved_queries_file(vault), self._queries_not_kept
         )
         self._begun = False
+        self.is_furnished = False
+        """Whether all of the first tab is there: what the first frame does not show of it comes right after."""
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
@@ -80,10 +83,20 @@ class MainScreen(Outside, PaneKeeping):
         self.query_one(TabBar).vault = self.vault.name
         self.resume_session()
         self.spread_panes(self.query_one(SearchPane).panes)
-        self.call_after_refresh(self._begin)
+        self.call_after_refresh(self._begin_when_drawn)
+
+    def _begin_when_drawn(self) -> None:
+        """Textual draws nothing until the app's own messages at the start are done, though it has refreshed."""
+        if self.app._batch_count:
+            self.set_timer(FRAME, self._begin_when_drawn)
+        else:
+            self.refresh(layout=True)
+            self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:
         """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
+        await self.query_one(SearchPane).furnish()
+        self.is_furnished = True
         await asyncio.to_thread(import_the_rest)
         from excerpt.tui.widgets.index_pane import IndexPane
         from excerpt.tui.widgets.memory_pane import MemoryPane

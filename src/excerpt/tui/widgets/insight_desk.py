@@ -51,6 +51,9 @@ class Subject:
 class InsightDesk(PackDesk):
     """State: what related notes are asked of, the way that was followed from there, filters put by the map."""
 
+    is_furnished = False
+    """Whether the context and the panels are there, which come after the first frame."""
+
     def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(settings, engine, id=id)
         self._followed: list[Subject] = []
@@ -198,6 +201,8 @@ class InsightDesk(PackDesk):
     @property
     def panel_scene(self) -> PanelScene:
         """What the panels' actions act on."""
+        if not self.is_furnished:
+            return PanelScene()
         panel, branch = self.query_one(RelatedPanel), self.query_one(MapPanel).selected
         typed = self.query_one("#query", Input).value
         return PanelScene(

@@ -100,12 +100,19 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
             with Vertical(id="found"):
                 yield HitList(id="hits")
                 yield Notice(id="notice")
-            with Aside(id="aside"):
-                yield Preview(id="preview")
-                yield PackPanel(id="packed", classes="panel")
-                yield RelatedPanel(id="related", classes="panel")
-                yield MapPanel(id="map", classes="panel")
+            yield Aside(id="aside")
         yield PackBar(id="pack")
+
+    async def furnish(self) -> None:
+        """After the first frame, which shows neither: the context and the panels."""
+        await self.query_one(Aside).mount(
+            Preview(id="preview"),
+            PackPanel(id="packed", classes="panel"),
+            RelatedPanel(id="related", classes="panel"),
+            MapPanel(id="map", classes="panel"),
+        )
+        self.is_furnished = True
+        self.search()
 
     def on_mount(self) -> None:
         self._status.strategy = self.strategy
@@ -142,6 +149,8 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
 
     def search(self) -> None:
         """Ask for what the query says now; called again when there is a newer index."""
+        if not self.is_furnished:
+            return
         self._asked += 1
         query = self.query_text.strip()
         if not query:

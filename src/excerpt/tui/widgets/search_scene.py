@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def scene_of(pane: SearchPane) -> SearchScene:
     """That of the moment."""
+    if not pane.is_furnished:
+        return SearchScene(typed=bool(pane.query_text.strip()))
     hit, packed, panel, rows = pane.selected, pane.packed, pane.query_one(PackPanel), pane.panel_rows
     return SearchScene(
         typed=bool(pane.query_text.strip()),

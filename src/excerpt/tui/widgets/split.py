@@ -15,6 +15,8 @@ from textual.widget import Widget
 from excerpt.settings import Placing
 from excerpt.tui.panes import CONTEXT, LIST, PANEL, Arrangement, Panes, arranged, stands_beside
 
+_NOT_YET = Arrangement(False, 0, True, False)
+
 
 class Splitter(Widget):
     """The column between two panes that stand beside one another."""
@@ -67,7 +69,7 @@ class Split(Container):
         self._extra = extra
         self._split_layout = _SplitLayout()
         self._dragging = False
-        self._shown = Arrangement(False, 0, True, False)
+        self._shown = _NOT_YET
 
     @property
     def layout(self) -> Layout:
@@ -153,7 +155,7 @@ class Split(Container):
 
     def arrange_panes(self) -> None:
         """Work out what is in sight, and lay the screen out if it is something else than before."""
-        shown = self._wanted()
+        shown = self.wanted(self.size)
         if not self.size or shown == self._shown:
             return
         self._shown = shown
@@ -177,8 +179,9 @@ class Split(Container):
         if not still[self.pane_of(self.screen.focused)]:
             self.screen.set_focus(next((one for one in (seen, *seen.query("*")) if one.focusable), None))
 
-    def _wanted(self) -> Arrangement:
-        columns, rows = self.size
+    def wanted(self, size: Size) -> Arrangement:
+        """What would be in sight at that size."""
+        columns, rows = size
         panes, context, panel = self.panes, self.context, self.panel
         if not self.filled and panes.zoomed != LIST:
             panes = replace(panes, zoomed="")
@@ -228,10 +231,12 @@ class _SplitLayout(Layout):
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:  # noqa: ARG002 - Textual's shape
         assert isinstance(parent, Split)
         panes = [child for child in children if not isinstance(child, Splitter)]
-        regions = _regions(parent.shown, size, len(panes))
+        # The first frame is drawn before a size is told.
+        shown = parent.wanted(size) if parent.shown is _NOT_YET else parent.shown
+        regions = _regions(shown, size, len(panes))
         placements = [_placed(widget, region) for widget, region in zip(panes, regions, strict=True)]
-        if len(panes) > 1 and parent.shown.beside:
-            column = Region(parent.shown.first, 0, 1, size.height)
+        if len(panes) > 1 and shown.beside:
+            column = Region(shown.first, 0, 1, size.height)
             placements += [_placed(child, column) for child in children if isinstance(child, Splitter)]
         return placements
 
