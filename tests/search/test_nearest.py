@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,4 +36,4 @@ def test_a_script_without_spaces_is_cut_at_its_own_stops() -> None:
 def test_sentences_follow_one_another_and_are_never_empty(text: str) -> None:
     found = list(sentences(text))
     assert all(text[one.start : one.end].strip() for one in found)
-    assert all(one.end <= other.start for one, other in zip(found, found[1:], strict=False))
+    assert all(one.end <= other.start for one, other in itertools.pairwise(found))
