@@ -158,7 +158,8 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
     ) -> bool:
         """As Textual does; where the action cannot be done now, that is said. What is pressed before the first frame is
         complete waits for what it may be about."""
-        if isinstance(self.screen, MainScreen) and not self.screen.is_furnished:
+        early = isinstance(self.screen, MainScreen) and not self.screen.is_furnished
+        if early and not isinstance(default_namespace, Input):  # editing keeps its order among the letters
             self.set_timer(_SOON, partial(self.run_action, action, default_namespace, namespaces))
             return True
         reason = why_not(default_namespace or self, action) if isinstance(action, str) else ""
