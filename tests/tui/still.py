@@ -127,6 +127,8 @@ _PARTS = (
     (0.28, 0.02, 0.15, 0.00, 0.00, 0.06),
     (0.12, 0.00, 0.18, 0.00, 0.03, 0.03),
 )
+_DAY = 24 * 3600
+"""Seconds."""
 _SURE = (Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK)
 _NAMES = ("words", "proximity", "meaning", "title", "heading", "coverage")
 
@@ -233,7 +235,8 @@ def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int, known: bool) ->
     sure = _SURE[min(rank, len(_SURE) - 1)] if known else Confidence.NOTHING
     wanted = [fragment.text[span.start : span.end].casefold() for span in spans]
     named = tuple(_spans(name.casefold(), wanted) for name in (fragment.title, *fragment.heading_path))
-    modified = int(time.time()) - (3 + 40 * rank) * 24 * 3600
+    # The same all day, so that two looks at one hit are alike.
+    modified = (int(time.time()) // _DAY - (3 + 40 * rank)) * _DAY
     return Hit(fragment, sum(parts), signals, spans, sure, named, modified)
 
 
