@@ -93,9 +93,12 @@ def copy_pack(tmux: Tmux, told: str) -> None:
 
 
 def toast(terminal: Terminal) -> str:
-    """What the toast at the right says, without its line ends and blanks."""
-    lines = (line[line.rindex("▌") : TOAST_END] for line in terminal.lines if "▌" in line[TOAST_START:])
-    return "".join("".join(line[1:].split()) for line in lines)
+    """What the toast at the right says, without its line ends and blanks.
+
+    Its border is the lowest of its kind: those that mark a passage in the context stand above."""
+    lines = [line[:TOAST_END] for line in terminal.lines]
+    border = next((line.rindex("▎") for line in reversed(lines) if "▎" in line[TOAST_START:]), TOAST_END)
+    return "".join("".join(line[border + 1 :].split()) for line in lines if line[border : border + 1] == "▎")
 
 
 def kept_copy(home: Path) -> str:
