@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint bench soak million quality packs messy screenshots keys docs model clean
+.PHONY: help run setup test lint pictures properties bench soak million quality packs messy screenshots keys docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -31,6 +31,12 @@ lint: $(READY) ## ruff, mypy --strict, import-linter
 
 test: lint ## lint and the whole test suite
 	$(BIN)/pytest -n auto --dist worksteal
+
+pictures: $(READY) ## compare every picture of the screen at four sizes (make test: at two)
+	EXCERPT_PICTURES=all $(BIN)/pytest -n auto --dist worksteal tests/tui/pictures
+
+properties: $(READY) ## the whole suite with twenty times as many examples
+	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal
 
 bench: $(READY) ## measure speed against peers in the same run
 	$(BIN)/python -m benchmarks

@@ -4,8 +4,9 @@ import os
 
 from hypothesis import settings
 
-settings.register_profile("excerpt", deadline=None)
-settings.load_profile("excerpt")
+settings.register_profile("excerpt", deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=1_000)
+settings.load_profile(os.environ.get("EXCERPT_PROPERTIES", "excerpt"))
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -46,7 +46,7 @@ def related_note(here: Fragment, there: Fragment, score: float, linked: Linked =
 def related_of(fragments: Iterable[Fragment], path: str, line: int | None) -> Related:
     """The first fragment of each other note is near, the first notes most."""
     every = list(fragments)
-    of_note = [each for each in every if each.path == path]
+    of_note = [each for each in every if each.path == path] or every[:1]
     here = next((each for each in of_note if line is not None and each.line_start <= line <= each.line_end), of_note[0])
     first = {each.path: each for each in reversed(every) if each.path != path}
     links = (Linked.NO, Linked.BOTH, Linked.FROM, Linked.TO)

@@ -142,7 +142,7 @@ async def complete_filters(pilot: Pilot[None], app: ExcerptApp) -> None:
 
 @pytest.mark.usefixtures("home")
 @settings(
-    max_examples=2,
+    max_examples=1,
     derandomize=True,
     phases=[Phase.generate],  # an example takes seconds: none is looked for that is simpler
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

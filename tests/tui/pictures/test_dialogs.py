@@ -103,6 +103,7 @@ async def help_in_a_dialog(pilot: Pilot[None]) -> None:
 
 
 async def palette(pilot: Pilot[None]) -> None:
+    """Empty it is in no picture: which of its two sources is first there, is listed first."""
     await results(pilot)
     await pilot.press("ctrl+backslash")
     await pilot.pause(0.5)
@@ -200,7 +201,6 @@ STATES: list[Steps] = [
     help_filtered,
     help_of_nothing,
     help_in_a_dialog,
-    palette,
     palette_searched,
     saved_first,
     saved_none,
