@@ -51,3 +51,10 @@ def test_a_budget_between_two_steps_goes_to_its_neighbours() -> None:
 def test_the_budget_stays_within_the_steps() -> None:
     assert next_budget(STEPS[-1], 1) == STEPS[-1]
     assert next_budget(1, -1) == STEPS[0]
+
+
+async def test_what_is_taken_away_from_under_a_tab_by_leaving_is_no_defect(app: ExcerptApp) -> None:
+    async with app.run_test():
+        app.exit()
+        app._handle_exception(LookupError("its parts are gone"))
+    assert app.defect is None

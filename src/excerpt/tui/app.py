@@ -128,6 +128,11 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         """What ended the app that nobody had foreseen."""
         return self._exception
 
+    def _handle_exception(self, error: Exception) -> None:
+        # Who leaves while tabs are still being mounted takes their parts away from under them.
+        if not self._exit:
+            super()._handle_exception(error)
+
     def _fatal_error(self) -> None:
         # Textual would print a page of traceback, with what the variables hold.
         self.bell()
