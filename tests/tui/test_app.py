@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import ExcerptError
-from excerpt.tui.app import check_terminal
+from excerpt.tui.app import ExcerptApp, check_terminal
 from excerpt.tui.budget import STEPS, next_budget
 
 
