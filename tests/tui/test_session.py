@@ -119,9 +119,10 @@ async def test_what_the_settings_say_holds_unless_it_was_changed_by_hand(tmp_pat
         await pilot.press("x", "ctrl+q")
     settings = Settings(search=SearchSettings(strategy=Strategy.SEMANTIC))
     again = StillApp(tmp_path, settings)
-    async with again.run_test():
+    async with again.run_test() as pilot:
         assert pane_of(again).query_text == "x"
         assert pane_of(again).strategy is Strategy.SEMANTIC
+        await opened(pilot, again)
 
 
 async def test_without_restore_nothing_comes_back_and_nothing_is_kept(tmp_path: Path) -> None:
