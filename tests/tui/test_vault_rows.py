@@ -84,6 +84,6 @@ def test_a_vault_that_was_removed_is_known_to_be_missing(home: Path) -> None:
 
 
 def test_paths_below_the_home_folder_are_short(home: Path) -> None:
-    assert short_path(home / "work" / "wiki", home) == "~/work/wiki"
+    assert short_path(home / "texts" / "wiki", home) == "~/texts/wiki"
     assert short_path(home, home) == "~"
     assert short_path(Path("/srv/wiki"), home) == "/srv/wiki"
