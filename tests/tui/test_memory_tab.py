@@ -356,6 +356,19 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, p
     assert store.all().memories[0].source == store_source(3)
 
 
+async def test_the_new_text_is_taken_while_a_newer_index_is_being_looked_at(
+    app: ExcerptApp, vault: Path, places: Places
+) -> None:
+    new = "Simmer green lentils with cumin until they are soft."
+    store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
+    async with app.run_test() as pilot:
+        await memory_tab(pilot, app, 1)
+        pane = screen_of(app).query_one(MemoryPane)
+        pane.vault_changed()
+        pane.action_update()
+        await until(pilot, lambda: store.all().memories[0].text == new, "the new text")
+
+
 async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:

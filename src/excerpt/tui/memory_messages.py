@@ -69,7 +69,7 @@ class BadgesKnown(Message):
 
 @dataclass
 class StandingsKnown(Message):
-    """How memories stand to their sources, by their ids: part of the answer of that number."""
+    """How memories stand to their sources, by their ids: part of what the look of that number finds."""
 
     number: int
     standings: dict[str, Standing]

@@ -46,7 +46,8 @@ _MOST_LOOKED_AT = 200
 
 
 class MemoryPane(Vertical):
-    """State: the filter, the memories it leaves, how far it is known how these stand to their sources."""
+    """State: the filter, the memories it leaves, how these stood to their sources when that was last looked at, and
+    which of them were looked at in the newest index."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Memory")
 
@@ -79,6 +80,8 @@ class MemoryPane(Vertical):
         self._wanted = ""
         self._listed: MemoriesListed | None = None
         self._standings: dict[str, Standing] = {}
+        self._looked_at: set[str] = set()
+        self._look_number = 0
         self._waiting: list[Memory] = []
 
     def compose(self) -> ComposeResult:
@@ -134,6 +137,7 @@ class MemoryPane(Vertical):
         self._standings = {
             memory_id: found for memory_id, found in self._standings.items() if same.get(memory_id) == found.memory
         }
+        self._looked_at &= self._standings.keys()
         self.look_at_sources()
         wanted = ""
         if message.number == self._asked:
@@ -188,26 +192,29 @@ class MemoryPane(Vertical):
     # --- how they stand to their sources ------------------------------------------------------------------------------
 
     def look_at_sources(self) -> None:
-        """Have it found out what became of the sources that nobody has looked at yet."""
+        """Have it found out what became of the sources that nobody has looked at in this index."""
+        self._look_number += 1
         found = [one.memory for one in self._listed.found] if self._listed is not None else []
-        unknown = [each for each in found if each.source is not None and each.id not in self._standings]
+        unknown = [each for each in found if each.source is not None and each.id not in self._looked_at]
         self._waiting = unknown if self._filter.stale else unknown[:_MOST_LOOKED_AT]
         self._look()
 
     def vault_changed(self) -> None:
-        """There is a newer index: the sources may say something else."""
-        self._standings = {}
+        """There is a newer index: the sources may say something else. Until that is known, what is shown holds."""
+        self._looked_at = set()
         self.look_at_sources()
 
     def _look(self) -> None:
         if self._waiting:
-            self._engine.ask_insight(AskStandings(self._shown, tuple(self._waiting[:_AT_ONCE])))
+            self._engine.ask_insight(AskStandings(self._look_number, tuple(self._waiting[:_AT_ONCE])))
 
     def standings_known(self, message: StandingsKnown) -> None:
-        """Some of the answer; the next are asked for, so that searches come between."""
-        if message.number != self._shown:
+        """Some of the answer; the next are asked for, so that searches come between. What an older look found is of an
+        older index."""
+        if message.number != self._look_number:
             return
         self._standings = {**self._standings, **message.standings}
+        self._looked_at |= message.standings.keys()
         self._waiting = [memory for memory in self._waiting if memory.id not in message.standings]
         self._look()
         self._show()
