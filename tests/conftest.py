@@ -2,6 +2,9 @@
 
 import os
 
+# As `python -m excerpt` does, and before numpy is loaded: waiting by spinning takes the time of other tests.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from hypothesis import settings
 
 settings.register_profile("excerpt", deadline=None, max_examples=50)
