@@ -9,7 +9,18 @@ import pytest
 from excerpt.errors import SettingsError
 from excerpt.settings import PackSettings, ScreenSettings, Settings
 from excerpt.settings_schema import MEANINGS
-from excerpt.tui.setting_rows import Field, Kind, Origin, Row, carried, fields_of, rows_of, shown_value, stepped, typed
+from excerpt.tui.setting_rows import (
+    Kind,
+    Origin,
+    Row,
+    Setting,
+    carried,
+    fields_of,
+    rows_of,
+    shown_value,
+    stepped,
+    typed,
+)
 
 FIELDS = {field.key: field for field in fields_of(("dark", "light"), ("o200k", "cl100k"))}
 
@@ -20,7 +31,7 @@ def row(key: str, value: object, **more: object) -> Row:
 
 def test_each_field_is_a_setting_that_has_a_meaning_and_a_way_to_be_changed() -> None:
     assert set(FIELDS) <= set(MEANINGS)
-    assert FIELDS["pack.scope"] == Field("pack.scope", "Scope", Kind.CHOICE, ("none", "neighbors", "section", "note"))
+    assert FIELDS["pack.scope"] == Setting("pack.scope", "Scope", Kind.CHOICE, ("none", "neighbors", "section", "note"))
     kinds = {key: FIELDS[key].kind for key in ("screen.plain", "screen.editor", "pack.budget", "pack.tokenizer")}
     assert list(kinds.values()) == [Kind.SWITCH, Kind.TEXT, Kind.NUMBER, Kind.NAME]
 

@@ -32,7 +32,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class Setting:
     """One setting: its dotted key, what it is called on the screen, and how it is changed."""
 
     key: str
@@ -53,7 +53,7 @@ class Origin(Enum):
 class Row:
     """A setting as it stands: its value, where that stands, and whether this vault has another one of its own."""
 
-    field: Field
+    field: Setting
     value: Value
     origin: Origin
     overruled: bool = False
@@ -78,7 +78,7 @@ _LABELS = {
 }
 
 
-def fields_of(themes: Sequence[str], tokenizers: Sequence[str]) -> tuple[Field, ...]:
+def fields_of(themes: Sequence[str], tokenizers: Sequence[str]) -> tuple[Setting, ...]:
     """The settings of the screen, with the themes and tokenizers that there are."""
     named = {"screen.theme": themes, "pack.tokenizer": tokenizers}
     return tuple(
@@ -86,26 +86,28 @@ def fields_of(themes: Sequence[str], tokenizers: Sequence[str]) -> tuple[Field, 
     )
 
 
-def _field(key: str, label: str, names: tuple[str, ...] = ()) -> Field:
+def _field(key: str, label: str, names: tuple[str, ...] = ()) -> Setting:
     shape: Any = Settings
     for part in key.split("."):
         shape = get_type_hints(shape)[part]
     if names:
-        return Field(key, label, Kind.CHOICE if key == "screen.theme" else Kind.NAME, names)
+        return Setting(key, label, Kind.CHOICE if key == "screen.theme" else Kind.NAME, names)
     if isinstance(shape, type) and issubclass(shape, StrEnum):
-        return Field(key, label, Kind.CHOICE, tuple(each.value for each in shape))
+        return Setting(key, label, Kind.CHOICE, tuple(each.value for each in shape))
     kinds = {bool: Kind.SWITCH, str: Kind.TEXT}
-    return Field(key, label, kinds.get(shape, Kind.NUMBER))
+    return Setting(key, label, kinds.get(shape, Kind.NUMBER))
 
 
-def rows_of(shown: Sequence[Field], for_all: Mapping[str, Any], for_one: Mapping[str, Any], *, one: bool) -> list[Row]:
+def rows_of(
+    shown: Sequence[Setting], for_all: Mapping[str, Any], for_one: Mapping[str, Any], *, one: bool
+) -> list[Row]:
     """The rows for what the two files say; with `one` as they hold in this vault, else as they hold in all."""
     defaults = msgspec.to_builtins(Settings())
     return [_row(field, defaults, for_all, for_one, one) for field in shown]
 
 
 def _row(
-    field: Field, defaults: Mapping[str, Any], for_all: Mapping[str, Any], for_one: Mapping[str, Any], one: bool
+    field: Setting, defaults: Mapping[str, Any], for_all: Mapping[str, Any], for_one: Mapping[str, Any], one: bool
 ) -> Row:
     own = value_at(for_one, field.key)
     if one and own is not None:
@@ -137,7 +139,7 @@ def stepped(row: Row, steps: int) -> Value | None:
     return None
 
 
-def typed(field: Field, text: str) -> Value:
+def typed(field: Setting, text: str) -> Value:
     """What a value means that was typed. Raises SettingsError."""
     text = text.strip()
     if field.kind is Kind.NUMBER:

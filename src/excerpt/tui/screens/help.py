@@ -19,6 +19,7 @@ from textual.widgets import Input, Static
 from excerpt.tui.bindings import bindings
 from excerpt.tui.key_list import Group, groups, matching
 from excerpt.tui.screens.dialog import Dialog
+from excerpt.tui.widgets.field import Field
 
 _MOST_KEYS = 18
 """Cells for the keys of a binding; more go on in the next line."""
@@ -37,7 +38,7 @@ class Help(Dialog[None]):
     DEFAULT_CSS = """
     Help {
         & > .box { height: 90%; padding: 0 1; }
-        Input { background: $background; }
+        Field { background: $background; }
         VerticalScroll { height: 1fr; }
     }
     """
@@ -51,7 +52,7 @@ class Help(Dialog[None]):
         with Vertical(classes="box") as box:
             box.border_title = "Keys"
             box.border_subtitle = "type to filter · ↑↓ scroll · esc close"
-            yield Input(placeholder="A key, or what it does", compact=True, id="keys-filter")
+            yield Field(placeholder="A key, or what it does", compact=True, id="keys-filter")
             with VerticalScroll(can_focus=False):
                 yield Static(id="keys")
 
@@ -81,7 +82,7 @@ class Help(Dialog[None]):
 
     def action_leave(self) -> None:
         """One layer at a time: what is typed, then the list."""
-        field = self.query_one("#keys-filter", Input)
+        field = self.query_one("#keys-filter", Field)
         if field.value:
             field.value = ""
         else:

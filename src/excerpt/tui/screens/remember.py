@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
-from textual.widgets import Input, Label, Static, TextArea
+from textual.widgets import Label, Static, TextArea
 
 from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
@@ -44,7 +44,7 @@ class Remember(Dialog[Kept]):
     Remember {
         Label { color: $text-soft; width: 1fr; height: 1; }
         #source { color: $text-soft; margin-bottom: 1; }
-        Input { margin-bottom: 1; background: $background; }
+        Field { margin-bottom: 1; background: $background; }
         TextArea { height: 8; max-height: 40vh; background: $background; border: none; padding: 0 1; }
         #offered { color: $accent; margin-top: 1; }
         #offered, OfferList { display: none; }
@@ -52,7 +52,7 @@ class Remember(Dialog[Kept]):
         .-offering TextArea { height: 5; max-height: 14vh; }
         #trouble { color: $error; height: auto; }
         &.-short > .box { padding: 0 2; max-height: 100%; }
-        &.-short #source, &.-short Input { margin-bottom: 0; }
+        &.-short #source, &.-short Field { margin-bottom: 0; }
         &.-short #offered { margin-top: 0; }
     }
     """
@@ -97,7 +97,7 @@ class Remember(Dialog[Kept]):
                 suggester=self._suggester,
             )
             yield Label("Why it matters")
-            yield Field(visible_line(self._why), compact=True, select_on_focus=False, id="why")
+            yield Field(self._why, compact=True, select_on_focus=False, id="why")
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label("Kept already? ^g merges, enter keeps both", id="offered")
@@ -154,9 +154,8 @@ class Remember(Dialog[Kept]):
             self.query_one("#trouble", Static).update("There is no text to keep.")
             self.query_one("#text").focus()
             return
-        why = self.query_one("#why", Input).value.strip()
-        why = self._why if why == visible_line(self._why).strip() else why
-        self.dismiss(Kept(text, split_tags(self.query_one("#tags", Input).value), why, into))
+        why = self.query_one("#why", Field).value.strip()
+        self.dismiss(Kept(text, split_tags(self.query_one("#tags", Field).value), why, into))
 
 
 def split_tags(written: str) -> tuple[str, ...]:

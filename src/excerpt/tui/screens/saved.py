@@ -21,6 +21,7 @@ from excerpt.tui.query_keeper import QueryKeeper
 from excerpt.tui.saved_queries import SavedQueries, SavedQueriesError, SavedQuery
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.strips import fit, line
+from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.row_list import RowList
 
 _MOST_ROWS = 10
@@ -104,7 +105,7 @@ class Saved(Dialog[str]):
             box.border_title = "Saved queries"
             yield Static(id="saved-hint")
             yield SavedList()
-            yield Input(id="saved-name", compact=True)
+            yield Field(id="saved-name", compact=True)
             yield Static(id="saved-trouble")
 
     async def on_mount(self) -> None:
@@ -123,8 +124,8 @@ class Saved(Dialog[str]):
         return self.query_one(SavedList)
 
     @property
-    def _field(self) -> Input:
-        return self.query_one("#saved-name", Input)
+    def _field(self) -> Field:
+        return self.query_one("#saved-name", Field)
 
     @property
     def _naming(self) -> bool:
@@ -193,7 +194,7 @@ class Saved(Dialog[str]):
     def _begin_naming(self, beginning: str) -> None:
         self._tell("")
         self.query_one(Box).add_class("-naming")
-        self._field.value = visible_line(beginning)
+        self._field.value = beginning
         self._field.select_all()
 
     def _stop_naming(self) -> None:

@@ -23,7 +23,8 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.editor import editor_command
 from excerpt.tui.screens.dialog import Box, Dialog
-from excerpt.tui.setting_rows import Field, Kind, Row, fields_of, rows_of, stepped, typed
+from excerpt.tui.setting_rows import Kind, Row, Setting, fields_of, rows_of, stepped, typed
+from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.setting_list import SettingList
 
@@ -80,7 +81,7 @@ class SettingsScreen(Dialog[None]):
         self._open_file = open_file
         self._one = False
         self._files = Files(places.settings_file, places.vault_settings_file(vault), {}, {})
-        self._fields: tuple[Field, ...] = ()
+        self._fields: tuple[Setting, ...] = ()
         self._turn = asyncio.Lock()
 
     def compose(self) -> ComposeResult:
@@ -89,7 +90,7 @@ class SettingsScreen(Dialog[None]):
             box.hint(*_HINTS)
             yield Static("", id="side", markup=False)
             yield SettingList(id="settings")
-            yield Input(compact=True, select_on_focus=True, id="typed")
+            yield Field(compact=True, select_on_focus=True, id="typed")
             yield Static("", id="meaning", markup=False)
 
     async def on_mount(self) -> None:
@@ -137,7 +138,7 @@ class SettingsScreen(Dialog[None]):
     def _put(self, row: Row, value: Value | None) -> None:
         self.run_worker(self._write(row.field, value), group="settings")
 
-    async def _write(self, field: Field, value: Value | None) -> None:
+    async def _write(self, field: Setting, value: Value | None) -> None:
         """One after the other, so that the last one stands."""
         async with self._turn:
             one = self._one
@@ -174,8 +175,8 @@ class SettingsScreen(Dialog[None]):
             return
         self.add_class("-typing")
         self.query_one(Box).hint("enter keep", "esc back")
-        field = self.query_one("#typed", Input)
-        field.value = visible_line(str(row.value))
+        field = self.query_one("#typed", Field)
+        field.value = str(row.value)
         field.placeholder = row.field.label
         field.focus()
 
@@ -223,7 +224,7 @@ class SettingsScreen(Dialog[None]):
             self.dismiss(None)
 
 
-def _fields(themes: tuple[str, ...]) -> tuple[Field, ...]:
+def _fields(themes: tuple[str, ...]) -> tuple[Setting, ...]:
     """For a thread: the tokenizers are known to a module that loads some."""
     from excerpt.text.tokens import TOKENIZERS
 
@@ -243,7 +244,7 @@ def _read(files: Files) -> Files:
     return Files(files.for_all, files.for_one, *said)
 
 
-def _change(file: Path, field: Field, value: Value | None, places: Places, vault: Path | None) -> None:
+def _change(file: Path, field: Setting, value: Value | None, places: Places, vault: Path | None) -> None:
     """For a thread. Raises ExcerptError."""
     if field.kind is Kind.NAME and value is not None:
         from excerpt.text.tokens import open_tokenizer

@@ -24,7 +24,7 @@ from textual.widgets import Input, Static
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults
 from excerpt.settings import Places
-from excerpt.text.visible import visible, visible_line
+from excerpt.text.visible import visible
 from excerpt.tui.bindings import bindings
 from excerpt.tui.opening import Opening, opening
 from excerpt.tui.screens.dialog import Box, Dialog
@@ -39,6 +39,7 @@ from excerpt.tui.vault_rows import (
     missing,
     short_path,
 )
+from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.vault_list import VaultList
 
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
@@ -121,13 +122,13 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             with Horizontal(id="field"):
                 yield Static("❯")
                 hint = "A name, or a path such as ~/notes"
-                yield Input(placeholder=hint, compact=True, select_on_focus=False, id="path")
+                yield Field(placeholder=hint, compact=True, select_on_focus=False, id="path")
             yield Static(id="none")
             yield VaultList(self._home, id="vaults")
             yield Static(id="trouble")
 
     def on_mount(self) -> None:
-        self.query_one(Input).focus()
+        self.query_one(Field).focus()
         self._aside(self._read_known)
 
     # --- in threads ---------------------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     @property
     def _typed(self) -> str:
-        return self.query_one(Input).value.strip()
+        return self.query_one(Field).value.strip()
 
     @on(Input.Changed)
     def _changed(self) -> None:
@@ -243,10 +244,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if row is None:
             return
         path = short_path(row.path, self._home)
-        if visible_line(path) != path:
-            self._tell("Its name cannot be written in the field; Enter opens it.")
-            return
-        field = self.query_one(Input)
+        field = self.query_one(Field)
         field.value = path if path.endswith("/") else f"{path}/"
         field.cursor_position = len(field.value)
 
@@ -283,7 +281,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def action_leave(self) -> None:
         """Clear the field; then close, or leave excerpt where no vault is open."""
-        field = self.query_one(Input)
+        field = self.query_one(Field)
         if field.value:
             field.value = ""
         elif self._current is not None:

@@ -18,6 +18,7 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.explanation import explained, hit_sum
 from excerpt.tui.messages import Explained
 from excerpt.tui.screens.dialog import Box, Dialog
+from excerpt.tui.widgets.field import Field
 
 
 class Why(Dialog[None]):
@@ -52,12 +53,12 @@ class Why(Dialog[None]):
             with VerticalScroll(id="told"):
                 yield Static(self._sum(), id="text")
             another = "Another note: " if self._hit is not None else ""
-            yield Input(placeholder=f"{another}path, title, file name or alias", compact=True, id="note")
+            yield Field(placeholder=f"{another}path, title, file name or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
         self.set_class(self._hit is None, "-brief")
         if self._hit is None:
-            self.call_after_refresh(lambda: self.query_one(Input).focus())
+            self.call_after_refresh(lambda: self.query_one(Field).focus())
         else:
             self.query_one(VerticalScroll).focus()
             self._ask(self._hit)
@@ -70,7 +71,7 @@ class Why(Dialog[None]):
         return hit_sum(hit, self._rank + 1, hit.score / top if top > 0 else 0.0, self.app.theme_variables)
 
     def on_descendant_focus(self) -> None:
-        if not self.query_one(Input).has_focus:
+        if not self.query_one(Field).has_focus:
             hints: tuple[str, ...] = ("↑↓ scroll", "tab another note")
         else:
             hints = ("enter ask", "tab to the answer") if self._about else ("enter ask",)

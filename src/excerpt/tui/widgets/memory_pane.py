@@ -24,6 +24,7 @@ from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import CopyRequested, EditRequested, PaneLeft, RememberRequested
 from excerpt.tui.reasons import MemoryScene, in_memory
 from excerpt.tui.tag_completion import TagSuggester
+from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_view import MemoryView, Shown
 from excerpt.tui.widgets.notice import Notice, Said
@@ -57,7 +58,7 @@ class MemoryPane(Vertical):
             height: 1;
             background: $surface;
             #filter-prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
-            Input { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
+            Field { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
             &:focus-within #filter-prompt { color: $accent; }
         }
         #memory-body { height: 1fr; }
@@ -87,7 +88,7 @@ class MemoryPane(Vertical):
     def compose(self) -> ComposeResult:
         with Horizontal(id="filter-bar"):
             yield Static("◆", id="filter-prompt")
-            yield Input(
+            yield Field(
                 placeholder="Filter by words, meaning, #tags, source:Note, since:7d",
                 compact=True,
                 select_on_focus=False,
@@ -109,7 +110,7 @@ class MemoryPane(Vertical):
 
     @property
     def _filter(self) -> MemoryFilter:
-        return read_filter(self.query_one("#filter", Input).value)
+        return read_filter(self.query_one("#filter", Field).value)
 
     @property
     def all_known(self) -> bool:
@@ -130,7 +131,7 @@ class MemoryPane(Vertical):
             return
         self._shown = message.number
         self._listed = message
-        suggester = self.query_one("#filter", Input).suggester
+        suggester = self.query_one("#filter", Field).suggester
         assert isinstance(suggester, TagSuggester)
         suggester.tags = [tag for tag, _ in message.tags]
         same = {one.memory.id: one.memory for one in message.found}
@@ -170,7 +171,7 @@ class MemoryPane(Vertical):
         self._show_selected()
 
     def _none_left(self) -> Said:
-        written = self.query_one("#filter", Input).value.strip()
+        written = self.query_one("#filter", Field).value.strip()
         if self._filter.stale and self._waiting:
             return Said("Looking at the sources", "What has changed since it was remembered shows up here.")
         if self._filter == MemoryFilter(stale=True):
@@ -318,19 +319,19 @@ class MemoryPane(Vertical):
 
     def action_stale(self) -> None:
         """Only what is to be looked at, or all again."""
-        field = self.query_one("#filter", Input)
+        field = self.query_one("#filter", Field)
         field.value = toggling_stale(field.value)
 
     def action_pane(self) -> None:
-        field, rows = self.query_one("#filter", Input), self._list
+        field, rows = self.query_one("#filter", Field), self._list
         (rows if field.has_focus and rows.display else field).focus()
 
     def action_focus_filter(self) -> None:
-        self.query_one("#filter", Input).focus()
+        self.query_one("#filter", Field).focus()
 
     def action_back(self) -> None:
         """One layer at a time: leave the zoom, leave the list, clear the filter, go to the search."""
-        field = self.query_one("#filter", Input)
+        field = self.query_one("#filter", Field)
         if self.query_one(Split).leave_zoom(typing=field.has_focus):
             return
         if not field.has_focus:

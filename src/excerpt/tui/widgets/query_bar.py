@@ -10,9 +10,8 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import Reactive, reactive
+from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -124,12 +123,8 @@ class QueryStatus(Widget):
 
 
 class QueryInput(Field):
-    """The field: filters stand in it as chips, each with a cross that takes it off.
+    """The field: filters stand in it as chips, each with a cross that takes it off."""
 
-    It draws itself alone as it grows: Textual's lays out and draws the whole screen at each key.
-    """
-
-    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
     stretches: reactive[tuple[Stretch, ...]] = reactive(())
     """What of the query is set off. One that the text has outrun is not drawn."""
 
@@ -161,7 +156,6 @@ class QueryInput(Field):
 
     @property
     def _value(self) -> Text:
-        # Textual's own hook for how the value is drawn.
         shown = visible_line(self.value)
         for chip in self.chips:
             if shown[chip.end : chip.end + 1] == " ":
@@ -175,16 +169,6 @@ class QueryInput(Field):
             if one.doubtful:
                 text.stylize(self.get_component_rich_style("query--doubtful", partial=True), one.start, one.end)
         return text
-
-    def on_resize(self) -> None:
-        """Textual's scrolls where the cursor moves alone, and not for the first value."""
-        self.scroll_to_region(Region(self._cursor_offset, 0, 1, 1), force=True, animate=False)
-
-    def _on_paste(self, event: events.Paste) -> None:
-        """All lines as one: Textual's takes the first."""
-        event.stop()
-        event.prevent_default()
-        self.replace(" ".join(event.text.split()), *self.selection)
 
     async def _on_mouse_down(self, event: events.MouseDown) -> None:
         at = self._cell_offset_to_index(event.get_content_offset_capture(self).x)
