@@ -37,7 +37,7 @@ def test_a_reader_sees_rank_place_lines_and_text_and_the_summary_beside(excerpt:
     assert answer.code == 0
     first, second, third, *_ = answer.out.split("\n")
     assert first == "  1  Sync › Conflicts"
-    assert second.startswith("     Sync.md:9-9 · ")
+    assert second.startswith("     Sync.md:9 · ")
     assert third == "     A sync conflict arises when two devices change one note before they meet."
     assert answer.err.startswith("excerpt: ")
     assert "proximity leads" in answer.err or "adaptive leads" in answer.err

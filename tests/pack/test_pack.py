@@ -159,7 +159,7 @@ def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
     first, copy = (vault.fragments_by_path[path][0] for path in ("a.md", "b.md"))
     result = packed(vault, Hit(first, 0.9), Hit(copy, 0.8), vault.hit("other0", 0.7), scope=Scope.NONE, limit=2)
     assert [pack.path for pack in result.packs] == ["a.md", "c.md"]
-    assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1-1")]
+    assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1")]
 
 
 def test_a_copy_of_a_neighbour_counts_for_the_neighbour() -> None:

@@ -17,6 +17,7 @@ from excerpt.cli.printing import put
 from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, CheckedSentence, Place, Verdict
 from excerpt.pack.reading import Source
 from excerpt.pack.standing import Standing, State
+from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 
 _WIDTH = 100
@@ -206,7 +207,7 @@ def _at(place: Place) -> str:
 
 
 def _lines(path: str, first: int, last: int) -> str:
-    return f"{path}:{first}" if first == last else f"{path}:{first}-{last}"
+    return f"{path}:{line_range(first, last)}"
 
 
 # --- a sentence -------------------------------------------------------------------------------------------------------

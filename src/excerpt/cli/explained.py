@@ -11,6 +11,7 @@ from excerpt.cli.printing import line_for_stdout, put
 from excerpt.model import Signal
 from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
+from excerpt.text.line_range import line_range
 
 _WIDTH = 80
 _WORD = 15
@@ -99,7 +100,7 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
     if explained is not None:
         fragment = explained.hit.fragment
         put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(line_for_stdout(place_of(fragment)), bold=True)}")
-        lines = line_for_stdout(f"{fragment.path}:{fragment.line_start}-{fragment.line_end}")
+        lines = line_for_stdout(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
         put(f"{INDENT}{paint(lines, fg='green')}")
     if any(standing.rank is not None for standing in told.standings):
         put("")

@@ -14,6 +14,7 @@ import click
 
 from excerpt.cli.printing import line_for_stdout, put
 from excerpt.model import Confidence, Fragment, Hit, Result, Span
+from excerpt.text.line_range import line_range
 
 _SEPARATOR = " › "
 INDENT = " " * 5
@@ -64,7 +65,7 @@ def print_hits(result: Result, explain: Callable[[int], None] | None = None) -> 
         if rank > 1:
             put("")
         put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(line_for_stdout(place_of(fragment)), bold=True)}")
-        lines = line_for_stdout(f"{fragment.path}:{fragment.line_start}-{fragment.line_end}")
+        lines = line_for_stdout(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
         sure = f" · {said}" if (said := said_of(hit)) else ""
         put(f"{INDENT}{paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")
         text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)

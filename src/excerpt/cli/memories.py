@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from excerpt.cli.printing import for_stdout, line_for_stdout, narrate
 from excerpt.model import Memory, Source
 from excerpt.settings import Places, Settings
+from excerpt.text.line_range import line_range
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer
@@ -97,4 +98,4 @@ def _told(standing: Standing) -> list[str]:
 
 
 def _place(source: Source) -> str:
-    return f"{source.path}:{source.line_start}-{source.line_end}" if source.line_start else source.path
+    return f"{source.path}:{line_range(source.line_start, source.line_end)}" if source.line_start else source.path

@@ -14,6 +14,7 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import places, settings_of
+from excerpt.text.line_range import line_range
 
 if TYPE_CHECKING:
     from excerpt.insight.reading import Peek
@@ -73,7 +74,7 @@ def _lines(found: Peek) -> Iterator[str]:
         yield paint(f"{'lines':>11} {'tokens':>7}  outline", dim=True)
     for entry in found.outline:
         heading = line_for_stdout(entry.heading) if entry.level else "(before the first heading)"
-        lines = f"{entry.line_start}-{entry.line_end}"
+        lines = line_range(entry.line_start, entry.line_end)
         yield f"{lines:>11} {entry.tokens:>7,}  {'  ' * max(entry.level - 1, 0)}{heading}"
 
 

@@ -11,6 +11,7 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import places, settings_of
+from excerpt.text.line_range import line_range
 
 
 @click.command()
@@ -35,5 +36,7 @@ def command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bool) -
         print_json(asdict(found))
     else:
         put(for_stdout(found.text))
-        narrate(f"{found.path}:{found.line_start}-{found.line_end} of {found.lines:,} lines · {found.tokens:,} tokens")
+        narrate(
+            f"{found.path}:{line_range(found.line_start, found.line_end)} of {found.lines:,} lines · {found.tokens:,} tokens"
+        )
     return 0

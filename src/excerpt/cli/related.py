@@ -14,6 +14,7 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import places, settings_of
+from excerpt.text.line_range import line_range
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -114,7 +115,7 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
 
 def _passage(passage: Passage, columns: int) -> str:
     fragment = passage.fragment
-    lines = f"{fragment.line_start}-{fragment.line_end} "
+    lines = f"{line_range(fragment.line_start, fragment.line_end)} "
     text, _ = snippet(fragment.text, passage.spans, columns - len(lines))
     return lines + cut(line_for_stdout(text), columns - len(lines))
 

@@ -27,6 +27,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
+from excerpt.text.line_range import line_range
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.visible import visible_line
 
@@ -181,8 +182,7 @@ def _path(place: Place) -> str:
 
 
 def _lines(place: Place) -> str:
-    lines = f"{place.line_start}" if place.line_start == place.line_end else f"{place.line_start}-{place.line_end}"
-    return _code(f"{place.path}:{lines}")
+    return _code(f"{place.path}:{line_range(place.line_start, place.line_end)}")
 
 
 def _code(text: str) -> str:

@@ -9,6 +9,7 @@ from excerpt.memory.badges import Badges, remembered_at
 from excerpt.memory.files import normalise_tags
 from excerpt.memory.recalling import Recaller
 from excerpt.model import Memory, Source
+from excerpt.text.line_range import lines_named
 
 ALIKE = 0.85
 """The cosine from which two texts are taken to say the same (docs/design/memory.md)."""
@@ -51,7 +52,7 @@ def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", s
     else:
         whole, where = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
         if source is not None and memory.source is not None and not remembered_at([memory], *_place(source)):
-            whole = f"{whole}\n\n({source.path}, lines {source.line_start}-{source.line_end})"
+            whole = f"{whole}\n\n({source.path}, {lines_named(source.line_start, source.line_end)})"
     reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
     return replace(
         memory,

@@ -15,6 +15,7 @@ from excerpt.pack.source import Notes
 from excerpt.pack.wishes import Wishes
 from excerpt.pack.worth import worths
 from excerpt.settings import PackSettings
+from excerpt.text.line_range import line_range
 
 DROPPED = "dropped by hand"
 GONE = "no longer in the index"
@@ -86,7 +87,7 @@ class Gathering:
                 continue
             twin, why = self._twin(fragment, duplicate)
             if twin:
-                self._leave_out(fragment, f"{why} {twin.path}:{twin.line_start}-{twin.line_end}")
+                self._leave_out(fragment, f"{why} {twin.path}:{line_range(twin.line_start, twin.line_end)}")
                 self._grow(replace(hit, fragment=twin, spans=()), Scope.NONE, value)
             else:
                 found = hit if fragment is hit.fragment else replace(hit, fragment=fragment)

@@ -7,6 +7,7 @@ since a note's name has an ending.
 from __future__ import annotations
 
 from excerpt.model import Fragment, Memory
+from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 
 _BEGINNING = "memory:"
@@ -39,6 +40,4 @@ def place_of_source(memory: Memory) -> str:
     source = memory.source
     if source is None or not source.line_start:
         return source.path if source is not None else ""
-    if source.line_start == source.line_end:
-        return f"{source.path}, line {source.line_start}"
-    return f"{source.path}, lines {source.line_start}-{source.line_end}"
+    return f"{source.path}, {lines_named(source.line_start, source.line_end)}"

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from excerpt.model import Format, Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 
 CUT = "[…]"
@@ -80,7 +81,7 @@ def headings_of(pack: Pack) -> str:
 
 def lines_of(pack: Pack) -> str:
     """`12-14`, or `12` where it is one line."""
-    return str(pack.line_start) if pack.line_start == pack.line_end else f"{pack.line_start}-{pack.line_end}"
+    return line_range(pack.line_start, pack.line_end)
 
 
 def digest_of(pack: Pack) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 from excerpt.model import Hit, Signal
 from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
+from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 from excerpt.tui.waterfall import Step, steps_of
 
@@ -25,8 +26,7 @@ def hit_sum(hit: Hit, rank: int, share: float, colours: Colours) -> RenderableTy
     head = Text(f"{rank}. {visible_line(fragment.title)}\n", f"bold {colours['foreground']}")
     path = " › ".join(visible_line(part) for part in fragment.heading_path if part != fragment.title)
     head.append(f"{path}\n" if path else "", f"not bold {soft}")
-    first, last = fragment.line_start, fragment.line_end
-    lines = f"line {first}" if first == last else f"lines {first}–{last}"
+    lines = lines_named(fragment.line_start, fragment.line_end, "–")
     head.append(f"{visible_line(fragment.path)}, {lines}\n", f"not bold {soft}")
     sure = f" · {hit.confidence}" if hit.confidence else ""
     return Group(head, *_signals(hit.signals, hit.score, f"{share * 100:.0f} % of the first{sure}", colours))

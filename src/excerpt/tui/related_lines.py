@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from excerpt.model import Fragment, Span
+from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.inked_line import Ink, Run
 from excerpt.tui.snippet import snippet
@@ -182,8 +183,7 @@ def _head(name: str, passage: Passage, similarity: float | None, width: int) -> 
 
 def lines_of(fragment: Fragment) -> str:
     """Its lines, as they are written on screen."""
-    start, end = fragment.line_start, fragment.line_end
-    return str(start) if start == end else f"{start}–{end}"
+    return line_range(fragment.line_start, fragment.line_end, "–")
 
 
 def _rows(passage: Passage, width: int, most: int) -> list[tuple[Piece, ...]]:

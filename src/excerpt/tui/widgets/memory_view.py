@@ -12,6 +12,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.model import Memory, Skipped, Source, Span
+from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 from excerpt.tui.inked_line import Ink, Run
 from excerpt.tui.side_by_side import below, beside, runs_of
@@ -177,9 +178,7 @@ def place_of(source: Source) -> str:
     """`Sync.md, lines 8–12`, or the path alone where no lines are known."""
     if not source.line_start:
         return source.path
-    if source.line_start == source.line_end:
-        return f"{source.path}, line {source.line_start}"
-    return f"{source.path}, lines {source.line_start}–{source.line_end}"
+    return f"{source.path}, {lines_named(source.line_start, source.line_end, '–')}"
 
 
 def told_of(found: Standing) -> str:

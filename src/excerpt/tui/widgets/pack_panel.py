@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.packing import Left, Packed
@@ -132,7 +133,7 @@ class PackPanel(RowList):
         if memory_id_of(pack.path) is not None:
             return "", "", self._why(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
-        return _lines(pack.line_start, pack.line_end), pack.scope + cut, self._why(pack)
+        return line_range(pack.line_start, pack.line_end, "–"), pack.scope + cut, self._why(pack)
 
     def _columns(self, width: int) -> tuple[int, int, int]:
         """Cells for what is told of the packs: as wide as the widest of each, none for what leaves names no room."""
@@ -162,13 +163,9 @@ class PackPanel(RowList):
             (visible_line(left.reason), self.style_of("pack--out")),
             (f" · {visible_line(left.path)}", self.style_of("pack--heading")),
         ]
-        lines = _lines(left.line_start, left.line_end) if left.line_start else ""
+        lines = line_range(left.line_start, left.line_end, "–") if left.line_start else ""
         return told, [(f"{lines:>9}", self.style_of("row--faint")), self._tokens(left.tokens)]
 
     def _tokens(self, tokens: int) -> Part:
         text = f"{tokens:,}t"
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
-
-
-def _lines(start: int, end: int) -> str:
-    return str(start) if start == end else f"{start}–{end}"

@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.context_rows import LinkSpot, Picked, Row, heading_beyond, link_at, links_of, rows_of
@@ -148,9 +149,9 @@ class Preview(LineView):
         if window is None:
             return ""
         fragment, picked = window.fragment, self.picked
-        lines = f"{fragment.line_start}–{fragment.line_end} of {window.line_count:,}"
+        lines = f"{line_range(fragment.line_start, fragment.line_end, '–')} of {window.line_count:,}"
         if picked is not None:
-            lines = f"{picked.first}–{picked.last} picked"
+            lines = f"{line_range(picked.first, picked.last, '–')} picked"
         elif window.whole:
             lines = f"whole note, {window.line_count:,} lines"
         if self.walked and picked is None:

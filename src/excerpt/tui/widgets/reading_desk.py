@@ -13,6 +13,7 @@ from excerpt.model import Hit, Source, Span
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Settings
+from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 from excerpt.tui.context_rows import LinkSpot, heading_path_at
 from excerpt.tui.engine_worker import EngineWorker
@@ -311,7 +312,9 @@ class ReadingDesk(MemoryDesk):
             self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
         else:
             text = window.text(picked.first, picked.last)
-            self.post_message(CopyRequested(text, _lines(picked.first, picked.last), None, notes))
+            self.post_message(
+                CopyRequested(text, lines_named(picked.first, picked.last, "–").capitalize(), None, notes)
+            )
             self._preview.picked = None
 
     def action_remember_lines(self) -> None:
@@ -336,7 +339,3 @@ class ReadingDesk(MemoryDesk):
         self.post_message(RememberRequested(None, query, text, source))
         self._preview.picked = None
         return True
-
-
-def _lines(first: int, last: int) -> str:
-    return f"Line {first}" if first == last else f"Lines {first}–{last}"
