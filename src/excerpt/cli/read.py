@@ -36,7 +36,6 @@ def command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bool) -
         print_json(asdict(found))
     else:
         put(for_stdout(found.text))
-        narrate(
-            f"{found.path}:{line_range(found.line_start, found.line_end)} of {found.lines:,} lines · {found.tokens:,} tokens"
-        )
+        lines = line_range(found.line_start, found.line_end)
+        narrate(f"{found.path}:{lines} of {found.lines:,} lines · {found.tokens:,} tokens")
     return 0
