@@ -18,6 +18,7 @@ from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
 from excerpt.tui.screens.remember import Remember, split_tags
 from excerpt.tui.tag_completion import completed
 from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.key_bar import KeyBar
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.memory_view import MemoryView
@@ -103,17 +104,25 @@ async def test_what_answers_best_is_selected_when_another_query_is_typed(app: Ex
         assert rows.selected.text.startswith("Soup is eaten")
 
 
+def offered(app: ExcerptApp, binding: str) -> bool:
+    """Whether the footer offers the key of a binding."""
+    return binding in {offer.id for offer in screen_of(app).query_one(KeyBar).shown}
+
+
 async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 2, "both memories")
+        await until(pilot, lambda: not offered(app, "memory-undo"), "no way back from nothing")
         await pilot.press("ctrl+d")
         await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
         assert len(store.all().memories) == 1
+        await until(pilot, lambda: offered(app, "memory-undo"), "the way back")
         await pilot.press("ctrl+u")
         await until(pilot, lambda: len(rows.memories) == 2, "the memory again")
         assert len(store.all().memories) == 2
+        await until(pilot, lambda: not offered(app, "memory-undo"), "nothing more to take back")
 
 
 async def test_a_memory_opens_its_source_in_the_editor(opened: Path, app: ExcerptApp, vault: Path) -> None:

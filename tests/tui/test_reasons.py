@@ -72,6 +72,11 @@ def test_memories_and_their_sources_say_what_is_missing() -> None:
     assert in_memory("follow", MemoryScene(total=1, selected=True, kind="moved")) == ""
     own = MemoryScene(total=1, selected=True, own=True)
     assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
+    assert in_memory("undo", kept) == "There is nothing to take back since excerpt was opened."
+    assert in_memory("undo", MemoryScene(decided=True)) == ""
+    assert in_memory("stale", MemoryScene()) == "Nothing is remembered yet."
+    assert in_memory("stale", kept) == "There is nothing to look at: every source is as it was."
+    assert in_memory("stale", MemoryScene(total=1, to_look_at=True)) == ""
 
 
 def test_overview_and_index_say_what_is_missing() -> None:

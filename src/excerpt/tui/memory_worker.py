@@ -44,6 +44,7 @@ class MemoryWorker:
         self._post = post
         self._slots: dict[str, Callable[[], None]] = {}
         self._decisions: deque[Callable[[], None]] = deque()
+        self._deciding = False
         self._something = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -81,6 +82,11 @@ class MemoryWorker:
     def decide(self, decision: Decision) -> None:
         self._then(lambda: self._decide(decision))
 
+    @property
+    def has_decided(self) -> bool:
+        """Whether something may be taken back; what is on its way counts."""
+        return self._deciding or bool(self._decisions or self._done)
+
     def undo(self) -> None:
         """Take back the last decision of this session that was not taken back."""
         self._then(self._undo)
@@ -104,8 +110,10 @@ class MemoryWorker:
     def _run(self) -> None:
         while True:
             with self._something:
+                self._deciding = False
                 while not (self._slots or self._decisions or self._closed):
                     self._something.wait()
+                self._deciding = bool(self._decisions)
                 if self._decisions:
                     step = self._decisions.popleft()
                 elif self._closed:

@@ -101,7 +101,8 @@ def in_panel(action: str, scene: PanelScene) -> str:
 class MemoryScene:
     """What the Memory tab's actions need. `total` counts all memories; `on_file` says that a file that cannot be read
     is selected; `own` that the selected memory has no source; `kind` is what became of its source, "" while nobody has
-    looked; `stale` says that there is something to decide."""
+    looked; `stale` says that there is something to decide. `decided`: something may be taken back; `to_look_at`: a
+    source says something else by now, or may, or those alone are shown."""
 
     total: int = 0
     selected: bool = False
@@ -109,17 +110,24 @@ class MemoryScene:
     own: bool = False
     kind: str = ""
     stale: bool = False
+    decided: bool = False
+    to_look_at: bool = False
 
 
 _OF_SOURCE = frozenset({"edit", "follow", "update", "keep"})
+_NONE_YET = "Nothing is remembered yet."
 
 
 def in_memory(action: str, scene: MemoryScene) -> str:
     """Why the Memory tab would not do that; "" where it can be done."""
+    if action == "undo":
+        return "" if scene.decided else "There is nothing to take back since excerpt was opened."
+    if action == "stale" and not scene.to_look_at:
+        return "There is nothing to look at: every source is as it was." if scene.total else _NONE_YET
     if action not in ("change", "copy", "forget", *_OF_SOURCE) or (action == "edit" and scene.on_file):
         return ""
     if not scene.selected:
-        return "No memory is selected." if scene.total else "Nothing is remembered yet."
+        return "No memory is selected." if scene.total else _NONE_YET
     return _of_source(action, scene) if action in _OF_SOURCE else ""
 
 

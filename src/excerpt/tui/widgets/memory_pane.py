@@ -253,8 +253,16 @@ class MemoryPane(Vertical):
             own=memory is not None and memory.source is None,
             kind=found.kind if found is not None else "",
             stale=found is not None and found.is_stale,
+            decided=self._worker.has_decided,
+            to_look_at=action == "stale" and self._may_be_stale(),
         )
         return in_memory(action, scene)
+
+    def _may_be_stale(self) -> bool:
+        """Whether a source is known to say something else, or is not looked at yet, or those alone are shown."""
+        found = self._listed.found if self._listed is not None else ()
+        unknown = (one.memory.source is not None and one.memory.id not in self._standings for one in found)
+        return self._filter.stale or any(map(_is_stale, self._standings.values())) or any(unknown)
 
     def _selected_standing(self) -> Standing | None:
         if not self.is_mounted:
