@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt import known_vaults
-from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, remember_vault
+from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, remember_vault, too_broad
 from excerpt.settings import Places
 
 
@@ -96,3 +96,23 @@ def test_a_list_that_obsidian_did_not_write_is_none(tmp_path: Path, text: str) -
 def test_a_relative_path_in_it_names_no_vault(tmp_path: Path) -> None:
     obsidian(tmp_path, a=("notes", 1))
     assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
+
+
+@pytest.mark.parametrize(
+    ("vault", "named"),
+    [
+        ("/home/ada", "your home folder"),
+        ("/home", "a folder around your home folder"),
+        ("/", "the root of a disk"),
+        ("/home/ada/notes", ""),
+        ("/media/stick", ""),
+    ],
+)
+def test_a_folder_of_much_else_than_notes_is_to_be_asked_about(places: Places, vault: str, named: str) -> None:
+    assert too_broad(places, Path(vault), Path("/home/ada")) == named
+
+
+def test_what_was_opened_or_indexed_before_is_not_asked_about(places: Places) -> None:
+    remember_vault(places, Path("/home/ada"))
+    places.index_folder(Path("/")).mkdir(parents=True)
+    assert [too_broad(places, Path(path), Path("/home/ada")) for path in ("/home/ada", "/")] == ["", ""]

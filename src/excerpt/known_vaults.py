@@ -90,6 +90,20 @@ def forget_vault(where: Places, vault: Path) -> None:
         _file(where, vault).unlink()
 
 
+def too_broad(where: Places, vault: Path, home: Path) -> str:
+    """What a folder is, if it holds much else than notes and is to be asked about before all of it is indexed; ""
+    where nothing is to be asked, as where it was opened or indexed before. Both are resolved."""
+    if vault == home:
+        named = "your home folder"
+    elif vault.parent == vault:
+        named = "the root of a disk"
+    elif vault in home.parents:
+        named = "a folder around your home folder"
+    else:
+        return ""
+    return "" if _file(where, vault).exists() or where.index_folder(vault).exists() else named
+
+
 def obsidian_vaults(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
     """The vaults of Obsidian's own lists, the one used last first; whether each is still there is not looked at."""
     lists = (_read(file, _ObsidianList) for file in _obsidian_lists(environment, platform))

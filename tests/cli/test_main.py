@@ -20,7 +20,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The vaults that the app was asked to open."""
     vaults: list[Path] = []
 
-    def note(path: Path, keep_as_last: bool = True, plain: bool = False) -> None:
+    def note(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
         vaults.append(path)
 
     monkeypatch.setattr(app, "start_app", note)

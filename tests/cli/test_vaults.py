@@ -62,3 +62,22 @@ def test_the_demo_vault_ships_with_the_program(excerpt: Excerpt) -> None:
     answer = excerpt("demo", "--path")
     assert answer.out == f"{DEMO}\n"
     assert (DEMO / "Start here.md").is_file()
+
+
+@pytest.mark.parametrize("command", [("{}",), ("index", "--vault", "{}"), ("search", "x", "--vault", "{}")])
+def test_a_home_folder_is_not_indexed_unasked(
+    excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("HOME", str(vault))
+    answer = excerpt(*(word.format(vault) for word in command))
+    assert (answer.code, answer.out, home.exists()) == (3, "", False)
+    assert answer.err.startswith(f"excerpt: {vault} is your home folder: every note below it would be indexed.")
+    assert "--accept-all" in answer.err
+
+
+def test_who_insists_has_the_home_folder_indexed_and_is_not_asked_again(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(vault))
+    assert excerpt("index", "--vault", vault, "--accept-all").code == 0
+    assert excerpt("search", "lentils", "--vault", vault).code == 0

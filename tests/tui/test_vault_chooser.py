@@ -14,6 +14,7 @@ from excerpt.known_vaults import DEMO, recent_vaults, remember_vault
 from excerpt.pack.marks_file import read_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.screens.confirm import Confirm
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.screens.vault_chooser import VaultChooser
 from excerpt.tui.session import read_session
@@ -136,6 +137,20 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
         assert [each.path for each in recent_vaults(places)] == [str(user / "Work notes")]
         await pilot.press("escape")
         await until(pilot, lambda: not app.is_running, "the app to end")
+
+
+async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, places: Places) -> None:
+    app = app_on(None, user, places)
+    async with app.run_test() as pilot:
+        await chooser_of(pilot, app)
+        await pilot.press("~", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
+        await pilot.press("enter")
+        await told(pilot, await chooser_of(pilot, app), "Nothing was opened")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
+        await pilot.press("y")
+        await opened(pilot, app, user)
 
 
 async def test_why_a_vault_is_asked_for_is_said(user: Path, places: Places) -> None:

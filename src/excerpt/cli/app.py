@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from excerpt.cli.vaults import last_vault
+from excerpt.cli.vaults import check_breadth, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import recent_vaults, remember_vault
 from excerpt.settings import load_settings, open_vault, places, settings_of
@@ -42,11 +42,14 @@ def ask_for_vault(said: str, plain: bool = False) -> None:
     run_app(None, settings, where, said)
 
 
-def start_app(path: Path, keep_as_last: bool = True, plain: bool = False) -> None:
-    """Open the vault at `path` in the app, `plain` whatever the settings say. Raises VaultError, SettingsError,
+def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
+    """Open the vault at `path` in the app, `plain` whatever the settings say; with `accept_all` a home folder or a disk
+    too, as `check_breadth` has it. Raises VaultError, SettingsError,
     ExcerptError where it cannot be drawn."""
     vault = open_vault(path)
     where = places()
+    if not accept_all:
+        check_breadth(vault, where)
     settings = settings_of(vault, where)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))

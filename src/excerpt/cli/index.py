@@ -9,7 +9,7 @@ import click
 
 from excerpt.cli.opening import build_index
 from excerpt.cli.printing import line_for_stdout, print_json, put
-from excerpt.cli.vaults import chosen_vault, vault_option
+from excerpt.cli.vaults import check_breadth, chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
 from excerpt.settings import places, settings_of
@@ -22,19 +22,25 @@ _NAMED = 10
 @vault_option
 @click.option("--rebuild", is_flag=True, help="Make the index anew from the vault, whatever is there.")
 @click.option("--accept-empty", is_flag=True, help="The vault has no notes on purpose: index it as empty.")
+@click.option(
+    "--accept-all", is_flag=True, help="The vault is a home folder or a whole disk on purpose: index all of it."
+)
 @click.option("--progress", is_flag=True, help="Print progress as JSON lines, the last one being done or error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(vault: Path | None, rebuild: bool, accept_empty: bool, progress: bool, as_json: bool) -> int:
+def command(
+    vault: Path | None, *, rebuild: bool, accept_empty: bool, accept_all: bool, progress: bool, as_json: bool
+) -> int:
     """Bring the index up to date.
 
     Reads new and changed notes, drops deleted ones, leaves the rest as it is. If no note is left in the vault, nothing
     is dropped before you agree: its disk may only be away.
     """
     if progress:
-        return _index_telling(vault, rebuild, accept_empty)
+        return _index_telling(vault, rebuild, accept_empty, accept_all)
     where = places()
     chosen = chosen_vault(vault)
-    report = build_index(chosen, settings_of(chosen, where), where, rebuild=rebuild, accept_empty=accept_empty)
+    settings = settings_of(chosen, where)
+    report = build_index(chosen, settings, where, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(asdict(report))
     else:
@@ -42,13 +48,15 @@ def command(vault: Path | None, rebuild: bool, accept_empty: bool, progress: boo
     return 0
 
 
-def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool) -> int:
+def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool) -> int:
     """Index for a program that reads stdout: every outcome is a JSON line."""
     try:
         from excerpt.index.build import build
 
         where = places()
         chosen = chosen_vault(vault)
+        if not accept_all:
+            check_breadth(chosen, where)
         settings = settings_of(chosen, where)
         folder = where.index_folder(chosen)
         report = build(chosen, folder, settings, _tell, rebuild=rebuild, accept_empty=accept_empty)

@@ -86,7 +86,8 @@ class VaultOrCommand(click.Group):
 def program(ctx: click.Context, plain: bool) -> None:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
-    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one, or asks for one.
+    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one, or asks for one. A home
+    folder or a whole disk is opened as a VAULT only with --accept-all behind it.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand is None:
@@ -99,13 +100,14 @@ def program(ctx: click.Context, plain: bool) -> None:
 @click.command(add_help_option=False)
 @click.argument("vault", type=click.Path(path_type=Path))
 @click.option("--plain", is_flag=True)
+@click.option("--accept-all", is_flag=True)
 @click.pass_obj
-def open_vault_in_app(is_plain: bool, vault: Path, plain: bool) -> None:
+def open_vault_in_app(is_plain: bool, vault: Path, plain: bool, accept_all: bool) -> None:
     """Open a vault in the app."""
     prefer_the_screen()
     from excerpt.cli.app import start_app
 
-    start_app(vault, plain=is_plain or plain)
+    start_app(vault, plain=is_plain or plain, accept_all=accept_all)
 
 
 def main(argv: list[str] | None = None) -> None:

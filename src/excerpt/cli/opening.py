@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from excerpt.cli.printing import ProgressLine, narrate
+from excerpt.cli.vaults import check_breadth
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.model import BuildReport
 from excerpt.settings import Places, Settings
@@ -27,11 +28,15 @@ def build_index(
     *,
     rebuild: bool = False,
     accept_empty: bool = False,
+    accept_all: bool = False,
     wait: float = 10.0,
 ) -> BuildReport:
-    """Bring the vault's index up to date, with progress on stderr where that is a terminal."""
+    """Bring the vault's index up to date, with progress on stderr where that is a terminal. Raises VaultError for a new
+    vault that is a home folder or a disk, unless with `accept_all`."""
     from excerpt.index.build import build
 
+    if not accept_all:
+        check_breadth(vault, where)
     line = ProgressLine(sys.stderr)
     try:
         folder = where.index_folder(vault)

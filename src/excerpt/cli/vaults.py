@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from excerpt.errors import VaultError
-from excerpt.known_vaults import recent_vaults
-from excerpt.settings import places
+from excerpt.known_vaults import recent_vaults, too_broad
+from excerpt.settings import Places, places
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,6 +38,19 @@ def chosen_vault(given: Path | None) -> Path:
     from excerpt.settings import open_vault
 
     return open_vault(last_vault() if given is None else given)
+
+
+def check_breadth(vault: Path, where: Places) -> None:
+    """Raises VaultError for a folder of much else than notes that has never been opened or indexed."""
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:  # there is none
+        return
+    if named := too_broad(where, vault, home):
+        raise VaultError(
+            f"{vault} is {named}: every note below it would be indexed.",
+            "Name the folder of your notes, or insist with `excerpt index --accept-all`, naming this one.",
+        )
 
 
 def last_vault() -> Path:

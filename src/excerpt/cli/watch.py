@@ -16,7 +16,7 @@ import click
 
 from excerpt.cli.crash import report as crash_report
 from excerpt.cli.printing import ProgressLine, line_for_stdout, narrate, print_json, put
-from excerpt.cli.vaults import chosen_vault, vault_option
+from excerpt.cli.vaults import check_breadth, chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
@@ -38,6 +38,7 @@ def command(vault: Path | None, poll: bool, progress: bool) -> int:
     """
     if not progress:
         chosen = chosen_vault(vault)
+        check_breadth(chosen, places())
         watching = _watching(chosen, _Lines(chosen))
         with told_as_watched(places().watch_folder(chosen)):
             watching.run(poll=poll)

@@ -18,6 +18,7 @@ class Confirm(Dialog[bool]):
     """Dismissed with True only by an explicit yes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("A question")
+    AUTO_FOCUS = "#no"
 
     DEFAULT_CSS = """
     Confirm {

@@ -22,11 +22,12 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from excerpt.errors import ExcerptError
-from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults
+from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, too_broad
 from excerpt.settings import Places
 from excerpt.text.visible import visible
 from excerpt.tui.bindings import bindings
 from excerpt.tui.opening import Opening, opening
+from excerpt.tui.screens.confirm import Confirm
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.vault_rows import (
     Kind,
@@ -45,6 +46,10 @@ from excerpt.tui.widgets.vault_list import VaultList
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
 _ASKED = "Choose the folder they are in. It is only read, nothing is written there."
 
+_BROAD = (
+    "Every note anywhere below it would be read and indexed, those of programs and downloads among them: that may take "
+    "long, and search finds them all.\n\nMostly a folder in it is meant."
+)
 _NO_FOLDER = "No folder there begins like that."
 _NONE_CALLED_SO = "No vault here is called that; a path such as ~/notes leads to any folder."
 
@@ -88,6 +93,14 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         def __init__(self, opening: Opening) -> None:
             super().__init__()
             self.opening = opening
+
+    class Doubted(Message):
+        """It could be opened, but is to be asked about first: `named` says what it is."""
+
+        def __init__(self, opening: Opening, named: str) -> None:
+            super().__init__()
+            self.opening = opening
+            self.named = named
 
     class Failed(Message):
         def __init__(self, path: Path, told: str) -> None:
@@ -150,9 +163,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             here = self._home
         return self.FoldersFound(typed, folder_rows(typed, here, self._home))
 
-    def _open(self, path: Path) -> Opened | Failed:
+    def _open(self, path: Path) -> Opened | Doubted | Failed:
         try:
-            return self.Opened(opening(expanded(str(path), self._home), self._places))
+            found = opening(expanded(str(path), self._home), self._places)
+            named = too_broad(self._places, found.vault, self._home.resolve())
+            return self.Doubted(found, named) if named else self.Opened(found)
         except ExcerptError as error:
             unknown = f"No vault here is called {path}, and there is no folder {path} where excerpt was started."
             return self.Failed(path, str(error) if is_path(str(path)) else unknown)
@@ -182,6 +197,22 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def _opened(self, message: Opened) -> None:
         if self._wanted is not None:
             self.dismiss(message.opening)
+
+    @on(Doubted)
+    def _doubted(self, message: Doubted) -> None:
+        if self._wanted is None:
+            return
+        found = message.opening
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(found)
+            else:
+                self._wanted = None
+                self._tell("Nothing was opened. A folder in it is found by typing on: tab completes.")
+
+        question = f"{short_path(found.vault, self._home)} is {message.named}. {_BROAD}"
+        self.app.push_screen(Confirm("Index all of it?", visible(question), "Index all of it"), answered)
 
     @on(Failed)
     def _failed(self, message: Failed) -> None:
