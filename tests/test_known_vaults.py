@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt import known_vaults
-from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, remember_vault, too_broad
+from excerpt.known_vaults import forget_vault, names_apart, obsidian_vaults, recent_vaults, remember_vault, too_broad
 from excerpt.settings import Places
 
 
@@ -96,6 +96,14 @@ def test_a_list_that_obsidian_did_not_write_is_none(tmp_path: Path, text: str) -
 def test_a_relative_path_in_it_names_no_vault(tmp_path: Path) -> None:
     obsidian(tmp_path, a=("notes", 1))
     assert obsidian_vaults({"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}, "linux") == ()
+
+
+def test_vaults_of_one_name_are_called_by_as_much_of_their_paths_as_tells_them_apart() -> None:
+    paths = ["/a/notes", "/b/notes", "/b/x/Notes", "/c/x/notes", "/wiki", "/notes", "/"]
+    names = names_apart([Path(path) for path in paths])
+    assert [names[Path(path)] for path in paths] == [
+        "a/notes", "b/notes", "b/x/Notes", "c/x/notes", "wiki", "/notes", "/"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

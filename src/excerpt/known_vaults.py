@@ -15,7 +15,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,20 @@ def forget_vault(where: Places, vault: Path) -> None:
     """Take it out of the list; nothing else of it is touched."""
     with suppress(OSError):
         _file(where, vault).unlink()
+
+
+def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
+    """What each is called among the others: its folder's name, with as many of the folders above as tell it apart from
+    those of the same name, whatever their case."""
+    each = list(dict.fromkeys(vaults))
+    ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
+    told = Counter(end.casefold() for found in ends.values() for end in found)
+    return {vault: next((end for end in ends[vault] if told[end.casefold()] == 1), str(vault)) for vault in each}
+
+
+def name_among_recent(where: Places, vault: Path) -> str:
+    """What a vault is called among those opened lately."""
+    return names_apart([vault, *(Path(recent.path) for recent in recent_vaults(where))])[vault]
 
 
 def too_broad(where: Places, vault: Path, home: Path) -> str:

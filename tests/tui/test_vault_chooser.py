@@ -19,8 +19,9 @@ from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.screens.vault_chooser import VaultChooser
 from excerpt.tui.session import read_session
 from excerpt.tui.vault_rows import Kind, VaultRow
+from excerpt.tui.widgets.tab_bar import TabBar
 from excerpt.tui.widgets.vault_list import VaultList
-from tests.tui.conftest import AppPilot, pane_of, search, until
+from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 
 @pytest.fixture
@@ -174,3 +175,12 @@ def test_of_a_long_path_the_end_is_shown_in_a_line_of_the_width_whatever_it_is_c
         for strip in strips:
             assert strip.cell_length == width
             assert strip.text.isprintable() and strip.text.endswith("3mo ")
+
+
+async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, places: Places) -> None:
+    (user / "old" / "garden").mkdir(parents=True)
+    remember_vault(places, user / "garden")
+    remember_vault(places, user / "old" / "garden")
+    app = app_on(user / "old" / "garden", user, places)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: screen_of(app).query_one(TabBar).vault == "old/garden", "the name")

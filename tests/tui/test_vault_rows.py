@@ -37,6 +37,15 @@ def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
     assert listed("/a", current="/new") == [("lately", "/new", "open now"), ("lately", "/a", "2h")]
 
 
+def test_vaults_of_one_name_are_told_apart_and_no_folder_is_said_twice() -> None:
+    rows = known_rows([Recent("/home/ada/work/notes", NOW)], [Path("/home/ada/own/notes")], NOW, Path("/srv/wiki"))
+    assert [(row.name, row.above(Path("/home/ada"))) for row in rows[:3]] == [
+        ("wiki", "/srv"),
+        ("work/notes", "~"),
+        ("own/notes", "~"),
+    ]
+
+
 def test_words_are_looked_for_in_names_and_paths() -> None:
     rows = known_rows([Recent("/home/ada/Work notes", NOW), Recent("/srv/wiki", NOW)], (), NOW, None)
     assert [row.name for row in matching(rows, "WORK ada")] == ["Work notes"]

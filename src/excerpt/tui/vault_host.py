@@ -13,11 +13,12 @@ from rich.console import RenderableType
 from textual.app import App
 from textual.screen import Screen
 
-from excerpt.known_vaults import DEMO, remember_vault
+from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
 from excerpt.tui.opening import Opening, session_of
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import NEW
+from excerpt.tui.widgets.tab_bar import TabBar
 
 
 class VaultHost(App[None], inherit_bindings=False):
@@ -55,8 +56,17 @@ class VaultHost(App[None], inherit_bindings=False):
         """After the first frame: ask for a vault where none is open; on the demo, offer the tour to who is new."""
         if self._vault is None:
             self.action_switch_vault()
-        elif self._vault == DEMO:
+            return
+        self.run_worker(self._name_apart(self._vault), group="name")
+        if self._vault == DEMO:
             self.run_worker(self._offer_tour(), group="tour")
+
+    async def _name_apart(self, vault: Path) -> None:
+        """Tell the vault from others of its name that were opened lately."""
+        name = await asyncio.to_thread(name_among_recent, self._places, vault)
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen) and screen.vault == vault:
+                screen.query_one(TabBar).vault = name
 
     async def _offer_tour(self) -> None:
         """Once: the tour is offered no more when it was shown."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 
-from excerpt.known_vaults import DEMO, Recent
+from excerpt.known_vaults import DEMO, Recent, names_apart
 from excerpt.tui.when import age
 
 _MOST_FOLDERS = 50
@@ -31,7 +31,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VaultRow:
-    """`told` stands at the right: when it was opened, or what it is."""
+    """`name` is the folder's, with those above it where others have the same; `told` stands at the right: when it was
+    opened, or what it is."""
 
     kind: Kind
     path: Path
@@ -39,8 +40,13 @@ class VaultRow:
     told: str = ""
 
     def above(self, home: Path) -> str:
-        """Where it is, in short."""
-        return "to look around" if self.kind is Kind.GUIDE else short_path(self.path.parent, home)
+        """Where it is, in short: what its name does not say."""
+        if self.kind is Kind.GUIDE:
+            return "to look around"
+        around = self.path
+        for _ in Path(self.name).parts:
+            around = around.parent
+        return short_path(around, home)
 
 
 def known_rows(
@@ -48,11 +54,15 @@ def known_rows(
 ) -> tuple[VaultRow, ...]:
     """Each vault once: those opened lately, the last one first, then Obsidian's, then the demo. `now` is in seconds
     since the epoch, `current` the vault that is open."""
-    rows = [VaultRow(Kind.RECENT, Path(one.path), _name(Path(one.path)), age(one.opened, now)) for one in recent]
-    rows += [VaultRow(Kind.OBSIDIAN, path, _name(path)) for path in obsidian]
+    opened = [Path(one.path) for one in recent]
+    names = names_apart([*opened, *obsidian, *([] if current is None else [current])])
+    rows = [
+        VaultRow(Kind.RECENT, path, names[path], age(one.opened, now)) for path, one in zip(opened, recent, strict=True)
+    ]
+    rows += [VaultRow(Kind.OBSIDIAN, path, names[path]) for path in obsidian]
     rows += [VaultRow(Kind.GUIDE, DEMO, "The guide")]
     if current is not None and current not in (row.path for row in rows):
-        rows.insert(0, VaultRow(Kind.RECENT, current, _name(current)))
+        rows.insert(0, VaultRow(Kind.RECENT, current, names[current]))
     each: dict[Path, VaultRow] = {}
     for row in rows:
         each.setdefault(row.path, replace(row, told="open now") if row.path == current else row)

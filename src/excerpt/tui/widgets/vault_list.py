@@ -74,7 +74,7 @@ class VaultList(RowList, can_focus=False):
         gone = vault.path in self.missing
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
         room = min(_NAME, width // 3)
-        name = fit(visible_line(vault.name), room)
+        name = _name_in(visible_line(vault.name), room)
         name += " " * (room - cell_len(name))
         left: list[Part] = [
             bar,
@@ -88,6 +88,13 @@ class VaultList(RowList, can_focus=False):
         above = fit(above, left_over) if vault.kind is Kind.GUIDE else _end_of(above, left_over)
         left.append((above, self.style_of("vault--kind")))
         return (line(left, right, width, base),)
+
+
+def _name_in(name: str, cells: int) -> str:
+    """A name, without the folders between the first and the last where there is no room for them."""
+    first, *_, last = name.split("/") if "/" in name else ("", name)
+    short = f"{first}/…/{last}" if cell_len(name) > cells and name.count("/") > 1 else name
+    return fit(short, cells)
 
 
 def _end_of(path: str, cells: int) -> str:
