@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from excerpt.model import Strategy
-from excerpt.search.query import MAX_ALTERNATIVES, Filter, FilterKind, Query, alternatives, without_begun_filter
+from excerpt.search.query import MAX_ALTERNATIVES, Query, alternatives, without_begun_filter
+from excerpt.search.query_pieces import Filter, FilterKind
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
 TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from excerpt.index.facets import UNKNOWN_DAY, Facets, property_name
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.filters import FIRST, LAST, midnight
-from excerpt.search.query import OPERATORS
+from excerpt.search.query_pieces import OPERATORS
 from excerpt.text.folding import fold
 
 Ints = npt.NDArray[np.int32]

@@ -22,7 +22,8 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.branches import filter_for, folder_filter, property_filter_name, tag_filter, value_filter
 from excerpt.search.evidence import asked_words
 from excerpt.search.filters import allowed
-from excerpt.search.query import OPERATORS, Query, alternatives
+from excerpt.search.query import Query, alternatives
+from excerpt.search.query_pieces import OPERATORS
 from excerpt.text.folding import fold
 from excerpt.text.words import analyze
 

@@ -21,7 +21,8 @@ from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.lexical import Rows
 from excerpt.search.phrases import Asked, rows_of, rows_with
-from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.search.query import Query
+from excerpt.search.query_pieces import Filter, FilterKind
 from excerpt.text.dates import Period, day_of, period_of
 from excerpt.text.folding import fold
 from excerpt.text.languages import WIDE_CHARACTERS

@@ -15,15 +15,8 @@ from datetime import date
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import asked_words
 from excerpt.search.filters import allowed
-from excerpt.search.query import (
-    MAX_ALTERNATIVES,
-    OPERATORS,
-    Condition,
-    FilterKind,
-    Query,
-    conditions,
-    unpaired_quotation_mark,
-)
+from excerpt.search.query import FORCED, MAX_ALTERNATIVES, Condition, Query, conditions, unpaired_quotation_mark
+from excerpt.search.query_pieces import KINDS, OPERATORS, FilterKind
 from excerpt.text.folding import fold
 
 NEAR = 0.75
@@ -68,8 +61,8 @@ def _of_signs(snapshot: Snapshot, text: str) -> Iterator[Doubt]:
     if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
         yield Doubt(at, at + 1, 'a " is still open')
     forcing = _FORCING.match(text)
-    if forcing and forcing[1].lower() not in ("!a", "!p", "!s", "!h"):
-        yield Doubt(*forcing.span(1), f"{forcing[1]} is no strategy: !a !p !s !h")
+    if forcing and forcing[1].lower() not in FORCED:
+        yield Doubt(*forcing.span(1), f"{forcing[1]} is no strategy: {' '.join(FORCED)}")
     bars = [bar.start() for bar in _BAR.finditer(text)]
     if len(bars) >= MAX_ALTERNATIVES:
         at = bars[MAX_ALTERNATIVES - 1]
@@ -90,8 +83,7 @@ def _of_words(snapshot: Snapshot, text: str, found: tuple[Condition, ...]) -> It
         if any(one.start <= match.start() < one.end for one in found) or _is_quoted(text, match.start()):
             continue
         key, value = fold(match[1]), match[2].strip('"')
-        if key in OPERATORS:
-            kind = FilterKind({"tags": "tag", "alias": "title", "aliases": "title"}.get(key, key))
+        if kind := KINDS.get(key):
             if not value.strip():
                 said = f"{match[1]}: {_EMPTY.get(kind, 'names nothing yet')}"
             elif kind in (FilterKind.MODIFIED, FilterKind.CREATED):

@@ -24,7 +24,8 @@ from excerpt.search.evidence import POOL, Evidence, asked_words
 from excerpt.search.explain import Explanation, WordReader, explained
 from excerpt.search.filters import allowed
 from excerpt.search.lexical import Rows
-from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.search.query import Query
+from excerpt.search.query_pieces import Filter, FilterKind
 
 COMPARED = 10
 """Hits above a note that it is compared with, the first ones: those a reader looks at."""
