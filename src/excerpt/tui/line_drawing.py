@@ -28,7 +28,9 @@ _BULLET = re.compile(r"^(\s*(?:>\s?)*)([-*+])\s")
 _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
 TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
-_MARKS = re.compile(r"[*_`\[<>#=~%^|]|^\s*(?:[-+]|\d+[.)])|https?:")
+INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|]|https?:")
+"""Without any of these no part of a line is drawn in another way than the rest."""
+_MARKS = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
 """Without any of these a line is shown as it stands."""
 _SIGNS = {Ink.CALLOUT: "◆", Ink.TIP: "✦", Ink.WARNING: "▲", Ink.DANGER: "✖", Ink.QUOTE: "❝"}
 
@@ -138,7 +140,7 @@ def _draw_quote(line: InkedLine, quote: re.Match[str], ink: Ink) -> None:
 def drawn_characters(text: str) -> list[str]:
     """What each character of one line of prose is shown as: itself, another, or "" where it is a mark taken away."""
     clean = visible(text)
-    if not _MARKS.search(text):
+    if not INLINE_MARKS.search(text):
         return list(clean)
     line = InkedLine(text)
     draw_inline(line)

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from excerpt.model import Span
 from excerpt.text.visible import visible_line
 from excerpt.tui.line_contexts import Context, contexts_of
-from excerpt.tui.line_drawing import TABLE_RULE, drawn_characters
+from excerpt.tui.line_drawing import INLINE_MARKS, TABLE_RULE, drawn_characters
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
 _LINE_START = re.compile(
@@ -77,12 +77,14 @@ class _Row:
         while self._at < len(text) and self._cells() <= width:
             end = text.find("\n", self._at)
             end = len(text) if end < 0 else end
-            stop = min(end, self._at + 2 * width + _BEHIND)
             base = max(line_start, self._at - _BEFORE)
+            stop = min(end, self._at + 2 * width)
+            if INLINE_MARKS.search(text, base, stop):
+                stop = min(end, stop + _BEHIND)
             context = next(contexts, Context.PROSE)
             drawn = list(text[base:stop]) if context in _CODE else drawn_characters(text[base:stop])
-            self._take(drawn, base, base == line_start, context)
-            if stop < end:
+            self._take(drawn, base, base == line_start, context, width)
+            if self._at < end:
                 return
             self._at = line_start = end + 1
             self._places.append(len(self.shown))
@@ -98,8 +100,8 @@ class _Row:
         first = self._text.count("\n", 0, line_start)
         return (around.context for around in contexts_of(lines)[first:])
 
-    def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context) -> None:
-        """Add a line's characters; `base` is where they begin in the text."""
+    def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
+        """Add a line's characters, until `width` cells are full; `base` is where they begin in the text."""
         line = self._text[base : base + len(drawn)]
         sign, hidden = "", len(drawn)
         if context is Context.CODE:
@@ -114,13 +116,18 @@ class _Row:
         drawn[:hidden] = [""] * hidden
         if sign and self.shown and self.shown != ["…"]:
             self.shown.extend(sign)
+        shown, places, full = self.shown, self._places, width
         for character in drawn[self._at - base :]:
-            self._places.append(len(self.shown))
+            if len(shown) > full:
+                if self._cells() > width:
+                    break
+                full = len(shown)
+            places.append(len(shown))
+            self._at += 1
             if not character.isspace():
-                self.shown.extend(character)
+                shown.extend(character)
             else:
                 self._space()
-        self._at = base + len(drawn)
 
     def _space(self) -> None:
         if self.shown and self.shown[-1] not in (" ", "…"):
