@@ -8,11 +8,12 @@ import msgspec
 
 from excerpt.settings import Settings
 from excerpt.settings_schema import MEANINGS, keys, schema
+from excerpt.tui.keymap import bindable
 
 
 def property_of(key: str) -> dict[str, Any]:
     """What the schema says of a dotted key."""
-    made = schema()
+    made = schema(bindable())
     shape: dict[str, Any] = made
     for part in key.split("."):
         while "$ref" in shape or "allOf" in shape:
@@ -36,7 +37,7 @@ def test_each_setting_has_its_meaning_and_its_default() -> None:
 
 
 def test_a_key_that_it_does_not_name_is_an_error() -> None:
-    made = schema()
+    made = schema(bindable())
     tables = [shape for shape in made["$defs"].values() if "properties" in shape]
     assert len(tables) == 8
     assert all(table["additionalProperties"] is False for table in tables)
@@ -47,4 +48,10 @@ def test_ranges_and_choices_are_those_that_are_held_to() -> None:
     assert property_of("pack.budget")["minimum"] == 0
     assert "de" in property_of("vault.language")["enum"]
     scope = property_of("pack.scope")["allOf"][0]["$ref"].rpartition("/")[2]
-    assert set(schema()["$defs"][scope]["enum"]) == {"none", "neighbors", "section", "note"}
+    assert set(schema(bindable())["$defs"][scope]["enum"]) == {"none", "neighbors", "section", "note"}
+
+
+def test_the_actions_that_keys_can_be_given_to_are_named_and_no_other_is_allowed() -> None:
+    taken = property_of("screen.keys")
+    assert taken["properties"]["copy-pack"] == {"type": "string", "description": "Copy the pack", "default": "ctrl+y"}
+    assert taken["additionalProperties"] is False

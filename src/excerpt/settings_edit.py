@@ -16,7 +16,7 @@ from typing import Any
 
 from excerpt.errors import SettingsError
 from excerpt.settings import Places, check_settings
-from excerpt.settings_schema import SCHEMA_NAME, write_schema
+from excerpt.settings_schema import SCHEMA_NAME, Actions, write_schema
 
 _FOR_ALL = (
     "# Settings for all vaults. What can be set: `excerpt config`. A vault's own: `excerpt config --vault V --edit`"
@@ -26,11 +26,12 @@ _FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# T
 Value = bool | int | float | str | list[str]
 
 
-def begin_with(places: Places, vault: Path | None) -> str:
+def begin_with(places: Places, vault: Path | None, actions: Actions) -> str:
     """What a new settings file begins with: of all vaults, or of one. The schema is named for the language servers of
-    TOML (taplo, tombi), and written beside excerpt.toml where that can be done."""
+    TOML (taplo, tombi), and written beside excerpt.toml where that can be done, with the `actions` that keys can be
+    given to."""
     with suppress(OSError):
-        write_schema(places.config)
+        write_schema(places.config, actions)
     if vault is None:
         return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n"
     # Without what ends a line, or is not allowed in TOML.

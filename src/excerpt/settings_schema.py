@@ -16,6 +16,10 @@ from excerpt.settings import LANGUAGES, Settings
 SCHEMA_NAME = "excerpt.schema.json"
 """The file beside excerpt.toml that tells an editor what can be set."""
 
+Actions = Mapping[str, tuple[str, str]]
+"""What keys can be given to, by its name: what it does, and the keys that it has of its own. The screen knows them, so
+whoever asks for a schema says them."""
+
 MEANINGS: Mapping[str, str] = {
     "vault.extensions": "Endings of the files that are notes.",
     "vault.include": "Patterns, as in a .gitignore, of what to read; where there are any, nothing else is read.",
@@ -64,13 +68,19 @@ def keys(shape: type[Any] = Settings, above: str = "") -> Iterator[str]:
             yield f"{above}{one.name}"
 
 
-def schema() -> dict[str, Any]:
+def schema(actions: Actions) -> dict[str, Any]:
     """The JSON schema of excerpt.toml: types, ranges, defaults and meanings. A key it does not name is an error, as
     it is to excerpt."""
     made = msgspec.json.schema(Settings)
     shapes = made["$defs"]
     _describe(shapes, Settings, "")
     shapes["VaultSettings"]["properties"]["language"]["enum"] = ["", *LANGUAGES]
+    shapes["ScreenSettings"]["properties"]["keys"] |= {
+        "properties": {
+            name: {"type": "string", "description": what, "default": own} for name, (what, own) in actions.items()
+        },
+        "additionalProperties": False,
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "excerpt.toml",
@@ -79,14 +89,14 @@ def schema() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
+def schema_text(actions: Actions) -> str:
     """The schema as the text of a file, without a last line end."""
-    return json.dumps(schema(), ensure_ascii=False, indent=2)
+    return json.dumps(schema(actions), ensure_ascii=False, indent=2)
 
 
-def write_schema(folder: Path) -> None:
+def write_schema(folder: Path, actions: Actions) -> None:
     """Put the schema into the folder of the settings, unless it is there. Raises OSError."""
-    file, text = folder / SCHEMA_NAME, f"{schema_text()}\n"
+    file, text = folder / SCHEMA_NAME, f"{schema_text(actions)}\n"
     with suppress(FileNotFoundError, UnicodeDecodeError):
         if file.read_text(encoding="utf-8") == text:
             return

@@ -19,6 +19,7 @@ from excerpt.errors import ExcerptError, SettingsError
 from excerpt.settings import Settings, load_settings, open_vault, places
 from excerpt.settings_edit import begin_with
 from excerpt.settings_schema import schema_text
+from excerpt.tui.keymap import bindable, usable
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 
@@ -40,7 +41,7 @@ def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: boo
     it stands beside excerpt.toml, not in the vault, and speaks over it.
     """
     if schema:
-        put(schema_text())
+        put(schema_text(bindable()))
         return
     where = places()
     chosen = None if vault is None else open_vault(vault)
@@ -49,7 +50,7 @@ def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: boo
         put(line_for_stdout(str(file)))
         return
     if edit:
-        _edit(file, begin_with(where, chosen))
+        _edit(file, begin_with(where, chosen, bindable()))
     settings = load_settings(file) if chosen is None else load_settings(where.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)
@@ -80,8 +81,6 @@ def _check_patterns(settings: Settings, file: Path) -> None:
 
 def _check_keys(settings: Settings, file: Path) -> None:
     """The app leaves such keys as they were, and says so; here they are a mistake. Raises SettingsError."""
-    from excerpt.tui.keymap import usable
-
     _, problems = usable(settings.screen.keys)
     if problems:
         raise SettingsError(f"{file}: screen.keys is not valid: {' '.join(problems)}", "F1 in the app has every name.")

@@ -26,6 +26,11 @@ def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key.strip() for key in keys.split(",") if key.strip())
 
 
+def bindable() -> dict[str, tuple[str, str]]:
+    """Every action that a keymap may name: what it does, and its own keys."""
+    return {binding.id: (binding.what, binding.keys) for place in PLACES.values() for binding in place}
+
+
 def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The part of a keymap that can be used, and a sentence for each that cannot, or that takes another's key."""
     known = {binding.id: binding for place in PLACES.values() for binding in place}

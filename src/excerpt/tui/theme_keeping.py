@@ -142,6 +142,7 @@ def _loaded(files: Mapping[str, Path], known: frozenset[str]) -> tuple[list[Them
 def _write_theme(places: Places, vault: Path | None, name: str) -> Path:
     """Put the theme into the file that it is read from: the vault's own, if that names one. Raises SettingsError."""
     from excerpt.settings_edit import begin_with, change_setting
+    from excerpt.tui.keymap import bindable
 
     file = places.settings_file
     if vault is not None:
@@ -149,5 +150,5 @@ def _write_theme(places: Places, vault: Path | None, name: str) -> Path:
         with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
             if "theme" in tomllib.loads(of_vault.read_text(encoding="utf-8")).get("screen", {}):
                 file = of_vault
-    change_setting(file, "screen.theme", name, begin_with(places, None))
+    change_setting(file, "screen.theme", name, begin_with(places, None, bindable()))
     return file

@@ -22,6 +22,7 @@ from excerpt.settings_schema import MEANINGS
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.editor import editor_command
+from excerpt.tui.keymap import bindable
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.setting_rows import Kind, Row, Setting, fields_of, rows_of, stepped, typed
 from excerpt.tui.widgets.field import Field
@@ -250,4 +251,4 @@ def _change(file: Path, field: Setting, value: Value | None, places: Places, vau
         from excerpt.text.tokens import open_tokenizer
 
         open_tokenizer(str(value))
-    change_setting(file, field.key, value, begin_with(places, vault) if not file.exists() else "")
+    change_setting(file, field.key, value, begin_with(places, vault, bindable()) if not file.exists() else "")

@@ -103,12 +103,13 @@ class SettingsKeeping(SessionKeeping):
     def _open_file(self, file: Path) -> None:
         """In the user's editor, made if need be."""
         from excerpt.settings_edit import begin_with
+        from excerpt.tui.keymap import bindable
 
         one = file != self._places.settings_file
         try:
             if not file.exists():
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(begin_with(self._places, self.vault if one else None), encoding="utf-8")
+                file.write_text(begin_with(self._places, self.vault if one else None, bindable()), encoding="utf-8")
         except OSError as error:
             self.notify(f"{file} cannot be made: {error.strerror or error}.", severity="error", markup=False)
             return
