@@ -12,7 +12,6 @@ Obsidian keeps its vaults in `obsidian.json` in its "system folder"; where that 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -25,6 +24,7 @@ from typing import TypeVar
 import msgspec
 
 from excerpt.settings import Places, vault_slug
+from excerpt.state_files import replace_file
 
 Shape = TypeVar("Shape")
 
@@ -70,19 +70,12 @@ def recent_vaults(where: Places) -> tuple[Recent, ...]:
 
 def remember_vault(where: Places, vault: Path) -> None:
     """Make `vault` the one that was opened last. A state folder that cannot be written is no reason to stop."""
-    file = _file(where, vault)
-    fresh = file.with_suffix(f".{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # ASCII: a path that is not UTF-8 becomes escapes that JSON reads back.
-        fresh.write_text(json.dumps({"path": str(vault), "opened": time.time()}) + "\n", encoding="ascii")
-        fresh.replace(file)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()
-        return
-    for recent in recent_vaults(where)[_MOST:]:
-        forget_vault(where, Path(recent.path))
+    # A path that is not UTF-8 becomes escapes that JSON reads back.
+    data = json.dumps({"path": str(vault), "opened": time.time()}).encode("ascii") + b"\n"
+    with suppress(OSError):
+        replace_file(_file(where, vault), data)
+        for recent in recent_vaults(where)[_MOST:]:
+            forget_vault(where, Path(recent.path))
 
 
 def forget_vault(where: Places, vault: Path) -> None:

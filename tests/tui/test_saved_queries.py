@@ -50,7 +50,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: p
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("excerpt.tui.saved_queries.os.fsync", full)
+    monkeypatch.setattr("excerpt.state_files.os.fsync", full)
     with pytest.raises(SavedQueriesError, match="No space left"):
         change_saved(file, lambda saved: saved.without("weekly"))
     monkeypatch.undo()

@@ -14,8 +14,6 @@ where its note was renamed or moved (moved_marks.py).
 from __future__ import annotations
 
 import json
-import os
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +22,7 @@ import msgspec
 
 from excerpt.model import Scope, Span
 from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.state_files import replace_file
 
 _At = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -92,13 +91,5 @@ def write_marks(file: Path, kept: Kept) -> None:
         "scopes": dict(kept.wishes.scopes),
         "order": kept.wishes.order,
     }
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = file.with_suffix(f".{os.getpid()}")
-    try:
-        # ASCII: a path or query that is not UTF-8 becomes escapes that JSON reads back.
-        fresh.write_text(json.dumps(data) + "\n", encoding="ascii")
-        fresh.replace(file)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
+    # A path or query that is not UTF-8 becomes escapes that JSON reads back.
+    replace_file(file, json.dumps(data).encode("ascii") + b"\n")

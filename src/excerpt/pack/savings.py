@@ -6,21 +6,16 @@ One small file in the state folder, written anew with each pack under a lock. De
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from filelock import FileLock
 
 from excerpt.model import PackResult
+from excerpt.state_files import alone, replace_file
 from excerpt.text.fragments import digest_of_text
-
-_LOCK_SECONDS = 2.0
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -66,39 +61,22 @@ class SavingsFile:
         if not result.packs:
             return
         digest = digest_of_text(result.text)
-        with self._alone():
+        with alone(self.file):
             before = self.read() or Savings(today.isoformat())
             if before.last == digest:
                 return
-            self._write(
-                replace(
-                    before,
-                    packs=before.packs + 1,
-                    tokens=before.tokens + result.tokens,
-                    source_tokens=before.source_tokens + result.source_tokens,
-                    last=digest,
-                )
+            now = replace(
+                before,
+                packs=before.packs + 1,
+                tokens=before.tokens + result.tokens,
+                source_tokens=before.source_tokens + result.source_tokens,
+                last=digest,
             )
+            replace_file(self.file, json.dumps(asdict(now)).encode("ascii") + b"\n")
 
     def clear(self) -> Savings | None:
         """Begin the count again; returns the total until now."""
-        with self._alone():
+        with alone(self.file):
             before = self.read()
             self.file.unlink(missing_ok=True)
         return before
-
-    def _write(self, savings: Savings) -> None:
-        fresh = self.file.with_suffix(f".{os.getpid()}")
-        try:
-            fresh.write_text(json.dumps(asdict(savings)) + "\n", encoding="utf-8")
-            fresh.replace(self.file)
-        except OSError:
-            with suppress(OSError):
-                fresh.unlink()
-            raise
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(self.file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
-            yield

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -22,7 +22,8 @@ from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
-from filelock import FileLock
+
+from excerpt.state_files import alone, ends_line, replace_file
 
 Floats = npt.NDArray[np.float32]
 
@@ -36,7 +37,6 @@ MOST_DAYS = 365.0
 COMPACT_BYTES = 2_000_000
 """The size at which the log is compacted: some 12,000 events. Of a log larger still, only the end is read."""
 
-_LOCK_SECONDS = 2.0
 _DAY_SECONDS = 86_400.0
 
 
@@ -91,9 +91,9 @@ class UseLog:
         events = [Event(now, kind, path, fragments[path], round(1 / len(paths), 4)) for path in paths]
         if not events:
             return
-        with self._alone():
+        with alone(self.file):
             with self.file.open("ab+") as opened:
-                if opened.tell() and not _ends_line(opened):
+                if opened.tell() and not ends_line(opened):
                     opened.write(b"\n")  # a process died while it wrote
                 opened.write(b"".join(map(_line, events)))
                 size = opened.tell()
@@ -102,7 +102,7 @@ class UseLog:
 
     def clear(self) -> int:
         """Forget everything; returns how many events that were."""
-        with self._alone():
+        with alone(self.file):
             count = len(self.events())
             self.file.unlink(missing_ok=True)
         return count
@@ -112,16 +112,7 @@ class UseLog:
         lines = [_line(event) for event in self.events() if event.time >= oldest][-MOST_EVENTS:]
         sizes = np.cumsum([len(line) for line in reversed(lines)])
         kept = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
-        part = self.file.with_suffix(".new")
-        part.write_bytes(b"".join(kept))
-        part.replace(self.file)
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the log's lock, so that no event is lost between a compaction's read and its write."""
-        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(self.file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
-            yield
+        replace_file(self.file, b"".join(kept))
 
 
 def at_home(events: Sequence[Event], paths: Container[str], moved: Callable[[str], str | None]) -> tuple[Event, ...]:
@@ -220,11 +211,6 @@ def _event(read: dict[str, object]) -> Event:
     if time.tzinfo is None or not 1970 <= time.year < 9999:
         raise ValueError
     return Event(time.timestamp(), Kind(str(read["kind"])), path, fragment, float(share))
-
-
-def _ends_line(opened: BinaryIO) -> bool:
-    opened.seek(-1, os.SEEK_END)
-    return opened.read(1) == b"\n"
 
 
 def _end_of(opened: BinaryIO, size: int) -> bytes:

@@ -8,19 +8,17 @@ Several apps may add to it. It may be deleted at any time; it holds what was typ
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
+from excerpt.state_files import alone, ends_line, for_owner, replace_file
 from excerpt.tui.history import QueryHistory
 
 _COMPACT_BYTES = 200_000
 """The size from which only what the history keeps is written anew: some 4,000 queries."""
 _LONGEST = 2_000
 """Characters of a query that is kept; longer ones are pasted texts."""
-_LOCK_SECONDS = 2.0
 
 
 def read_history(file: Path) -> QueryHistory:
@@ -35,9 +33,9 @@ def add_query(file: Path, query: str) -> None:
     """Keep a query as the newest. Raises OSError where that cannot be done."""
     if not query.strip() or len(query) > _LONGEST:
         return
-    with _alone(file):
-        with open(file, "ab+", opener=_for_owner) as opened:
-            if opened.tell() and not _ends_line(opened):
+    with alone(file):
+        with open(file, "ab+", opener=for_owner) as opened:
+            if opened.tell() and not ends_line(opened):
                 opened.write(b"\n")  # a process died while it wrote
             opened.write(_line(query))
             size = opened.tell()
@@ -47,21 +45,13 @@ def add_query(file: Path, query: str) -> None:
 
 def forget_query(file: Path, query: str) -> None:
     """Keep all but one query. Raises OSError where that cannot be done."""
-    with _alone(file):
+    with alone(file):
         if file.exists():
             _write(file, read_history(file).without(query).queries)
 
 
-def _write(file: Path, newest_first: Iterable[str]) -> None:
-    fresh = file.with_suffix(f".{os.getpid()}")
-    try:
-        with open(fresh, "wb", opener=_for_owner) as out:
-            out.write(b"".join(map(_line, reversed(tuple(newest_first)))))
-        fresh.replace(file)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
+def _write(file: Path, newest_first: Sequence[str]) -> None:
+    replace_file(file, b"".join(map(_line, reversed(newest_first))))
 
 
 def _line(query: str) -> bytes:
@@ -74,22 +64,3 @@ def _parsed(data: bytes) -> Iterator[str]:
             query = json.loads(line)["query"]
             if isinstance(query, str) and query.strip():
                 yield query
-
-
-def _ends_line(opened: BinaryIO) -> bool:
-    opened.seek(-1, os.SEEK_END)
-    return opened.read(1) == b"\n"
-
-
-def _for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Hold the file's lock, so that no query is lost between a read and a write."""
-    from filelock import FileLock
-
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with FileLock(file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
-        yield

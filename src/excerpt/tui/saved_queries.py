@@ -8,18 +8,14 @@ The file is the user's. It is replaced whole or not at all; one that cannot be r
 from __future__ import annotations
 
 import json
-import os
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
 
 from excerpt.errors import ExcerptError
-
-_LOCK_SECONDS = 2.0
+from excerpt.state_files import alone, replace_file
 
 
 class SavedQueriesError(ExcerptError):
@@ -86,7 +82,7 @@ def read_saved(file: Path) -> SavedQueries:
 def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
     """Change what the file holds by now, and return what it holds after. Raises SavedQueriesError."""
     try:
-        with _alone(file):
+        with alone(file):
             saved = change(read_saved(file))
             _write(file, saved)
             return saved
@@ -98,25 +94,5 @@ def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> 
 
 def _write(file: Path, saved: SavedQueries) -> None:
     data = json.dumps({"queries": [asdict(one) for one in saved.queries]}, indent=2, ensure_ascii=False)
-    fresh = file.with_name(f".{file.name}.{secrets.token_hex(5)}")
-    try:
-        # A query that is not UTF-8 becomes escapes that JSON reads back.
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            out.write(data.encode("utf-8", "backslashreplace") + b"\n")
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.replace(file)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
-
-
-@contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    """Hold the file's lock, so that two apps lose nothing of each other's."""
-    from filelock import FileLock
-
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with FileLock(file.with_suffix(".lock"), timeout=_LOCK_SECONDS):
-        yield
+    # A query that is not UTF-8 becomes escapes that JSON reads back.
+    replace_file(file, data.encode("utf-8", "backslashreplace") + b"\n", lasting=True)

@@ -8,9 +8,7 @@ read them too.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from excerpt.model import Format, Hit, Scope, Strategy
+from excerpt.state_files import replace_file
 from excerpt.tui.panes import Panes
 
 _LONGEST = 10_000
@@ -63,16 +62,8 @@ def read_session(file: Path) -> Session:
 
 def write_session(file: Path, session: Session) -> None:
     """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = file.with_suffix(f".{os.getpid()}")
-    try:
-        # ASCII: a path or query that is not UTF-8 becomes escapes that JSON reads back.
-        fresh.write_text(json.dumps(asdict(session)) + "\n", encoding="ascii")
-        fresh.replace(file)
-    except OSError:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
+    # A path or query that is not UTF-8 becomes escapes that JSON reads back.
+    replace_file(file, json.dumps(asdict(session)).encode("ascii") + b"\n")
 
 
 def row_of(place: Place, hits: Sequence[Hit]) -> int | None:
