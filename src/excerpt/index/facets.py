@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.links import LinkTargets
+from excerpt.index.rows import AT_ONCE, ReadRows
 from excerpt.text.dates import day_of
 from excerpt.text.folding import fold
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
-ReadRows = Callable[..., list[tuple[Any, ...]]]
 
 UNKNOWN_DAY = np.iinfo(np.int64).min
 """In `Facets.created`, that nothing says when the note was created."""
@@ -29,7 +29,6 @@ UNKNOWN_DAY = np.iinfo(np.int64).min
 _APART = "\x1f"
 # A note's targets as one string: a tenth of the rows to carry over.
 _LINKS = f"SELECT note, group_concat(target, '{_APART}') FROM links WHERE target <> ''"
-_AT_ONCE = 500
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 # Properties that say when a note was created, best first, without what sets their words apart.
 _CREATED = (
@@ -182,8 +181,8 @@ class Facets:
     def _rows_of(self, notes: Ints) -> list[tuple[Any, ...]]:
         wanted = self._notes.in_catalog[notes].tolist()
         rows: list[tuple[Any, ...]] = []
-        for at in range(0, len(wanted), _AT_ONCE):
-            part = wanted[at : at + _AT_ONCE]
+        for at in range(0, len(wanted), AT_ONCE):
+            part = wanted[at : at + AT_ONCE]
             rows += self._rows(f"{_LINKS} AND note IN ({','.join('?' * len(part))}) GROUP BY note", *part)
         return rows
 
@@ -270,8 +269,8 @@ class Facets:
         """The rows of a query that has a condition and a column `note`, of these notes only."""
         wanted = self._notes.in_catalog[np.unique(notes)].tolist()
         rows: list[tuple[Any, ...]] = []
-        for at in range(0, len(wanted), _AT_ONCE):
-            part = wanted[at : at + _AT_ONCE]
+        for at in range(0, len(wanted), AT_ONCE):
+            part = wanted[at : at + AT_ONCE]
             rows += self._rows(f"{sql} AND note IN ({','.join('?' * len(part))}) ORDER BY note, rowid", *part)
         return rows
 

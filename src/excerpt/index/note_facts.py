@@ -8,12 +8,8 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from excerpt.index.facets import ReadRows
-from excerpt.index.rows import heading_path_from_row, text_from_row
+from excerpt.index.rows import AT_ONCE, ReadRows, heading_path_from_row, text_from_row
 from excerpt.model import Section
-
-_AT_ONCE = 500
-"""Values in one query: SQLite takes no more than some thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,38 +39,35 @@ def sections(rows: ReadRows, path: str) -> list[Section]:
 
 
 def text(rows: ReadRows, path: str) -> str:
-    """With LF line ends. Raises KeyError for an unknown note, as all below do."""
-    found = rows("SELECT text FROM note_texts JOIN notes ON notes.id = note WHERE path = ?", path)
-    if not found:
-        raise KeyError(path)
-    return text_from_row(found[0][0])
+    """With LF line ends. Raises KeyError for an unknown note, as all do that take one path but `sections`."""
+    (packed,) = _row(rows, "text", path, joined="JOIN note_texts ON note = notes.id")
+    return text_from_row(packed)
 
 
 def tokens(rows: ReadRows, path: str) -> int:
     """Of the whole file."""
-    return int(_column(rows, "tokens", path))
+    (counted,) = _row(rows, "tokens", path)
+    return int(counted)
 
 
 def modified(rows: ReadRows, path: str) -> str:
     """A day, ISO 8601, UTC; empty for a time that no calendar has."""
+    (mtime_ns,) = _row(rows, "mtime_ns", path)
     try:
-        return datetime.fromtimestamp(_column(rows, "mtime_ns", path) / 1e9, UTC).date().isoformat()
+        return datetime.fromtimestamp(mtime_ns / 1e9, UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):
         return ""
 
 
-def _column(rows: ReadRows, column: str, path: str) -> Any:
-    found = rows(f"SELECT {column} FROM notes WHERE path = ?", path)
+def _row(rows: ReadRows, columns: str, path: str, joined: str = "") -> tuple[Any, ...]:
+    found = rows(f"SELECT {columns} FROM notes {joined} WHERE path = ?", path)
     if not found:
         raise KeyError(path)
-    return found[0][0]
+    return found[0]
 
 
 def info(rows: ReadRows, path: str) -> NoteInfo:
-    found = rows("SELECT id, path, title, language, size, mtime_ns, tokens FROM notes WHERE path = ?", path)
-    if not found:
-        raise KeyError(path)
-    number, path, title, language, size, mtime_ns, counted = found[0]
+    number, title, language, size, mtime_ns, counted = _row(rows, "id, title, language, size, mtime_ns, tokens", path)
     labels = rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", number)
     return NoteInfo(
         path=path,
@@ -92,8 +85,8 @@ def other_names(rows: ReadRows, numbers: Sequence[int]) -> list[tuple[str, ...]]
     """What notes, by their numbers in the catalog, are called beside their titles: their aliases, and the file's name
     where it is another."""
     found: dict[int, list[str]] = {}
-    for at in range(0, len(numbers), _AT_ONCE):
-        part = numbers[at : at + _AT_ONCE]
+    for at in range(0, len(numbers), AT_ONCE):
+        part = numbers[at : at + AT_ONCE]
         marks = ",".join("?" * len(part))
         sql = f"SELECT note, value FROM labels WHERE kind = 'alias' AND note IN ({marks}) ORDER BY rowid"
         for number, alias in rows(sql, *part):

@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
+
+ReadRows = Callable[..., list[tuple[Any, ...]]]
+"""Asks the catalog: SQL and its values, to rows."""
+
+AT_ONCE = 500
+"""Values in one query: SQLite takes no more than some thousand."""
 
 FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
 """id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""

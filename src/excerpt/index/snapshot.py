@@ -29,7 +29,7 @@ from excerpt.index.files import DamagedFileError
 from excerpt.index.lexical_reader import LexicalReader
 from excerpt.index.matrix import VectorMatrix
 from excerpt.index.note_facts import NoteInfo
-from excerpt.index.rows import fold_name, heading_path_from_row
+from excerpt.index.rows import AT_ONCE, fold_name, heading_path_from_row
 from excerpt.index.vectors import MatrixSource
 from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Part, Section, Skipped, Status
@@ -46,7 +46,6 @@ _PARTS = (
     " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " CROSS JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
-_AT_ONCE = 500
 _NO_END = 1 << 62
 
 
@@ -230,8 +229,8 @@ class Snapshot:
         """The fragments with these keys, in that order. Raises KeyError for a key that is not in this generation."""
         found: dict[int, Fragment] = {}
         wanted = [int(key) for key in keys]
-        for at in range(0, len(wanted), _AT_ONCE):
-            part = wanted[at : at + _AT_ONCE]
+        for at in range(0, len(wanted), AT_ONCE):
+            part = wanted[at : at + AT_ONCE]
             for row in self._rows(f"{_FRAGMENT} WHERE f.key IN ({','.join('?' * len(part))})", *part):
                 found[row[0]] = _fragment(row)
         return [found[key] for key in wanted]
@@ -250,8 +249,8 @@ class Snapshot:
         """For each note and its first and last ordinal (None: to the end) the fragments there are, without their
         texts; in few queries, and without reading what is long."""
         found: list[list[Part]] = [[] for _ in ranges]
-        for at in range(0, len(ranges), _AT_ONCE):
-            asked = ranges[at : at + _AT_ONCE]
+        for at in range(0, len(ranges), AT_ONCE):
+            asked = ranges[at : at + AT_ONCE]
             values = [
                 value
                 for place, (path, first, last) in enumerate(asked, at)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from excerpt.index.fields import FieldCollector
-from excerpt.index.rows import heading_path_from_row, text_from_row
-
-ReadRows = Callable[..., list[tuple[Any, ...]]]
+from excerpt.index.rows import ReadRows, heading_path_from_row, text_from_row
 
 _NOTE = (
     "SELECT n.path, n.size, n.mtime_ns, n.digest, n.cut, n.title, n.language, n.tokens, t.text FROM notes n"

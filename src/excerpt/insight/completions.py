@@ -33,8 +33,9 @@ TERMS, READ = 12, 4
 """Stems that a word is completed by, and fragments each is looked up in to see how it is written."""
 LONGEST = 80
 """Characters of a value or heading; longer ones are sentences, which nobody filters by."""
-_PATH = re.compile(r"[/\\@]|\.\w+$")
 PERIODS = ("today", "yesterday", "7d", "this-week", "last-week", "this-month", "last-month", "this-year", "last-year")
+_PATH = re.compile(r"[/\\@]|\.\w+$")
+"""What makes a word an address or a file's name, which nobody looks for as a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,19 @@ def _begins_part(folded: str, wanted: str) -> bool:
 
 
 def _list(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
+    if name in _MAKERS:
+        return _kept(snapshot, name, _MAKERS[name])
+    name = property_name(name)
+    if name not in snapshot.facets.properties:
+        return ()
+    return _kept(snapshot, name, lambda snapshot: _values(snapshot, name))
+
+
+def _kept(snapshot: Snapshot, name: str, make: Callable[[Snapshot], Iterable[_Entry]]) -> tuple[_Entry, ...]:
+    """The list of that name, made when it is first asked for."""
     known = _KNOWN.setdefault(snapshot, {})
     if name not in known:
-        make = _MAKERS.get(name)
-        if make is None and property_name(name) not in snapshot.facets.properties:
-            return ()
-        found = make(snapshot) if make else _values(snapshot, property_name(name))
-        known[name] = tuple(sorted(found, key=lambda entry: (-entry.weight, entry.completion.label)))
+        known[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
     return known[name]
 
 
@@ -129,8 +136,7 @@ def _entries(written: Iterable[tuple[str, int]], asked: Callable[[str], str], *,
 def _tags(snapshot: Snapshot) -> Iterator[_Entry]:
     written = [
         (tag[:end], note)
-        for name, note in snapshot.facets.tags_as_written()
-        for tag in (name.strip("/"),)
+        for tag, note in ((name.strip("/"), note) for name, note in snapshot.facets.tags_as_written())
         for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag))
     ]
     return _entries(written, tag_filter)
@@ -215,22 +221,20 @@ def _words(snapshot: Snapshot, begun: str) -> tuple[Completion, ...]:
     wanted = fold(begun)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
     filters = [one for one in names if one.text.startswith(wanted)]
-    named = [one.completion for one in _property_names(snapshot) if one.folded.startswith(wanted)]
+    known = _kept(snapshot, ":", _property_names)
+    named = [one.completion for one in known if one.folded.startswith(wanted)]
     properties = [one for one in named if one.text]
     if not wanted:
         return (*filters, *properties[:MOST])
     return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MOST]
 
 
-def _property_names(snapshot: Snapshot) -> tuple[_Entry, ...]:
-    known = _KNOWN.setdefault(snapshot, {})
-    if ":" not in known:
-        spelled: dict[str, dict[str, int]] = {}
-        for name, notes in snapshot.facets.property_names_as_written():
-            spelled.setdefault(property_name(name), {})[name] = notes
-        found = [_property_entry(snapshot, name, spellings) for name, spellings in spelled.items()]
-        known[":"] = tuple(sorted(found, key=lambda entry: (-entry.weight, entry.completion.label)))
-    return known[":"]
+def _property_names(snapshot: Snapshot) -> Iterator[_Entry]:
+    spelled: dict[str, dict[str, int]] = {}
+    for name, notes in snapshot.facets.property_names_as_written():
+        spelled.setdefault(property_name(name), {})[name] = notes
+    for name, spellings in spelled.items():
+        yield _property_entry(snapshot, name, spellings)
 
 
 def _property_entry(snapshot: Snapshot, name: str, spellings: Mapping[str, int]) -> _Entry:

@@ -25,8 +25,8 @@ from excerpt.text.dates import day_of
 
 NARROWER, WIDER = 6, 4
 """Suggestions of either kind at most."""
-FILTERS, WORDS = 4, 4
-"""How many of the narrower ones are filters, and words, where there are enough of both."""
+WORDS = 4
+"""How many of the narrower ones are words at most, where there are filters for the rest."""
 LOOKED_AT = 40
 """The best fragments, whose words are taken."""
 WORTH = 0.6
@@ -74,7 +74,7 @@ def _mixed(narrower: Sequence[Suggestion]) -> list[Suggestion]:
     words = [one for one in every if one.label.startswith('"')]
     filters = [one for one in every if not one.label.startswith('"')]
     room = max(NARROWER - len(words), NARROWER - WORDS)
-    return [*filters[: max(room, 0)], *words[: NARROWER - min(len(filters), room)]]
+    return [*filters[:room], *words[: NARROWER - min(len(filters), room)]]
 
 
 def _distinct(found: Sequence[Suggestion]) -> list[Suggestion]:
@@ -95,11 +95,9 @@ def _filters(engine: Engine, query: str, matching: npt.NDArray[np.bool_]) -> Ite
     here = np.bincount(table.notes[matching], minlength=len(table.paths)).astype(np.int64)
     overall = np.bincount(table.notes, minlength=len(table.paths)).astype(np.int64)
     standing_out = sorted(
-        (
-            (-worth, tree.asked(place), count)
-            for tree in (branches.folders, branches.tags, branches.properties)
-            for worth, place, count in _standing_out(tree, here, overall)
-        ),
+        (-worth, tree.asked(place), count)
+        for tree in (branches.folders, branches.tags, branches.properties)
+        for worth, place, count in _standing_out(tree, here, overall)
     )
     given: set[int] = set()
     for _, condition, count in standing_out:
