@@ -30,6 +30,16 @@ def test_white_space_is_drawn_together_and_marks_are_left_out() -> None:
     assert found == ["three"]
 
 
+def test_comments_take_no_room_and_what_only_looks_like_one_does() -> None:
+    text = (
+        "Sow <!-- in *rows* -->beans%% `not` yet %% here.\n<!-- until\nA --> B is 100%% sure, `<!-- kept -->` <br> too"
+    )
+    assert matched(text, "beans", "sure") == (
+        "Sow beans here. A --> B is 100%% sure, <!-- kept --> <br> too",
+        ["beans", "sure"],
+    )
+
+
 def test_what_begins_in_it_is_told_apart() -> None:
     listed = "- [x] one\n- [ ] two\n- three\n1. four"
     text = f"Do this:\n\n{listed}\n\n| a | b |\n| --- | --- |\n| c | d |\n\n> [!tip] Five\n> six"

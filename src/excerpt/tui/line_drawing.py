@@ -138,12 +138,13 @@ def _draw_quote(line: InkedLine, quote: re.Match[str], ink: Ink) -> None:
 
 
 def drawn_characters(text: str) -> list[str]:
-    """What each character of one line of prose is shown as: itself, another, or "" where it is a mark taken away."""
+    """What each character of one line of prose is shown as: itself, another, or "" where it is a mark taken away, or
+    part of a comment that begins in this line."""
     clean = visible(text)
     if not INLINE_MARKS.search(text):
         return list(clean)
     line = InkedLine(text)
-    draw_inline(line)
+    draw_inline(line, with_comments=False)
     return [clean[at] if shown is None else shown for at, shown in enumerate(line.shown)]
 
 
@@ -152,7 +153,8 @@ _WIKILINK = re.compile(r"(!?)\[\[([^\[\]|]+?)(?:\\?\|([^\[\]]*))?\]\]")
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+[\"'][^\"']*[\"'])?\)")
 _URL = re.compile(r"<?\b(https?://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"])>?")
 _TAG = re.compile(r"(?<![\w#/&])#(?=[^\s#]*[^\W\d])[\w/-]+")
-_COMMENT = re.compile(r"%%.*?%%|<!--.*?-->|</?[a-zA-Z][^<>]*>")
+_COMMENT = re.compile(r"%%.*?%%|<!--.*?(?:-->|$)")
+_HTML = re.compile(r"</?[a-zA-Z][^<>]*>")
 _BLOCK_ID = re.compile(r"\s\^[\w-]+\s*$")
 _EMPHASES = (
     (re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1"), Ink.BOLD),
@@ -166,7 +168,7 @@ _FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _MASK = "\x00"
 
 
-def draw_inline(line: InkedLine) -> None:
+def draw_inline(line: InkedLine, *, with_comments: bool = True) -> None:
     """Ink links, code and emphasis. What one of them took is masked for those after it."""
     text = line.text
     for code in _CODE_SPAN.finditer(text):
@@ -189,9 +191,11 @@ def draw_inline(line: InkedLine) -> None:
         line.hide(url.end(1), url.end())
         line.link(*url.span(), LinkTo(LinkKind.MARKDOWN, url[1]))
         text = _masked(text, *url.span())
-    for pattern, ink in ((_COMMENT, Ink.FAINT), (_TAG, Ink.TAG), (_BLOCK_ID, Ink.FAINT)):
+    for pattern, ink in ((_COMMENT, Ink.FAINT), (_HTML, Ink.FAINT), (_TAG, Ink.TAG), (_BLOCK_ID, Ink.FAINT)):
         for found in pattern.finditer(text):
             line.ink(*found.span(), ink)
+            if pattern is _COMMENT and not with_comments:
+                line.hide(*found.span())
             text = _masked(text, *found.span())
     for pattern, ink in _EMPHASES:
         for found in pattern.finditer(text):

@@ -123,7 +123,7 @@ _FILE = re.compile(r"\.(?!md$|markdown$)[A-Za-z][A-Za-z0-9]{0,4}$")
 
 def _leads_nowhere(link: Link) -> str:
     if _FILE.search(link.target):
-        return f"{link.target} is no note: it is not opened."
+        return f"{link.target} is no note: open this one in Obsidian to see it."
     return (
         f"There is no note {link.target} in the vault yet."
         if link.kind is not LinkKind.MARKDOWN
