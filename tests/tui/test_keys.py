@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from excerpt import tui
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.key_list import groups, matching
-from excerpt.tui.keymap import UNSAFE, clashes, doubtful, keys_of, shown_key, usable
+from excerpt.tui.keymap import UNSAFE, clashes, doubtful, key_sign, keys_of, shown_key, spell_keys, usable, use_keys
 from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.help import Help
 from excerpt.tui.widgets.hit_list import HitList
@@ -36,6 +38,8 @@ SEQUENCES = {
 ARROWS = {"up": "A", "down": "B", "right": "C", "left": "D"}
 MODIFIERS = {"shift": 1, "alt": 2, "ctrl": 4}
 CHARACTERS = {_character_to_key(chr(code)): chr(code) for code in range(32, 127)}
+SCREEN = Path(tui.__file__).parent
+A_KEY = re.compile(r"(?:^|[\s(])(?:\^[a-z]|F\d{1,2}\b|alt\+\w[ ,.)]|esc |[Ee]nter [a-z]|tab (?!is|has|to)[a-z]|[⏎⇥⌫])")
 EVERY = [binding for place in PLACES.values() for binding in place]
 
 
@@ -122,6 +126,7 @@ async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exch
         assert (pane.strategy != before[0], pane.scope) == (True, before[1])
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        assert str(top_screen(app).query_one(".box").border_subtitle).endswith("F6 close")
         await pilot.press("escape")
         assert isinstance(top_screen(app), Help)
         await pilot.press("f6")
@@ -150,6 +155,45 @@ def test_keys_are_shown_as_a_person_writes_them() -> None:
         "^↑",
         "G",
     ]
+
+
+def test_what_is_said_of_a_key_names_the_one_that_it_is_now() -> None:
+    try:
+        use_keys({"copy-pack": "ctrl+g,f6"})
+        assert [key_sign(id_) for id_ in ("copy-pack", "mark", "up")] == ["^g", "⇥", "↑"]
+        assert (key_sign("up", "down"), key_sign("budget-up", "help")) == ("↑↓", "^↑ F1")
+        spell_keys(spelled=True)
+        assert (key_sign("mark"), key_sign("up", "down")) == ("tab", "up down")
+    finally:
+        spell_keys(spelled=False)
+        use_keys({})
+
+
+def test_no_text_of_the_screen_has_a_key_written_into_it() -> None:
+    tables = {"keys.py", "dialog_keys.py", "keymap.py", "glyphs.py"}
+    said = [(file.name, node) for file in SCREEN.rglob("*.py") if file.name not in tables for node in said_in(file)]
+    assert [(name, text) for name, text in said if A_KEY.search(text)] == []
+
+
+def test_every_key_that_is_named_somewhere_is_in_the_table() -> None:
+    called = [node for file in SCREEN.rglob("*.py") for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    named = {
+        each.value
+        for node in called
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "key_sign"
+        for each in node.args
+        if isinstance(each, ast.Constant)
+    }
+    assert "dialog-leave" in named
+    assert named <= {binding.id for binding in EVERY}
+
+
+def said_in(file: Path) -> list[str]:
+    """The strings of a module, but for what is said to its readers."""
+    tree = ast.parse(file.read_text("utf-8"))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    every = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told)
+    return [node.value for node in every if isinstance(node.value, str)]
 
 
 def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_here_first() -> None:

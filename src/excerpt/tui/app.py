@@ -26,7 +26,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here, reasons_here
 from excerpt.tui.harmless import Harmless
-from excerpt.tui.keymap import usable
+from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.theme_keeping import ThemeKeeping
@@ -84,6 +84,7 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         super().__init__(vault, settings, places, shell, said)
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(keymap)
+        use_keys(keymap)
         self.use_theme(settings.screen.theme)
         self._plain = Plain()
         self._harmless = Harmless()
@@ -145,6 +146,7 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         if before.keys != now.keys:
             keymap, problems = usable(now.keys)
             self.set_keymap(keymap)
+            use_keys(keymap)
             if problems:
                 self.notify("\n".join(problems), title="Settings", severity="warning", timeout=12, markup=False)
         if before.theme != now.theme and now.theme in self.available_themes:

@@ -20,6 +20,7 @@ import msgspec
 from textual.message import Message
 
 from excerpt.model import BuildReport, Progress
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,
@@ -93,7 +94,9 @@ class Indexing:
                 self._run(complaint)
         except OSError as error:
             reason = error.strerror or str(error)
-            self._post(Trouble("index", "The indexing process cannot be started", reason, "F12 tries again."))
+            self._post(
+                Trouble("index", "The indexing process cannot be started", reason, f"{key_sign('update')} tries again.")
+            )
         with self._lock:
             self._process, self._thread, self._waiting = None, None, []
             ending = self._ending
@@ -175,7 +178,7 @@ def _early_end(code: int, said: str) -> Trouble:
         "index",
         "The indexing process ended early",
         said or f"It ended with code {code} and said nothing.",
-        "Searching goes on with what it had committed; F12 starts it again.",
+        f"Searching goes on with what it had committed; {key_sign('update')} starts it again.",
     )
 
 

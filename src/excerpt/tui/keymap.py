@@ -182,6 +182,22 @@ def spell_keys(*, spelled: bool) -> None:
     _spells = spelled
 
 
+_ROWS = {binding.id: binding for place in PLACES.values() for binding in place}
+_keymap: Mapping[str, str] = {}
+
+
+def use_keys(keymap: Mapping[str, str]) -> None:
+    """From now on name these keys of the user's, over the table's: one app a process, as for `spell_keys`."""
+    global _keymap  # noqa: PLW0603 - see above
+    _keymap = keymap
+
+
+def key_sign(*ids: str) -> str:
+    """How the keys that bindings have now are written on screen, the first key of each: what texts name a key by."""
+    signs = [shown_key(keys_of(_ROWS[id_], _keymap)[0]) for id_ in ids]
+    return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
+
+
 def shown_key(key: str) -> str:
     """How a key is written on screen: `^y` for ctrl+y, `⇥` for tab."""
     names = {**_NAMES, **_SPELLED} if _spells else _NAMES

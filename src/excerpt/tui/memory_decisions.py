@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from excerpt.model import Memory, Source
+from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
     from excerpt.memory.stale import Standing
@@ -83,7 +84,7 @@ def editing(shown: Memory, kept: Kept) -> Decision:
 def forgetting(memory: Memory) -> Decision:
     def decide(store: MemoryStore) -> Done:
         gone = store.forget(memory.id)
-        told = "Forgotten; it is in the trash folder. ^u takes it back."
+        told = f"Forgotten; it is in the trash folder. {key_sign('memory-undo')} takes it back."
         return Done(gone, told, lambda store: store.restore(gone.id))
 
     return decide

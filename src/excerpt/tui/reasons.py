@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from excerpt.tui.keymap import key_sign
+
 
 class Row(Enum):
     """What is selected in the list of hits."""
@@ -87,7 +89,7 @@ def in_panel(action: str, scene: PanelScene) -> str:
     if action in ("follow", "reason", "show_passage") and not scene.listed:
         return "No related note is listed."
     if action == "show_passage" and scene.on_name:
-        return "That is a name, not a passage. Enter opens its note there."
+        return f"That is a name, not a passage. {key_sign('edit')} opens its note there."
     if action == "mark" and scene.in_related and scene.on_name:
         return "That is a name, not a passage: there is nothing to mark."
     if action == "follow_back" and not scene.followed:

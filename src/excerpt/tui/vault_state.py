@@ -6,6 +6,7 @@ from pathlib import Path
 
 from excerpt.model import Confidence, Result, Strategy
 from excerpt.tui.index_state import IndexState, Watch
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.widgets.notice import Said
 
@@ -22,13 +23,13 @@ _WATCHES = {
 def bar_state(index: IndexState) -> str:
     """The state in a few words."""
     if index.emptied:
-        return "no notes there, see F5"
+        return f"no notes there, see {key_sign('show-index')}"
     if index.progress is not None:
         return _with_count("paused" if index.paused else index.progress.phase, index)
     if index.elsewhere:
         return "indexed by another excerpt"
     if index.trouble is not None:
-        return "index trouble, see F5"
+        return f"index trouble, see {key_sign('show-index')}"
     if index.status is None:
         return "opening"
     return f"{_notes(index.status.notes)} · {'paused' if index.paused else _WATCHES[index.watch]}"
@@ -41,8 +42,9 @@ def search_notice(index: IndexState, vault: Path) -> Said:
             f"Search {_notes(index.status.notes)}",
             "Type a few words, a phrase or a question: the best fragments are listed as you type. Filters such as "
             "tag:work, path:trips or title:plan narrow it.",
-            "^f copies one fragment, tab marks some for the pack, ^y copies the pack for a prompt. F1 lists every key, "
-            "alt+v opens another vault, alt+p the settings.",
+            f"{key_sign('copy-fragment')} copies one fragment, {key_sign('mark')} marks some for the pack, "
+            f"{key_sign('copy-pack')} copies the pack for a prompt. {key_sign('help')} lists every key, "
+            f"{key_sign('switch-vault')} opens another vault, {key_sign('settings')} the settings.",
         )
     if index.progress is not None:
         return _reading(index)
@@ -55,7 +57,8 @@ def search_notice(index: IndexState, vault: Path) -> Said:
     return Said(
         "No notes here",
         f"{vault} holds no Markdown file that excerpt may read.",
-        "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. See F5.",
+        "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. "
+        f"See {key_sign('show-index')}.",
     )
 
 
@@ -75,7 +78,8 @@ def _reading(index: IndexState) -> Said:
     gauge = "█" * full + "░" * (_GAUGE - full)
     counted = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
     if index.paused:
-        return Said("Reading the vault is paused", f"{gauge}\n{counted}", "It goes on with p in the Index tab (F5).")
+        goes_on = f"It goes on with {key_sign('index-resume')} in the Index tab ({key_sign('show-index')})."
+        return Said("Reading the vault is paused", f"{gauge}\n{counted}", goes_on)
     told = " · ".join(part for part in (counted, rate_words(index.pace, progress)) if part)
     return Said("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
 
@@ -114,5 +118,5 @@ def nothing_found(result: Result, building: str) -> Said:
     still = f" The index is still being built: {building}." if building else ""
     hint = "Fewer or other words may find more."
     if any(sign in result.query for sign in ':"#-'):
-        hint = "alt+q lists wider queries: without a filter, with a phrase as words."
+        hint = f"{key_sign('suggest')} lists wider queries: without a filter, with a phrase as words."
     return Said(f"Nothing found for {result.query}", tried + still, hint)

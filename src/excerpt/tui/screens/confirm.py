@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Dialog
 
 
@@ -38,8 +39,10 @@ class Confirm(Dialog[bool]):
             box.border_title = Content(self._title)
             yield Static(Content(self._question))
             with Horizontal():
-                yield Button(f"{self._yes} (y)", id="yes", variant="warning", compact=True)
-                yield Button("No (n)", id="no", compact=True)
+                yield Button(
+                    Content(f"{self._yes} ({key_sign('confirm-yes')})"), id="yes", variant="warning", compact=True
+                )
+                yield Button(Content(f"No ({key_sign('confirm-no')})"), id="no", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from excerpt.text.visible import visible_line
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Dialog
 
 
@@ -44,7 +45,9 @@ class Emptied(Dialog[bool]):
                 )
             )
             with Horizontal():
-                yield Button("Keep the index (esc)", id="keep", variant="primary", compact=True)
+                yield Button(
+                    Content(f"Keep the index ({key_sign('dialog-leave')})"), id="keep", variant="primary", compact=True
+                )
                 yield Button("Index it as empty", id="empty", compact=True)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:

@@ -14,22 +14,17 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import Input, Static
 
 from excerpt.tui.bindings import bindings
 from excerpt.tui.key_list import Group, groups, matching
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Dialog
 from excerpt.tui.widgets.field import Field
 
 _MOST_KEYS = 18
 """Cells for the keys of a binding; more go on in the next line."""
-
-
-_NAMES = "Any key can be changed: type above, and each says its name. The palette (F10) has commands without a key."
-_KEYS = (
-    "Any key can be changed: alt+p, then o, opens the settings, where [screen.keys] has lines such as "
-    'copy-pack = "ctrl+k". The palette (F10) has commands without a key, as the choice of a theme.'
-)
 
 
 class Help(Dialog[None]):
@@ -51,7 +46,9 @@ class Help(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = "Keys"
-            box.border_subtitle = "type to filter · ↑↓ scroll · esc close"
+            box.border_subtitle = Content(
+                f"type to filter · {key_sign('help-up', 'help-down')} scroll · {key_sign('dialog-leave')} close"
+            )
             yield Field(placeholder="A key, or what it does", compact=True, id="keys-filter")
             with VerticalScroll(can_focus=False):
                 yield Static(id="keys")
@@ -68,8 +65,8 @@ class Help(Dialog[None]):
         left = matching(self._groups, typed)
         colours = self.app.theme_variables
         named = bool(typed.strip())
-        told = Text(_KEYS if named else _NAMES, colours["text-soft"])
-        none = Text("No key does that. The palette (F10) finds commands that have none.")
+        told = Text(_how_to_change_keys() if named else _how_to_name_keys(), colours["text-soft"])
+        none = Text(f"No key does that. The palette ({key_sign('palette')}) finds commands that have none.")
         width = min(_MOST_KEYS, max((cell_len(row.keys) for group in left for row in group.rows), default=0))
         drawn: list[RenderableType] = [part for group in left for part in _drawn(group, width, colours, named=named)]
         self.query_one("#keys", Static).update(Lines(*drawn, told) if left else none)
@@ -87,6 +84,19 @@ class Help(Dialog[None]):
             field.value = ""
         else:
             self.dismiss(None)
+
+
+def _how_to_name_keys() -> str:
+    palette = f"The palette ({key_sign('palette')}) has commands without a key."
+    return f"Any key can be changed: type above, and each says its name. {palette}"
+
+
+def _how_to_change_keys() -> str:
+    return (
+        f"Any key can be changed: {key_sign('settings')}, then {key_sign('settings-file')}, opens the settings, where "
+        f'[screen.keys] has lines such as copy-pack = "ctrl+k". The palette ({key_sign("palette")}) has commands '
+        "without a key, as the choice of a theme."
+    )
 
 
 def _drawn(group: Group, width: int, colours: Mapping[str, str], *, named: bool) -> tuple[RenderableType, ...]:

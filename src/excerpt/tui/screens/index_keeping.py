@@ -21,6 +21,7 @@ from excerpt.tui.compositor import PromptScreen
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index_state import IndexState, Watch, build_words
 from excerpt.tui.indexing import Command, Indexing
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,
@@ -126,7 +127,7 @@ class IndexKeeping(PromptScreen):
     def _say_when(self, command: Command) -> None:
         """Where it does not begin at once."""
         if self._index.paused:
-            self.notify("It begins when you go on with p in the Index tab.", title="Paused")
+            self.notify(f"It begins when you go on with {key_sign('index-resume')} in the Index tab.", title="Paused")
         elif self._index.progress is not None and command == "update":
             self.notify("The vault is being read; it is looked at once more after that.")
 

@@ -9,11 +9,13 @@ from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.strip import Strip
 
 from excerpt.model import Section
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Dialog
 from excerpt.tui.strips import line
 from excerpt.tui.widgets.row_list import RowList
@@ -76,7 +78,7 @@ class Outline(Dialog[int]):
     def compose(self) -> ComposeResult:
         headings = Headings(self._named, id="headings")
         headings.border_title = "Outline"
-        headings.border_subtitle = "enter stay here · esc back"
+        headings.border_subtitle = Content(f"{key_sign('outline-choose')} stay here · {key_sign('dialog-leave')} back")
         yield headings
 
     def on_mount(self) -> None:

@@ -12,6 +12,7 @@ from textual import on
 from textual.app import SuspendNotSupported
 
 from excerpt.errors import ExcerptError
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, EditRequested, ObsidianRequested
 from excerpt.tui.screens.settings_keeping import SettingsKeeping
 
@@ -58,7 +59,11 @@ class Outside(SettingsKeeping):
         subprocess.Popen(
             argv, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        seen = "What you save is found at once." if self.changes_are_seen else "F12 takes in what you save."
+        seen = (
+            "What you save is found at once."
+            if self.changes_are_seen
+            else f"{key_sign('update')} takes in what you save."
+        )
         self.notify(f"Opened with {Path(argv[0]).name}. {seen}", markup=False)
 
     def _run_here(self, argv: tuple[str, ...]) -> None:

@@ -8,10 +8,12 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign
 
 
 class PickLink(ModalScreen[str | None]):
@@ -33,7 +35,7 @@ class PickLink(ModalScreen[str | None]):
         self._typed = ""
 
     def compose(self) -> ComposeResult:
-        yield Static("Type the letters on a link to follow it, esc to leave")
+        yield Static(Content(f"Type the letters on a link to follow it, {key_sign('dialog-leave')} to leave"))
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

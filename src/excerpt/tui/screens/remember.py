@@ -16,6 +16,7 @@ from textual.widgets import Label, Static, TextArea
 
 from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.memory_decisions import Kept
 from excerpt.tui.memory_messages import Tags
 from excerpt.tui.screens.dialog import Dialog
@@ -83,7 +84,10 @@ class Remember(Dialog[Kept]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = self._title
-            box.border_subtitle = "enter or ^s keep · tab next field · esc leave"
+            box.border_subtitle = Content(
+                f"{shown_key('enter')} or {key_sign('remember-keep')} keep · {key_sign('dialog-next')} next field · "
+                f"{key_sign('dialog-leave')} leave"
+            )
             if self._source:
                 yield Static(Content(visible_line(self._source)), id="source")
             yield Label("Tags", id="tags-label", markup=False)
@@ -100,7 +104,11 @@ class Remember(Dialog[Kept]):
             yield Field(self._why, compact=True, select_on_focus=False, id="why")
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
-            yield Label("Kept already? ^g merges, enter keeps both", id="offered")
+            yield Label(
+                f"Kept already? {key_sign('remember-merge')} merges, {shown_key('enter')} keeps both",
+                id="offered",
+                markup=False,
+            )
             yield OfferList(id="offers")
             yield Static("", id="trouble", markup=False)
 

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.query_keeper import QueryKeeper
 from excerpt.tui.saved_queries import SavedQueries, SavedQueriesError, SavedQuery
 from excerpt.tui.screens.dialog import Box, Dialog
@@ -27,7 +28,7 @@ from excerpt.tui.widgets.row_list import RowList
 _MOST_ROWS = 10
 _NAME_SHARE = 0.5
 """The most of a row that a name takes."""
-_HINTS = ("enter run", "s save", "d delete", "r rename", "esc close")
+_HINTS = (("saved-run", "run"), ("saved-save", "save"), ("saved-delete", "delete"), ("saved-rename", "rename"))
 
 
 class SavedList(RowList):
@@ -137,18 +138,19 @@ class Saved(Dialog[str]):
             wanted = self._renamed.query if self._renamed is not None else self._query
             hint = f"A name for the query: {visible_line(wanted)}"
         elif saved.of(self._query) is None and self._query:
-            hint = f"s saves the query at hand: {visible_line(self._query)}"
+            hint = f"{key_sign('saved-save')} saves the query at hand: {visible_line(self._query)}"
         elif not saved.queries:
-            hint = "Nothing is saved yet: type a query, come back with alt+s, and give it a name."
+            hint = f"Nothing is saved yet: type a query, come back with {key_sign('saved')}, and give it a name."
         else:
             hint = ""
         self.query_one("#saved-hint", Static).update(Content(hint))
         self.query_one("#saved-hint").display = bool(hint)
-        box = self.query_one(Box)
+        box, leave = self.query_one(Box), key_sign("dialog-leave")
         if self._naming:
-            box.hint("enter keep", "esc back" if saved.queries else "esc close")
+            box.hint(f"{shown_key('enter')} keep", f"{leave} {'back' if saved.queries else 'close'}")
         else:
-            box.hint(*(_HINTS if saved.queries else _HINTS[-1:]))
+            hints = [f"{key_sign(id_)} {label}" for id_, label in _HINTS if saved.queries]
+            box.hint(*hints, f"{leave} close")
         (self._field if self._naming else self._rows).focus()
 
     # --- what the keys do ---------------------------------------------------------------------------------------------
@@ -175,7 +177,9 @@ class Saved(Dialog[str]):
         if (saved := self._rows.selected) is not None:
             self._deleted.append(saved)
             await self._change(lambda every: every.without(saved.name))
-            self._tell(f"{visible_line(saved.name)} is deleted; u brings it back.", trouble=False)
+            self._tell(
+                f"{visible_line(saved.name)} is deleted; {key_sign('saved-undo')} brings it back.", trouble=False
+            )
 
     async def action_undo(self) -> None:
         if self._deleted:

@@ -22,14 +22,21 @@ from excerpt.settings_schema import MEANINGS
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.editor import editor_command
-from excerpt.tui.keymap import bindable
+from excerpt.tui.keymap import bindable, key_sign, shown_key
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.setting_rows import Kind, Row, Setting, fields_of, rows_of, stepped, typed
 from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.setting_list import SettingList
 
-_HINTS = ("←→ change", "enter type", "v for whom", "o the file", "backspace default", "esc close")
+_HINTS = (
+    (("settings-previous", "settings-next"), "change"),
+    (("settings-type",), "type"),
+    (("settings-side",), "for whom"),
+    (("settings-file",), "the file"),
+    (("settings-default",), "default"),
+    (("dialog-leave",), "close"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,7 @@ class SettingsScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Box() as box:
             box.border_title = "Settings"
-            box.hint(*_HINTS)
+            box.hint(*(f"{key_sign(*ids)} {label}" for ids, label in _HINTS))
             yield Static("", id="side", markup=False)
             yield SettingList(id="settings")
             yield Field(compact=True, select_on_focus=True, id="typed")
@@ -175,7 +182,7 @@ class SettingsScreen(Dialog[None]):
             self.action_step(1)
             return
         self.add_class("-typing")
-        self.query_one(Box).hint("enter keep", "esc back")
+        self.query_one(Box).hint(f"{shown_key('enter')} keep", f"{key_sign('dialog-leave')} back")
         field = self.query_one("#typed", Field)
         field.value = str(row.value)
         field.placeholder = row.field.label
@@ -199,7 +206,7 @@ class SettingsScreen(Dialog[None]):
 
     def _stop_typing(self) -> None:
         self.remove_class("-typing")
-        self.query_one(Box).hint(*_HINTS)
+        self.query_one(Box).hint(*(f"{key_sign(*ids)} {label}" for ids, label in _HINTS))
         self.query_one(SettingList).focus()
         self._explain()
 

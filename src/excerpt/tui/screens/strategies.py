@@ -14,6 +14,7 @@ from textual.content import Content
 from excerpt.model import Strategy
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.strategy_columns import Compared, columns_of
 from excerpt.tui.strips import fit
@@ -55,7 +56,12 @@ class StrategiesScreen(Dialog[Choice]):
     def compose(self) -> ComposeResult:
         with Box() as box:
             box.border_title = Content(f"Strategies · {fit(visible_line(self._query), 40)}")
-            box.hint("enter use it", "←→ strategy", "↑↓ fragment", "esc close")
+            box.hint(
+                f"{key_sign('strategies-use')} use it",
+                f"{key_sign('strategies-previous', 'strategies-next')} strategy",
+                f"{key_sign('strategies-up', 'strategies-down')} fragment",
+                f"{key_sign('dialog-leave')} close",
+            )
             yield StrategyGrid()
 
     @property

@@ -10,11 +10,13 @@ from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.strip import Strip
 from textual.timer import Timer
 
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Dialog
 from excerpt.tui.strips import line
 from excerpt.tui.widgets.row_list import RowList
@@ -73,7 +75,7 @@ class ThemePicker(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = "Theme"
-            box.border_subtitle = "enter keep · esc back"
+            box.border_subtitle = Content(f"{key_sign('themes-keep')} keep · {key_sign('dialog-leave')} back")
             rows = ThemeList([(name, self._kind(name)) for name in self._names])
             rows.styles.height = len(self._names)
             yield rows

@@ -10,11 +10,12 @@ from rich.table import Table
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.widgets import Static
 
 from excerpt.tui.bindings import bindings
 from excerpt.tui.key_rows import Key
-from excerpt.tui.keymap import keys_of, shown_key
+from excerpt.tui.keymap import key_sign, keys_of, shown_key
 from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.dialog import Dialog
 
@@ -96,7 +97,10 @@ class Tour(Dialog[None]):
         page, last = self._pages[self._at], self._at + 1 == len(self._pages)
         box = self.query_one(VerticalScroll)
         box.border_title = f"{page.title} · {self._at + 1} of {len(self._pages)}"
-        box.border_subtitle = "enter begin · ← back · esc close" if last else "enter next · esc close"
+        on, back, leave = key_sign("tour-next"), key_sign("tour-previous"), key_sign("dialog-leave")
+        box.border_subtitle = Content(
+            f"{on} begin · {back} back · {leave} close" if last else f"{on} next · {leave} close"
+        )
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(style=f"bold {self.app.theme_variables['accent']}", no_wrap=True)
         table.add_column()

@@ -26,6 +26,7 @@ from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, t
 from excerpt.settings import Places
 from excerpt.text.visible import visible
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.opening import Opening, opening
 from excerpt.tui.screens.confirm import Confirm
 from excerpt.tui.screens.dialog import Box, Dialog
@@ -127,7 +128,13 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         with Box() as box:
             box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
             leave = "close" if self._current is not None else "quit"
-            box.hint("enter open", "tab complete", "↑↓ choose", "^d take out of the list", f"esc {leave}")
+            box.hint(
+                f"{key_sign('vault-open')} open",
+                f"{key_sign('vault-complete')} complete",
+                f"{key_sign('vault-up', 'vault-down')} choose",
+                f"{key_sign('vault-forget')} take out of the list",
+                f"{key_sign('vault-leave')} {leave}",
+            )
             if self._said:
                 yield Static(Content(visible(self._said)), id="said")
             elif self._current is None:
@@ -209,7 +216,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 self.dismiss(found)
             else:
                 self._wanted = None
-                self._tell("Nothing was opened. A folder in it is found by typing on: tab completes.")
+                self._tell(
+                    f"Nothing was opened. A folder in it is found by typing on: {key_sign('vault-complete')} completes."
+                )
 
         question = f"{short_path(found.vault, self._home)} is {message.named}. {_BROAD}"
         self.app.push_screen(Confirm("Index all of it?", visible(question), "Index all of it"), answered)

@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 from excerpt.model import Hit, Result
 from excerpt.tui.bindings import bindings
 from excerpt.tui.explanation import explained, hit_sum
+from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.messages import Explained
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.widgets.field import Field
@@ -72,10 +73,10 @@ class Why(Dialog[None]):
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
-            hints: tuple[str, ...] = ("↑↓ scroll", "tab another note")
+            hints: tuple[str, ...] = ("↑↓ scroll", f"{key_sign('dialog-next')} another note")
         else:
-            hints = ("enter ask", "tab to the answer") if self._about else ("enter ask",)
-        self.query_one(Box).hint(*hints, "esc close")
+            hints = (f"{shown_key('enter')} ask", f"{key_sign('dialog-next')} to the answer")[: 2 if self._about else 1]
+        self.query_one(Box).hint(*hints, f"{key_sign('dialog-leave')} close")
 
     @on(Input.Submitted)
     def _note_named(self, event: Input.Submitted) -> None:

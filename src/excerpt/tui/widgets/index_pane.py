@@ -19,6 +19,7 @@ from excerpt.model import Progress, Skipped, Status
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.index_state import IndexState, Watch
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import EditRequested, IndexAsked, PaneLeft
 from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.reasons import IndexScene, in_index
@@ -145,16 +146,17 @@ _CHANGES = {
     Watch.NOT_YET: "the whole vault is being looked at first",
     Watch.EVENTS: "watching: seen as they happen",
     Watch.POLLING: "polling: looked for every few seconds, as nothing tells of them",
-    Watch.ENDED: "not watching; F12 starts it again",
 }
 
 
 def status_facts(index: IndexState) -> list[tuple[str, str]]:
     """What is indexed, and how it hears of changes."""
-    changes = "paused: kept for when it goes on (p)" if index.paused else _CHANGES[index.watch]
+    changes = _CHANGES.get(index.watch) or f"not watching; {key_sign('update')} starts it again"
+    if index.paused:
+        changes = f"paused: kept for when it goes on ({key_sign('index-resume')})"
     now = [("changes", changes)]
     if index.unfinished:
-        now.append(("unfinished", "a build was cancelled; u reads the rest"))
+        now.append(("unfinished", f"a build was cancelled; {key_sign('index-update')} reads the rest"))
     status = index.status
     if status is None:
         return now

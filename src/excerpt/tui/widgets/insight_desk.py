@@ -15,6 +15,7 @@ from excerpt.pack.marks_file import Mark
 from excerpt.settings import Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight_messages import Mapped, Narrowed, RelatedFound
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.map_rows import stands_in, without
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import EditRequested, Trouble
@@ -231,7 +232,7 @@ class InsightDesk(PackDesk):
         if reason is None:
             return False
         if reason.fragment is None:
-            self.notify("That is a name, not a passage. Enter opens its note there.")
+            self.notify(f"That is a name, not a passage. {key_sign('edit')} opens its note there.")
             return False
         self.show_fragment(reason.fragment.id, reason.spans)
         return True

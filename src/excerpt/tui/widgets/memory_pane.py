@@ -16,6 +16,7 @@ from excerpt.model import Memory
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory_decisions import Decision, following, forgetting, keeping, updating
 from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
 from excerpt.tui.memory_messages import MemoriesListed, MemoryEditRequested, MemoryFileRequested, StandingsKnown
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled
     from excerpt.memory.stale import Standing
 
-_NONE_YET = Said(
-    "No memories yet",
-    "A memory is a finding you keep: a passage or a thought, with tags and why it matters.",
-    "In the Search tab ^r keeps the selected fragment; here ^r writes down a thought.",
-)
 _AT_ONCE = 8
 """Memories whose sources are looked at between two other questions to the engine: some 2 ms."""
 _MOST_LOOKED_AT = 200
@@ -164,7 +160,7 @@ class MemoryPane(Vertical):
         self.query_one(Split).context = bool(rows.row_count)
         notice = self.query_one("#memory-notice", Notice)
         notice.display = not rows.row_count
-        notice.said = _NONE_YET if unfiltered else self._none_left()
+        notice.said = _none_yet() if unfiltered else self._none_left()
         box, title = self.query_one("#memory-found"), visible_line(self._title(len(found))).replace("[", r"\[")
         if box.border_title != title:
             box.border_title = title
@@ -175,8 +171,8 @@ class MemoryPane(Vertical):
         if self._filter.stale and self._waiting:
             return Said("Looking at the sources", "What has changed since it was remembered shows up here.")
         if self._filter == MemoryFilter(stale=True):
-            return Said("Every memory says what its source says", "", "esc shows all of them.")
-        return Said(f"No memory matches {written}", "", "esc clears the filter.")
+            return Said("Every memory says what its source says", "", f"{key_sign('memory-back')} shows all of them.")
+        return Said(f"No memory matches {written}", "", f"{key_sign('memory-back')} clears the filter.")
 
     def _title(self, shown: int) -> str:
         listed = self._listed
@@ -184,7 +180,7 @@ class MemoryPane(Vertical):
             return "memories"
         title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
         stale = sum(map(_is_stale, self._standings.values()))
-        title += f" · {stale} to look at (^g)" if stale and not self._filter.stale else ""
+        title += f" · {stale} to look at ({key_sign('memory-stale')})" if stale and not self._filter.stale else ""
         unanswered = shown and not any(one.answers for one in listed.found)
         title += " · none answers, these share a word" if unanswered else ""
         title += f" · {len(listed.broken)} unreadable" if listed.broken else ""
@@ -348,6 +344,15 @@ class MemoryPane(Vertical):
             field.value = ""
         else:
             self.post_message(PaneLeft())
+
+
+def _none_yet() -> Said:
+    return Said(
+        "No memories yet",
+        "A memory is a finding you keep: a passage or a thought, with tags and why it matters.",
+        f"In the Search tab {key_sign('remember')} keeps the selected fragment; here {key_sign('memory-new')} writes "
+        "down a thought.",
+    )
 
 
 def _is_stale(found: Standing | None) -> bool:

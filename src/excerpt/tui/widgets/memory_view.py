@@ -15,6 +15,7 @@ from excerpt.model import Memory, Skipped, Source, Span
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 from excerpt.tui.inked_line import Ink, Run
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.side_by_side import below, beside, runs_of
 from excerpt.tui.strips import Part, line
 from excerpt.tui.when import local_time
@@ -103,7 +104,7 @@ class MemoryView(LineView, can_focus=False):
         if isinstance(memory, Skipped):
             yield from self._told("file", memory.path, width)
             yield from self._told("reason", memory.reason, width, self._ink("warning"))
-            yield from self._told("", "It is left alone. Enter opens it in your editor.", width)
+            yield from self._told("", f"It is left alone. {key_sign('memory-edit')} opens it in your editor.", width)
             return
         found = shown.standing
         if found is not None and (told := told_of(found)):
@@ -183,14 +184,16 @@ def place_of(source: Source) -> str:
 
 def told_of(found: Standing) -> str:
     """What became of a memory's source, in a sentence; "" where there is nothing to say."""
+    keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
     if found.kind == "moved" and found.source is not None:
-        return f"It has moved to {place_of(found.source)}: ^f follows it."
+        return f"It has moved to {place_of(found.source)}: {key_sign('memory-follow')} follows it."
     if found.kind == "changed":
-        return "Its source has changed: ^k keeps the memory, ^t takes the new text, ^d forgets it."
+        new = key_sign("memory-update")
+        return f"Its source has changed: {keep} keeps the memory, {new} takes the new text, {forget} forgets it."
     if found.kind == "gone":
         if found.is_seen:
             return "Its source is gone, as you know."
-        return "Its source is gone; the text is still here: ^k keeps it, ^d forgets it."
+        return f"Its source is gone; the text is still here: {keep} keeps it, {forget} forgets it."
     return ""
 
 

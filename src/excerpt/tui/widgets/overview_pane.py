@@ -20,6 +20,7 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.insights import AskDrill, AskMarkdown, AskOverview, AskPassage
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -368,5 +369,5 @@ def _nothing_about(overview: Overview) -> Said:
     return Said(
         f"Nothing here is about {overview.topic}",
         f"None of {overview.vault_fragments:,} fragments has most of it, and none is likely to answer it.",
-        "Fewer or other words may find more; the Search tab (F2) shows what comes nearest.",
+        f"Fewer or other words may find more; the Search tab ({key_sign('show-search')}) shows what comes nearest.",
     )

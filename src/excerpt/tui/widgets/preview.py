@@ -21,6 +21,7 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.context_rows import LinkSpot, Picked, Row, heading_beyond, link_at, links_of, rows_of
 from excerpt.tui.inked_line import Ink, LinkTo
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.strips import fit
 from excerpt.tui.widgets.inks import INK_CSS, INKS
@@ -155,7 +156,7 @@ class Preview(LineView):
         elif window.whole:
             lines = f"whole note, {window.line_count:,} lines"
         if self.walked and picked is None:
-            lines += " · esc back"
+            lines += f" · {key_sign('back')} back"
         named = fragment.path if memory_id_of(fragment.id) is None else " › ".join(("Memory", *fragment.heading_path))
         path = fit(visible_line(named), max(10, self.size.width - len(lines) - 8))
         return f"{path} · {lines}".replace("[", r"\[")

@@ -12,6 +12,7 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.completion import Begun, begun_at, completed, is_typed
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.history import QueryHistory, Walk
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
 from excerpt.tui.query_keeper import QueryKeeper
 from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
@@ -23,7 +24,6 @@ _TYPED = 0.8
 """Seconds a query stands before it is told what of it does not do what it looks like: half of it may be missing."""
 _ASKED = 2.0
 """Seconds a query stands with its hits before it belongs to the history: by then, someone reads them."""
-_TAKE = "tab take · esc close"
 _TAKEN_BY_MENU = frozenset({"move", "mark", "edit", "back"})
 """Actions of the pane whose keys are the menu's while it is open."""
 
@@ -165,7 +165,9 @@ class QueryDesk(PackDesk):
         typed = field.value.strip() if is_kept else ""
         found = self.asked_before.having(typed)
         choices = [Choice(query, query, typed=typed if " " not in typed else "") for query in found if query != typed]
-        self._bar.menu.open("history", "Asked before", f"{_TAKE} · del forget", choices, self._at(0))
+        self._bar.menu.open(
+            "history", "Asked before", f"{_taking()} · {key_sign('menu-forget')} forget", choices, self._at(0)
+        )
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
@@ -220,7 +222,7 @@ class QueryDesk(PackDesk):
             self.notify("Nothing in the vault completes this.", markup=False)
         self._by_key = False
         title = f"{begun.operator}:" if begun.operator not in ("", "#") else begun.operator or "Words and filters"
-        self._bar.menu.open("complete", visible_line(title), _TAKE, choices, self._at(begun.start))
+        self._bar.menu.open("complete", visible_line(title), _taking(), choices, self._at(begun.start))
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 
@@ -241,7 +243,7 @@ class QueryDesk(PackDesk):
         ]
         if not choices:
             self.notify("Nothing in the vault makes this query narrower or wider.", markup=False)
-        self._bar.menu.open("suggest", "Narrower and wider", _TAKE, choices, self._at(0))
+        self._bar.menu.open("suggest", "Narrower and wider", _taking(), choices, self._at(0))
 
     def action_saved(self) -> None:
         """Open the dialog of saved queries; the one chosen there becomes the query."""
@@ -289,3 +291,7 @@ class QueryDesk(PackDesk):
             self.run_worker(self._queries.forget(query), group="history")
         self._show_history()
         self._bar.menu.cursor = cursor
+
+
+def _taking() -> str:
+    return f"{key_sign('menu-take')} take · {key_sign('menu-close')} close"
