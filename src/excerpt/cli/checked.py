@@ -17,6 +17,7 @@ from excerpt.cli.printing import put
 from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, CheckedSentence, Place, Verdict
 from excerpt.pack.reading import Source
 from excerpt.pack.standing import Standing, State
+from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 
@@ -216,17 +217,13 @@ def _lines(path: str, first: int, last: int) -> str:
 def summary_of(check: Check) -> str:
     """What was found, in a line."""
     parts = [
-        _counted(len(check.citations), "citation", Counter(each.state.value for each in check.citations)),
-        _counted(len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)),
-        f"{_number(len(check.uncited), 'sentence')} without either",
+        _with_kinds(len(check.citations), "citation", Counter(each.state.value for each in check.citations)),
+        _with_kinds(len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)),
+        f"{counted(len(check.uncited), 'sentence')} without either",
     ]
     return " · ".join(parts)
 
 
-def _counted(count: int, noun: str, kinds: Counter[str]) -> str:
+def _with_kinds(count: int, noun: str, kinds: Counter[str]) -> str:
     listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-    return f"{_number(count, noun)}{f' ({listed})' if listed else ''}"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{counted(count, noun)}{f' ({listed})' if listed else ''}"

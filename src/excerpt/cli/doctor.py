@@ -13,10 +13,10 @@ import click
 
 from excerpt.cli.printing import ProgressLine, print_json, put
 from excerpt.cli.vaults import last_vault, vault_option
-from excerpt.doctor.finding import counted
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.model import Progress
 from excerpt.settings import Places, places
+from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import places, settings_of
+from excerpt.text.counted import counted
 
 if TYPE_CHECKING:
     from excerpt.insight.map import Branch, VaultMap
@@ -63,8 +64,7 @@ def command(*, query: str | None, vault: Path | None, depth: int, top: int, as_j
 
 
 def _summary(found: VaultMap) -> str:
-    fragments = f"{found.fragments:,} matching fragment{'' if found.fragments == 1 else 's'}"
-    return f"{fragments} in {found.notes:,} note{'' if found.notes == 1 else 's'}"
+    return f"{counted(found.fragments, 'matching fragment')} in {counted(found.notes, 'note')}"
 
 
 def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:

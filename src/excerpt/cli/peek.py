@@ -14,6 +14,7 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import places, settings_of
+from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _lines(found: Peek) -> Iterator[str]:
     changed = f" · changed {found.modified}" if found.modified else ""
     yield f"{found.tokens:,} tokens · {found.lines:,} lines · {found.size:,} bytes{changed}"
     nowhere = f" · {found.links_nowhere:,} lead nowhere" if found.links_nowhere else ""
-    yield f"links to {_notes(found.links_to)} · linked from {_notes(found.linked_from)}{nowhere}"
+    yield f"links to {counted(found.links_to, 'note')} · linked from {counted(found.linked_from, 'note')}{nowhere}"
     for name, values in (("also", found.aliases), ("tags", found.tags)):
         if values:
             yield f"{name}: {line_for_stdout(', '.join(values))}"
@@ -76,7 +77,3 @@ def _lines(found: Peek) -> Iterator[str]:
         heading = line_for_stdout(entry.heading) if entry.level else "(before the first heading)"
         lines = line_range(entry.line_start, entry.line_end)
         yield f"{lines:>11} {entry.tokens:>7,}  {'  ' * max(entry.level - 1, 0)}{heading}"
-
-
-def _notes(count: int) -> str:
-    return f"{count:,} note{'' if count == 1 else 's'}"

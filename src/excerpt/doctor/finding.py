@@ -54,11 +54,6 @@ def named(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 note`, `2 notes`."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
-
-
 def megabytes(size: int) -> str:
     """`229 MB`, `0.5 MB`, `2 kB`."""
     if size < 100_000:

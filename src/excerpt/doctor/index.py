@@ -9,9 +9,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from excerpt.doctor.finding import Finding, counted, megabytes, named, ok, problem, warning
+from excerpt.doctor.finding import Finding, megabytes, named, ok, problem, warning
 from excerpt.index.health import Fault, Health, Part, Stale
 from excerpt.index.writer import LOCK
+from excerpt.text.counted import counted
 
 _NAMED = 5
 _FIX = "Run `excerpt doctor --fix`"

@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from excerpt.doctor.finding import counted
 from excerpt.doctor.look import Diagnosis
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
+from excerpt.text.counted import counted
 
 
 @dataclass(frozen=True, slots=True)

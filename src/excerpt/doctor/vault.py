@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.doctor.finding import Finding, counted, megabytes, named, ok, problem, warning
+from excerpt.doctor.finding import Finding, megabytes, named, ok, problem, warning
 from excerpt.errors import SettingsError, VaultError
 from excerpt.settings import Settings, open_vault
+from excerpt.text.counted import counted
 from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 
 from excerpt import __version__
-from excerpt.doctor.finding import Finding, counted, ok, problem
+from excerpt.doctor.finding import Finding, ok, problem
+from excerpt.text.counted import counted
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
 _AGAIN = "Install excerpt again, so that its libraries are those that it was made with."

@@ -27,6 +27,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
+from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.visible import visible_line
@@ -124,7 +125,7 @@ def _section(section: KeySection) -> str:
 
 def _theme(theme: Theme) -> str:
     words = ", ".join(map(visible_line, theme.words))
-    return f"- **{words}**: {_counted(theme.fragments, 'passage')}, as {_lines(theme.place)}"
+    return f"- **{words}**: {counted(theme.fragments, 'passage')}, as {_lines(theme.place)}"
 
 
 def _standout(one: Standout) -> str:
@@ -140,11 +141,11 @@ def _related(note: RelatedNote) -> str:
 
 
 def _name(name: LinkedName) -> str:
-    return f"- {visible_line(name.name)}: {_counted(name.notes, 'note')}, first {_lines(name.place)}"
+    return f"- {visible_line(name.name)}: {counted(name.notes, 'note')}, first {_lines(name.place)}"
 
 
 def _when(dates: Timeline) -> str:
-    without = f"; {_counted(dates.undated, 'note')} without" if dates.undated else ""
+    without = f"; {counted(dates.undated, 'note')} without" if dates.undated else ""
     return f"When ({visible_line(dates.date)}{without})"
 
 
@@ -159,12 +160,8 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
     most, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
     return (
         f"- notes in {counts}; most in {most.month}, as {_path(most.place)}",
-        f"- latest in {latest.month}: {_counted(latest.notes, 'note')}, as {_path(latest.place)}",
+        f"- latest in {latest.month}: {counted(latest.notes, 'note')}, as {_path(latest.place)}",
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _named(place: Place) -> str:

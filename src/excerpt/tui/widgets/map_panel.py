@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bars import share_bar
 from excerpt.tui.bindings import bindings
@@ -118,7 +119,7 @@ class MapPanel(RowList):
         if shown is None:
             return "map"
         query = visible_line(shown.query.strip()) or "the whole vault"
-        counts = f"{_counted(shown.fragments, 'fragment')} in {_counted(shown.notes, 'note')}"
+        counts = f"{counted(shown.fragments, 'fragment')} in {counted(shown.notes, 'note')}"
         room = max(8, self.size.width - len(counts) - 13)
         return f"map of {fit(query, room)} · {counts}".replace("[", r"\[")
 
@@ -160,12 +161,8 @@ class MapPanel(RowList):
             (f" {row.branch.fragments:>6,} ", self.style_of("map--count")),
         ]
         if width >= _NOTES_FROM:
-            right.append((f"{_counted(row.branch.notes, 'note'):>11} ", self.style_of("row--faint")))
+            right.append((f"{counted(row.branch.notes, 'note'):>11} ", self.style_of("row--faint")))
         if width >= _FILTER_FROM:
             room = width // 3
             right.append((f" {fit(visible_line(row.branch.filter), room):<{room}}", self.style_of("map--soft")))
         return right
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -25,6 +25,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
+from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bars import share_bar, sparkline
 from excerpt.tui.bindings import bindings
@@ -144,8 +145,8 @@ class OverviewList(RowList):
 
     def _gutter(self, row: Row) -> list[Part]:
         if row.opens:
-            counted = f"{row.part} +{row.hidden}" if row.hidden else row.part
-            name = counted if len(counted) <= _LABEL else row.part
+            told = f"{row.part} +{row.hidden}" if row.hidden else row.part
+            name = told if len(told) <= _LABEL else row.part
             return [(f"{name:<{_LABEL}} ", self.style_of("overview--part"))]
         more = f"+{row.hidden} more" if row.hidden else ""
         return [(f"{more:>{_LABEL}} ", self.style_of("row--faint"))]
@@ -174,8 +175,8 @@ class OverviewList(RowList):
         return cells
 
     def _main_note(self, row: Row, note: MainNote, wide: bool) -> Cells:
-        counted = f"{note.fragments} of its {note.of}" if wide else f"{note.fragments}/{note.of}"
-        return [self._title(row.place.title)], self._share(row.of_highest, note.share, counted, 16 if wide else 8)
+        told = f"{note.fragments} of its {note.of}" if wide else f"{note.fragments}/{note.of}"
+        return [self._title(row.place.title)], self._share(row.of_highest, note.share, told, 16 if wide else 8)
 
     def _section(self, section: KeySection) -> Cells:
         below = below_title(section.place)
@@ -195,31 +196,31 @@ class OverviewList(RowList):
         for number, word in enumerate(theme.words):
             words += [self._faint(" · ")] if number else []
             words.append((visible_line(word), self.style_of("overview--label")))
-        counted = f"{theme.fragments} in {_notes(theme.notes)}" if wide else f"{theme.fragments}"
-        return words, self._share(row.of_highest, theme.share, counted, 16 if wide else 8)
+        told = f"{theme.fragments} in {counted(theme.notes, 'note')}" if wide else f"{theme.fragments}"
+        return words, self._share(row.of_highest, theme.share, told, 16 if wide else 8)
 
     def _standout(self, one: Standout, wide: bool) -> Cells:
         if wide:
-            counted = f"{one.here:,} of {one.here_of:,} here · {one.overall:,} of {one.overall_of:,} in all"
+            told = f"{one.here:,} of {one.here_of:,} here · {one.overall:,} of {one.overall_of:,} in all"
         else:
-            counted = f"{_percent(one.here, one.here_of)} here · {_percent(one.overall, one.overall_of)} in all"
-        return [(visible_line(label(one)), self.style_of("overview--label"))], [self._faint(counted)]
+            told = f"{_percent(one.here, one.here_of)} here · {_percent(one.overall, one.overall_of)} in all"
+        return [(visible_line(label(one)), self.style_of("overview--label"))], [self._faint(told)]
 
     def _related(self, note: RelatedNote, wide: bool) -> Cells:
         by, to = len(note.linked_from), len(note.links_to)
         if wide:
             said = [f"linked from {by}"] * bool(by) + [f"links to {to}"] * bool(to)
-            counted = " · ".join(said)
+            told = " · ".join(said)
         else:
-            counted = " ".join([f"←{by}"] * bool(by) + [f"→{to}"] * bool(to))
-        return [(visible_line(note.place.title), Style.null())], [self._faint(counted)]
+            told = " ".join([f"←{by}"] * bool(by) + [f"→{to}"] * bool(to))
+        return [(visible_line(note.place.title), Style.null())], [self._faint(told)]
 
     def _linked_name(self, name: LinkedName, wide: bool) -> Cells:
         left: list[Part] = [(visible_line(name.name), Style.null())]
         if name.path is None:
             left.append(self._faint(" no note yet"))
-        counted = f"in {_notes(name.notes)}"
-        return left, [self._faint(f"{counted} here · {name.overall:,} in all" if wide else counted)]
+        told = f"in {counted(name.notes, 'note')}"
+        return left, [self._faint(f"{told} here · {name.overall:,} in all" if wide else told)]
 
     def _timeline(self, dates: Timeline, room: int) -> Cells:
         span = f"  {span_of(dates)}"
@@ -230,11 +231,11 @@ class OverviewList(RowList):
         return [(bars, self.style_of("overview--bar")), self._soft(span)], [self._faint(told)]
 
     def _month(self, row: Row, month: Month) -> Cells:
-        return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [self._faint(_notes(month.notes))]
+        return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [self._faint(counted(month.notes, "note"))]
 
-    def _share(self, of_highest: float, share: float, counted: str, room: int) -> list[Part]:
+    def _share(self, of_highest: float, share: float, told: str, room: int) -> list[Part]:
         percent = "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
-        return [self._bar(of_highest), self._soft(f"{percent:>6}"), self._faint(f"{counted:>{room}}")]
+        return [self._bar(of_highest), self._soft(f"{percent:>6}"), self._faint(f"{told:>{room}}")]
 
     def _bar(self, of_highest: float) -> Part:
         return share_bar(of_highest, _BAR), self.style_of("overview--bar")
@@ -260,7 +261,3 @@ def _row_of(selected: Row | None, cursor: int, rows: Sequence[Row]) -> int:
 
 def _percent(count: int, of: int) -> str:
     return f"{count / of * 100:.0f} %" if of else "0 %"
-
-
-def _notes(count: int) -> str:
-    return f"{count:,} note{'' if count == 1 else 's'}"

@@ -20,6 +20,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
+from excerpt.text.counted import counted
 
 Item = MainNote | KeySection | KeyPassage | Theme | Standout | RelatedNote | LinkedName | Timeline | Month
 
@@ -104,8 +105,7 @@ def _parts(overview: Overview) -> tuple[_Part, ...]:
 
 def headline(overview: Overview) -> str:
     """How much of the vault is about the topic."""
-    fragments = f"{overview.fragments:,} fragment{'' if overview.fragments == 1 else 's'}"
-    return f"{fragments} in {overview.notes:,} of {overview.vault_notes:,} notes"
+    return f"{counted(overview.fragments, 'fragment')} in {overview.notes:,} of {overview.vault_notes:,} notes"
 
 
 def below_title(place: Place) -> str:

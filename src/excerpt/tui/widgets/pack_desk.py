@@ -14,6 +14,7 @@ from textual.timer import Timer
 from excerpt.model import Format, Hit, Memory, Pack, Result, Scope, Span, Strategy
 from excerpt.pack.marks_file import Kept, Mark
 from excerpt.settings import Settings
+from excerpt.text.counted import counted
 from excerpt.tui.budget import next_budget
 from excerpt.tui.choices import Choices, History
 from excerpt.tui.engine_worker import EngineWorker
@@ -407,7 +408,7 @@ class PackDesk(Vertical):
         self.post_message(
             CopyRequested(
                 text=packed.text,
-                what=f"Pack of {len(packs)} passage{'' if len(packs) == 1 else 's'}",
+                what=f"Pack of {counted(len(packs), 'passage')}",
                 tokens=packed.tokens,
                 notes=tuple((one.path, one.entry.fragment_id) for one in packs),
                 pack=packed.result,

@@ -15,6 +15,7 @@ from textual.strip import Strip
 
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
@@ -93,7 +94,7 @@ class PackPanel(RowList):
         packs, left = len(contents.packed.result.packs), len(contents.packed.left)
         out = f" · {left} left out" if left else ""
         order = f" · {contents.order}" if contents.order else ""
-        return f"pack · {packs} passage{'' if packs == 1 else 's'}{out}{order}"
+        return f"pack · {counted(packs, 'passage')}{out}{order}"
 
     async def action_pane(self, action: str) -> None:
         """Do what the pane around does by that name."""

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from excerpt.model import Confidence, Strategy
+from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.completion import without
@@ -97,7 +98,7 @@ class QueryStatus(Widget):
         elif answer is not None:
             if answer.confidence is not None and answer.matched:
                 parts.append(self._sure(answer.confidence))
-            parts.append(Text(f"{answer.matched:,} hit{'' if answer.matched == 1 else 's'}"))
+            parts.append(Text(counted(answer.matched, "hit")))
             if answer.elapsed_ms is not None:
                 parts.append(Text(f"{answer.elapsed_ms:.0f} ms" if answer.elapsed_ms >= 1 else "<1 ms"))
         return self._fitting(parts)

@@ -12,6 +12,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.moves import move_sign
 from excerpt.tui.strategy_columns import DEPTH, Column, Row, first_shown
@@ -158,7 +159,7 @@ class StrategyGrid(Widget):
 
     def _head(self, at: int, column: Column) -> list[list[Part]]:
         name = f"{column.strategy} ▸ {column.led}" if column.led is not column.strategy else str(column.strategy)
-        hits = f"{column.matched:,} hit{'' if column.matched == 1 else 's'}"
+        hits = counted(column.matched, "hit")
         sure = f" · {column.confidence}" if column.confidence else ""
         compared = "in use" if at == self.in_use else f"shares {column.kept} of {len(column.rows)}"
         ink = self._ink("chosen" if at == self.column else "name")

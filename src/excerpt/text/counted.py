@@ -1,0 +1,8 @@
+"""Numbers of things in words."""
+
+from __future__ import annotations
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 note`, `2,000 notes`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
