@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from excerpt.model import Block, BlockKind, Section
-from excerpt.text.markdown import normalise_newlines, parse_note, split_lines
+from excerpt.text.markdown import normalise_newlines, parse_note
 from tests.text.notes import NOTES
 
 
@@ -31,7 +31,7 @@ def test_text_has_lf_line_ends_and_no_byte_order_mark() -> None:
 
 
 def test_lines_end_where_editors_end_them() -> None:
-    assert split_lines("a\r\nb\rc\nd\x0ce\u2028f\x85g") == ["a", "b", "c", "d\x0ce\u2028f\x85g"]
+    assert parse_note("a.md", "a\r\nb\rc\nd\x0ce\u2028f\x85g").lines == ["a", "b", "c", "d\x0ce\u2028f\x85g"]
     assert normalise_newlines("a\r\r\nb") == "a\n\nb"
 
 

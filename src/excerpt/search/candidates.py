@@ -11,11 +11,10 @@ from excerpt.search import semantic
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats
 from excerpt.search.fusion import SIGNALS
 from excerpt.search.highest import highest
-from excerpt.search.lexical import Rows, WordIndex
+from excerpt.search.lexical import NO_ROWS, Rows, WordIndex
 from excerpt.search.names import Names
 from excerpt.search.proximity import PLACES, closeness, line_of
 
-_NONE: Rows = np.zeros(0, np.int32)
 BEST_OF_NOTE = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""
 COMMON = float(np.log(2))
@@ -46,7 +45,7 @@ class Proposer:
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
         scores, similarities = evidence.scores, evidence.similarities
-        near = highest(similarities, pool, evidence.mean) if evidence.trust else _NONE
+        near = highest(similarities, pool, evidence.mean) if evidence.trust else NO_ROWS
         rows = _united(highest(scores, pool, 0.0), near, evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import filters, semantic
 from excerpt.search.highest import highest
-from excerpt.search.lexical import Match, Rows, Tier, Word, WordIndex, total
+from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total
 from excerpt.search.query import Query
 from excerpt.settings import Settings
 from excerpt.text.languages import is_function_word
@@ -34,8 +34,6 @@ MAX_LANGUAGES = 4
 
 FUNCTION_WORD = 0.3
 """What a word like "the" counts in a language that the model does not weigh."""
-
-_NONE = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +73,10 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
     scores = total(matches, snapshot.lexical.doc_count)
     similarities, mean = _similarities(query.words if asked else "", snapshot)
     trust = 1.0 if settings.embedding.multilingual else semantic.trust(query.words, snapshot.languages)
-    named = _named_rows(query.words, snapshot) if asked else _NONE
+    named = _named_rows(query.words, snapshot) if asked else NO_ROWS
     matching = scores > 0
     matching[named] = True
-    matching[highest(similarities, POOL, mean) if trust else _NONE] = True
+    matching[highest(similarities, POOL, mean) if trust else NO_ROWS] = True
     allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
     if allowed is not None:
         scores[~allowed] = 0.0
@@ -151,4 +149,4 @@ def _similarities(text: str, snapshot: Snapshot) -> tuple[Floats, float]:
 
 def _named_rows(text: str, snapshot: Snapshot) -> Rows:
     notes = snapshot.notes_named(text)
-    return np.flatnonzero(np.isin(snapshot.table.notes, notes)).astype(np.int32) if notes else _NONE
+    return np.flatnonzero(np.isin(snapshot.table.notes, notes)).astype(np.int32) if notes else NO_ROWS

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.lexical import Rows
+from excerpt.search.lexical import NO_ROWS, Rows
 from excerpt.search.phrases import Asked, rows_of, rows_with
 from excerpt.search.query import Query
 from excerpt.search.query_pieces import Filter, FilterKind
@@ -30,7 +30,6 @@ from excerpt.text.words import QueryWord
 
 Flags = npt.NDArray[np.bool_]
 
-_NONE = np.zeros(0, np.int32)
 _EPOCH = date(1970, 1, 1)
 
 
@@ -55,7 +54,7 @@ def allowed(query: Query, snapshot: Snapshot, asked: Asked, today: date) -> Flag
         rows &= _flags(rows_of(snapshot, phrase, asked), len(rows))
     for word in query.excluded:
         words = asked(word)
-        rows[rows_with(snapshot.lexical, words) if words else _NONE] = False
+        rows[rows_with(snapshot.lexical, words) if words else NO_ROWS] = False
     for phrase in query.excluded_phrases:
         rows[rows_of(snapshot, phrase, asked)] = False
     if query.filters:
@@ -96,7 +95,7 @@ def _rows_named(wanted: Filter, snapshot: Snapshot, asked: Asked) -> Rows:
         _rows_with_word(word, snapshot, fields, goes_on=goes_on and number == len(words) - 1)
         for number, word in enumerate(words)
     ]
-    return reduce(np.intersect1d, found) if found else _NONE
+    return reduce(np.intersect1d, found) if found else NO_ROWS
 
 
 def _rows_with_word(word: QueryWord, snapshot: Snapshot, fields: Sequence[str], *, goes_on: bool) -> Rows:
@@ -106,7 +105,7 @@ def _rows_with_word(word: QueryWord, snapshot: Snapshot, fields: Sequence[str], 
     found = [reader.postings(field, term).rows for field in fields for term in {*word.terms, begun}]
     if goes_on and not any(map(len, found)):
         found = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, begun)]
-    return np.unique(np.concatenate([_NONE, *found]))
+    return np.unique(np.concatenate([NO_ROWS, *found]))
 
 
 # --- notes ------------------------------------------------------------------------------------------------------------
@@ -141,12 +140,12 @@ def _linked(facets: Facets, notes: Ints) -> Ints:
 def _called(names: Mapping[str, Ints], name: str, *, goes_on: bool) -> Ints:
     found = names.get(name)
     if found is not None or not goes_on:
-        return _NONE if found is None else found
+        return NO_ROWS if found is None else found
     return _all(notes for known, notes in names.items() if known.startswith(name))
 
 
 def _all(found: Iterable[Ints]) -> Ints:
-    return np.concatenate([_NONE, *found])
+    return np.concatenate([NO_ROWS, *found])
 
 
 def _at_path(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:

@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 
 _OVERHEAD = 100  # rows that an empty match weighs as much as
-_NO_ROWS = np.zeros(0, np.int32)
+NO_ROWS: Rows = np.zeros(0, np.int32)
 _NO_GAIN = np.zeros(0, np.float32)
 _NO_FIELDS = np.zeros(0, np.uint8)
 
@@ -212,7 +212,7 @@ class WordIndex:
         found = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
         count = self._reader.doc_count
         if not found:
-            return Match(_NO_ROWS, _NO_GAIN, float(np.log1p((count + 0.5) / 0.5)), _NO_FIELDS)
+            return Match(NO_ROWS, _NO_GAIN, float(np.log1p((count + 0.5) / 0.5)), _NO_FIELDS)
         rows = np.concatenate([entries.rows for entries in found])
         fields = np.concatenate([entries.fields for entries in found])
         tf = np.concatenate([entries.tf for entries in found]).astype(np.float32)

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.lexical import FIELDS, Rows
+from excerpt.search.lexical import FIELDS, NO_ROWS, Rows
 from excerpt.search.proximity import FAR, PositionReader, line_of
 from excerpt.text.folding import fold
 from excerpt.text.words import QueryWord
@@ -27,7 +27,6 @@ MOST_READ = 500
 """Fragments whose texts are looked at for how a phrase stands in them (about 10 ms): of a phrase that more have by its
 words, literal or not makes no difference that a reader could see."""
 
-_NONE = np.zeros(0, np.int32)
 _FOUND_LITERALLY = ("text", "heading", "above", "title")
 # Marks of Markdown, and what joins the parts of a word: "new-line" is also "newline", as it is indexed.
 _MARKUP = re.compile(r"[*_`~#|>\[\]\\\-‐‑]")
@@ -50,7 +49,7 @@ def rows_of(snapshot: Snapshot, phrase: str, asked: Asked) -> Rows:
 
 def _rows_of(snapshot: Snapshot, phrase: str, asked: Asked) -> Rows:
     words = asked(phrase)
-    rows = rows_with(snapshot.lexical, words) if words else _NONE
+    rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
         return _literal_rows(snapshot, phrase)
     return _literal_of(snapshot, phrase, words, rows) if len(rows) <= MOST_READ else rows

@@ -43,11 +43,6 @@ def normalise_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def split_lines(text: str) -> list[str]:
-    """The lines of a note's text: line n of the file is item n - 1."""
-    return normalise_newlines(text).split("\n")
-
-
 def parse_note(path: str, text: str, language: str = "") -> Note:
     """The note at `path` (its name is the title if the frontmatter gives none), in `language` or the one it seems to be
     in. Never raises, whatever `text` holds."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.model import Hit, Memory, Skipped, Source
+from excerpt.model import Hit, Memory, Skipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,15 +81,6 @@ class RecallRequested(Message):
 
     number: int
     query: str
-
-
-@dataclass
-class OffersRequested(Message):
-    """Ask what is remembered already that is like `text`, or of the same source."""
-
-    number: int
-    text: str
-    source: Source | None
 
 
 @dataclass

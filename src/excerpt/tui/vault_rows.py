@@ -96,7 +96,7 @@ def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
         ended = typed.endswith((os.sep, "/")) or typed in ("~", ".", "..")
         itself = [VaultRow(Kind.TYPED, whole, _name(whole), _sort(whole))] if whole.is_dir() else []
         folder, begun = (whole, "") if ended else (whole.parent, whole.name)
-        found = list(islice(_folders(folder, begun), _MOST_SEEN))
+        found = list(_folders(folder, begun))
     except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: the ~ of a user there is not
         return ()
     first = [path for path in found if path.name.casefold().startswith(begun.casefold())]
