@@ -26,6 +26,7 @@ from excerpt.tui.keymap import UNSAFE, clashes, doubtful, key_sign, keys_of, sho
 from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.help import Help
 from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.key_bar import KeyBar
 from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import screen_of, search, top_screen, until
 from tests.tui.still import StillApp
@@ -79,10 +80,11 @@ def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
 
 
 def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_the_field() -> None:
-    assert usable({"strategy": "s", "list-why": "?"}) == (
+    assert usable({"strategy": "s", "field-word": "w", "list-why": "?"}) == (
         {"list-why": "question_mark"},
         [
             "s cannot be used for strategy: it would never be typed again.",
+            "w cannot be used for field-word: it would never be typed again.",
             "question_mark is both help-sign and list-why.",
         ],
     )
@@ -202,6 +204,31 @@ def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_her
     assert [group.title for group in listed if group.here] == ["Index", "Always"] == [one.title for one in listed[:2]]
     assert [row.why_not for row in listed[0].rows if row.why_not] == ["No file was skipped."]
     assert "^g" in {row.keys for group in listed for row in group.rows if row.what == "Copy the pack"}
+
+
+async def test_the_help_lists_the_keys_of_a_field_and_which_of_them_another_has_here(
+    tmp_path: Path, home: Path
+) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test() as pilot:
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        assert fields_keys(app) == {"field-word": "", "field-clear": "", "field-rest": ""}
+        await pilot.press("escape", "f4")
+        await until(pilot, lambda: app.focused is not None and app.focused.id == "filter", "the filter")
+        assert not [offer.id for offer in app.still.query_one(KeyBar).shown if offer.id.startswith("field")]
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        taken = "Here its key does something else."
+        assert fields_keys(app) == {"field-word": "", "field-clear": taken, "field-rest": taken}
+
+
+def fields_keys(app: StillApp) -> dict[str, str]:
+    """Those that delete, with what F1 says of each."""
+    help_shown = top_screen(app)
+    assert isinstance(help_shown, Help)
+    (group,) = [each for each in help_shown._groups if each.title == "Any field" and each.here]
+    return {row.id: row.why_not for row in group.rows if row.id in ("field-word", "field-clear", "field-rest")}
 
 
 def test_typing_leaves_the_keys_that_have_all_the_words() -> None:

@@ -7,7 +7,7 @@ from textual.screen import Screen
 
 from excerpt.tui.acting import why_not
 from excerpt.tui.key_rows import Key
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keys import FIELD, PLACES
 
 _PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding in keys}
 _RANK = {id_: rank for rank, id_ in enumerate(_PLACE_OF_ID)}
@@ -33,9 +33,12 @@ def active(screen: Screen[object]) -> list[ActiveBinding]:
 def reasons_here(screen: Screen[object]) -> dict[str, str]:
     """Why those bindings cannot be done now that work where the user is, by their ids."""
     found = {each.binding.id or "": why_not(each.node, each.binding.action) for each in active(screen)}
+    if any(key.id in found for key in FIELD):
+        found = {**{key.id: "Here its key does something else." for key in FIELD}, **found}
     return {id_: reason for id_, reason in found.items() if reason}
 
 
 def places_here(screen: Screen[object]) -> list[str]:
-    """The places whose keys work now, from what has the focus outward."""
-    return list(dict.fromkeys((*(_PLACE_OF_ID[each.binding.id or ""] for each in active(screen)), "Always")))
+    """The places whose keys work now, from what has the focus outward; a field has the least of its own."""
+    places = dict.fromkeys((*(_PLACE_OF_ID[each.binding.id or ""] for each in active(screen)), "Always"))
+    return sorted(places, key=lambda place: PLACES[place] is FIELD)

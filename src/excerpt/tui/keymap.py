@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 from excerpt.tui.key_rows import Key
-from excerpt.tui.keys import AROUND, PLACES
+from excerpt.tui.keys import AROUND, FIELD, PLACES
 
 UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
 """Keys that a terminal cannot tell from others: from backspace, tab and enter, and from ctrl+left and ctrl+right, as
@@ -44,7 +44,7 @@ def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             problems.append(f"{id_} names no key.")
         elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
             problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
-        elif typed := [key for key in map(_named, keys.split(",")) if known[id_].first and _is_typed(key)]:
+        elif typed := [key for key in map(_named, keys.split(",")) if _is_before_typing(known[id_]) and _is_typed(key)]:
             problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: it would never be typed again.")
         else:
             good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
@@ -57,6 +57,10 @@ def _named(key: str) -> str:
     """A key as Textual calls it: `question_mark` for `?`."""
     *modifiers, last = key.strip().split("+") if not key.strip().endswith("+") else (*key.strip()[:-1].split("+"), "+")
     return "+".join((*filter(None, modifiers), _SIGNS.get(last, last)))
+
+
+def _is_before_typing(binding: Key) -> bool:
+    return binding.first or binding in FIELD
 
 
 def _is_typed(key: str) -> bool:

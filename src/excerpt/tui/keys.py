@@ -275,6 +275,32 @@ INDEX: Sequence[Key] = (
     Key("index-back", "escape", "back", "back", "Back to the search", shown=True),
 )
 
+FIELD: Sequence[Key] = (
+    Key(
+        "field-word",
+        "ctrl+w",
+        "delete_left_word",
+        "word",
+        "Delete the word before the cursor; in the query a filter as a whole",
+        moves=True,
+    ),
+    Key(
+        "field-back",
+        "backspace",
+        "delete_left",
+        "back",
+        "Delete a letter; at the very beginning of the query its last filter",
+        moves=True,
+    ),
+    Key("field-clear", "ctrl+u", "delete_left_all", "clear", "Delete all before the cursor", moves=True),
+    Key("field-rest", "ctrl+k", "delete_right_all", "rest", "Delete all behind the cursor", moves=True),
+    Key("field-left", "ctrl+left", "cursor_left_word", "left", "A word to the left", moves=True),
+    Key("field-right", "ctrl+right", "cursor_right_word", "right", "A word to the right", moves=True),
+    Key("field-first", "home,ctrl+a", "home", "first", "To the beginning", moves=True),
+    Key("field-last", "end", "end", "last", "To the end", moves=True),
+)
+"""Of the keys that Textual's field has, those that matter. It gives way to all places around it, so none is one."""
+
 PLACES: Mapping[str, Sequence[Key]] = {
     "Always": ALWAYS,
     "Everywhere": EVERYWHERE,
@@ -290,6 +316,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Memory": MEMORY,
     "Memory, with the list focused": MEMORY_LIST,
     "Index": INDEX,
+    "Any field": FIELD,
     "Any dialog": DIALOG,
     "The keys": HELP,
     "A question": QUESTION,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rich.cells import cell_len
 from rich.text import Text
 from textual import events
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.widgets import Input
 
 from excerpt.text.visible import visible_line
+from excerpt.tui.bindings import bindings
 
 
 class Field(Input):
@@ -18,6 +22,8 @@ class Field(Input):
 
     It draws itself alone as it grows: Textual's lays out and draws the whole screen at each key.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Any field")
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
 
