@@ -13,5 +13,5 @@ settings.load_profile(os.environ.get("EXCERPT_PROPERTIES", "excerpt"))
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: half of the time of a test of the screen goes by in waiting for it."""
-    return (os.cpu_count() or 1) + 2
+    """Four more than there are cores: more than half of the time of a test of the screen goes by in waiting for it."""
+    return (os.cpu_count() or 1) + 4

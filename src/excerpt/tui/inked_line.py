@@ -81,8 +81,12 @@ class InkedLine:
 
     def ink(self, start: int, end: int, ink: Ink) -> None:
         self._as_it_stands = False
-        for at in range(start, min(end, len(self.inks))):
-            self.inks[at] = _both(self.inks[at], ink)
+        inks = self.inks
+        before, both = Ink.PLAIN, _both(Ink.PLAIN, ink)
+        for at in range(start, min(end, len(inks))):
+            if inks[at] is not before:
+                before, both = inks[at], _both(inks[at], ink)
+            inks[at] = both
 
     def replace(self, start: int, end: int, shown: str) -> None:
         """Show `shown` where start..end stands."""

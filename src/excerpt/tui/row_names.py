@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.model import Hit, Span
 from excerpt.text.visible import visible_line
-from excerpt.tui.strips import Part, fit, parts_with_matches, steady
+from excerpt.tui.strips import Part, cells_in, fit, parts_with_matches, steady
 
 Name = tuple[str, Sequence[Span]]
 """A title or heading, and what matched in it."""
@@ -45,7 +44,7 @@ def shortened(names: Sequence[Name], cells: int) -> list[Name]:
 
 
 def _width(names: Sequence[Name]) -> int:
-    return sum(cell_len(steady(text)) for text, _ in names) + len(BETWEEN) * (len(names) - 1)
+    return sum(cells_in(steady(text)) for text, _ in names) + len(BETWEEN) * (len(names) - 1)
 
 
 def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[Part]:

@@ -26,12 +26,17 @@ def steady(text: str) -> str:
     return text if text.isascii() else _UNSTEADY.sub("", text)
 
 
+def cells_in(text: str) -> int:
+    """How wide `text`, which is one line and visible, is when it is drawn."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
 def fit(text: str, cells: int) -> str:
     """`text`, cut to `cells` with an ellipsis where it is longer."""
     if cells <= 0:
         return ""
     text = steady(text)
-    if cell_len(text) <= cells:
+    if cells_in(text) <= cells:
         return text
     return set_cell_size(text, cells - 1).rstrip(" \u200d") + "…"
 
@@ -42,7 +47,7 @@ def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
     left = cells
     kept = [(steady(text), style) for text, style in parts if text]
     for index, (text, style) in enumerate(kept):
-        width = cell_len(text)
+        width = cells_in(text)
         more = index + 1 < len(kept)
         if width < left or (width == left and not more):
             fitted.append((text, style))
@@ -57,18 +62,17 @@ def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
 def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
     """One line: `left` from the left, `right` whole at the right end, `base` beneath all of it."""
     right = [(steady(text), style) for text, style in right]
-    right_width = sum(cell_len(text) for text, _ in right)
-    room = max(0, width - right_width - (1 if right else 0))
-    segments = [Segment(text, base + style) for text, style in fit_parts(left, room)]
-    used = sum(cell_len(segment.text) for segment in segments)
-    segments.append(Segment(" " * max(0, width - right_width - used), base))
-    segments.extend(Segment(text, base + style) for text, style in right)
-    return Strip(segments).adjust_cell_length(width, base)
+    right_width = sum(cells_in(text) for text, _ in right)
+    fitted = fit_parts(left, max(0, width - right_width - (1 if right else 0)))
+    used = sum(cells_in(text) for text, _ in fitted)
+    between = (" " * max(0, width - right_width - used), Style.null())
+    segments = [Segment(text, base + style) for text, style in (*fitted, between, *right)]
+    return Strip(segments, max(width, right_width + used)).adjust_cell_length(width, base)
 
 
 def cells_of(parts: Iterable[Part]) -> int:
     """How wide `parts` are when they are drawn."""
-    return sum(cell_len(steady(text)) for text, _ in parts)
+    return sum(cells_in(steady(text)) for text, _ in parts)
 
 
 def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
@@ -81,4 +85,4 @@ def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Sty
         parts.append((text[first:end], match))
         at = max(at, end)
     parts.append((text[at:], plain))
-    return [part for part in parts if cell_len(part[0])]
+    return [part for part in parts if cells_in(part[0])]

@@ -3,6 +3,8 @@ them without what Textual puts around a line."""
 
 from __future__ import annotations
 
+from typing import Self
+
 from rich.style import Style
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
@@ -33,6 +35,14 @@ class LineView(ScrollView, can_focus=True):
         if self._base is None:
             self._base = self.rich_style
         return self._base
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """As Textual does, but for the scrollbar, which knows by itself when it is another."""
+        if repaint and not layout and not recompose and self.is_mounted:
+            gutter, size = self.gutter, self.outer_size
+            lines = Region(-gutter.left, -gutter.top, size.width - self.scrollbar_size_vertical, size.height)
+            regions = tuple(region.intersection(lines) for region in regions) or (lines,)
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines as they are drawn, which fill their width and have all their colours.
