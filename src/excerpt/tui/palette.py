@@ -15,7 +15,7 @@ from excerpt.tui.acting import doer, why_not
 from excerpt.tui.bindings import active
 from excerpt.tui.key_rows import Key
 from excerpt.tui.keymap import keys_of, shown_keys
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.screens.main import MainScreen
 
 _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
@@ -46,13 +46,16 @@ class Command:
 
 
 def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]:
-    """Those of a screen, each action once: what works here, what works elsewhere, then movement."""
+    """Those of a screen, each action once: what works here, what works elsewhere, then movement. What edits a field is
+    none."""
     rows = {binding.id: binding for place in PLACES.values() for binding in place}
     moves = frozenset(id_ for id_, row in rows.items() if row.moves)
     found: dict[object, Command] = {}
     late: dict[object, Command] = {}
     for each in active(screen):
         binding = rows[each.binding.id or ""]
+        if binding in FIELD:
+            continue
         run = partial(screen.app.run_action, binding.action, each.node)
         reason = why_not(each.node, binding.action)
         where = f"not now: {reason}" if reason else f"here · {_keys(binding, keymap)}"
