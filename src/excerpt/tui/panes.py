@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from excerpt.settings import Density, Placing, ScreenSettings
+from excerpt.tui.turn import next_in_turn
 
 __all__ = ["CONTEXT", "LIST", "PANEL", "Arrangement", "Density", "Panes", "Placing", "arranged", "beginning"]
 
@@ -42,11 +43,10 @@ class Panes:
         """The next of three: by the width, then otherwise, then so at any width. `wide` says what the width asks for:
         so the first step is one that can be seen."""
         turn = [Placing.AUTO, Placing.BELOW, Placing.BESIDE] if wide else list(Placing)
-        return replace(self, placing=turn[(turn.index(self.placing) + 1) % len(turn)])
+        return replace(self, placing=next_in_turn(turn, self.placing))
 
     def other_density(self) -> Panes:
-        order = list(Density)
-        return replace(self, density=order[(order.index(self.density) + 1) % len(order)])
+        return replace(self, density=next_in_turn(list(Density), self.density))
 
     def sharing(self, share: float) -> Panes:
         """The list with that part of the body; what would leave one of both too small is taken to the nearest."""
@@ -127,5 +127,4 @@ def next_zoom(panes: Panes, focused: str, shown: Sequence[str]) -> Panes:
     if focused:
         return panes.zooming(focused)
     order = ["", *shown]
-    at = order.index(panes.zoomed) if panes.zoomed in order else 0
-    return replace(panes, zoomed=order[(at + 1) % len(order)])
+    return replace(panes, zoomed=next_in_turn(order, panes.zoomed if panes.zoomed in order else ""))

@@ -23,7 +23,7 @@ from excerpt.tui.reasons import PanelScene
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.map_panel import MapPanel
 from excerpt.tui.widgets.notice import Said
-from excerpt.tui.widgets.pack_desk import PackDesk
+from excerpt.tui.widgets.pack_panel_desk import PackPanelDesk
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.related_panel import RelatedPanel
 from excerpt.tui.widgets.row_list import RowList
@@ -49,7 +49,7 @@ class Subject:
         return Subject(fragment.path, fragment.line_start)
 
 
-class InsightDesk(PackDesk):
+class InsightDesk(PackPanelDesk):
     """State: what related notes are asked of, the way that was followed from there, filters put by the map."""
 
     is_furnished = False

@@ -15,6 +15,7 @@ from excerpt.tui.memory_questions import AskBadges, BadgeKeeper
 from excerpt.tui.memory_rows import Showing, among, is_memory, showing_of
 from excerpt.tui.messages import EditRequested, RememberRequested
 from excerpt.tui.note_window import NoteWindow, window_around
+from excerpt.tui.turn import next_in_turn
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.pack_desk import PackDesk
 from excerpt.tui.widgets.pack_panel import PackPanel
@@ -103,8 +104,7 @@ class MemoryDesk(PackDesk):
 
     def action_memories(self) -> None:
         """Among the hits, before them, or not at all."""
-        order = list(Showing)
-        self.showing = order[(order.index(self.showing) + 1) % len(order)]
+        self.showing = next_in_turn(list(Showing), self.showing)
         off = self.showing is Showing.OFF
         self.notify("Memories are not shown in the search." if off else f"Memories are shown {self.showing}.")
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from textual import on
 from textual.containers import Vertical
 from textual.reactive import var
 from textual.timer import Timer
 
-from excerpt.model import Format, Hit, Memory, Pack, Result, Scope, Span, Strategy
+from excerpt.model import Format, Hit, Memory, Result, Scope, Span, Strategy
 from excerpt.pack.marks_file import Kept, Mark
 from excerpt.settings import Settings
 from excerpt.text.counted import counted
@@ -20,16 +19,12 @@ from excerpt.tui.choices import Choices, History
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import CopyRequested, CostKnown, MarksChanged, PackBuilt, Trouble
 from excerpt.tui.packing import Cost, Packed, PackRequest
-from excerpt.tui.widgets.aside import Aside
+from excerpt.tui.turn import next_in_turn
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.pack_panel import Contents, PackPanel
-from excerpt.tui.widgets.preview import Preview
 
 _SETTLED = 0.15
 """Seconds a selection stands before its exact cost is asked for: whoever moves on needs none."""
-
-Choice = TypeVar("Choice")
 
 _SUFFIXES = {Format.MARKDOWN: ".md", Format.XML: ".xml", Format.JSON: ".json"}
 
@@ -205,14 +200,6 @@ class PackDesk(Vertical):
     def watch_packed(self) -> None:
         self.query_one(PackBar).pack = self.packed.result if self.packed is not None else None
         self.show_cost()
-        if self.query_one(PackPanel).display:
-            self._show_contents()
-
-    def _show_contents(self) -> None:
-        ranks = {hit.fragment.id: rank for rank, hit in enumerate(self.result.hits if self.result else (), start=1)}
-        order = self.choices.order_name(self.pack_query)
-        contents = Contents(self.packed, self.choices.marked, ranks, order) if self.packed is not None else None
-        self.query_one(PackPanel).contents = contents
 
     def _show_choices(self) -> None:
         self.query_one(HitList).marked = self.choices.marked
@@ -306,86 +293,19 @@ class PackDesk(Vertical):
         else:
             self.notify("There is nothing to take back.")
 
-    def action_drop(self) -> None:
-        """Drop the pack of the selected row, or bring back what was dropped. A mark whose text is gone goes."""
-        row, query = self.query_one(PackPanel).selected, self.pack_query
-        if isinstance(row, Pack):
-            self.decide(self.choices.dropping(query, row.fragment_ids))
-        elif row is not None and row.dropped:
-            self.decide(self.choices.returning(query, row.fragment_ids))
-        elif row is not None and not row.line_start:
-            self.decide(self.choices.toggling(Mark(row.fragment_ids[0], row.path)))
-        elif row is not None:
-            self.decide(self.choices.dropping(query, row.fragment_ids))
-
-    def action_shift(self, places: int) -> None:
-        """Move the pack of the selected row."""
-        panel, packed = self.query_one(PackPanel), self.packed
-        if packed is None or not isinstance(panel.selected, Pack):
-            return
-        entries = [pack.entry.fragment_id for pack in packed.result.packs]
-        to = panel.cursor + places
-        if 0 <= to < len(entries):
-            entries.insert(to, entries.pop(panel.cursor))
-            self.decide(self.choices.ordering(self.pack_query, entries))
-
-    def action_own_scope(self) -> None:
-        """The next scope for the pack of the selected row alone."""
-        row, query = self.query_one(PackPanel).selected, self.pack_query
-        if isinstance(row, Pack):
-            own = dict(self.choices.wishes(query).scopes).get(row.entry.fragment_id, self.scope)
-            self.decide(self.choices.growing(query, row.fragment_ids, _next(list(Scope), own)))
-
     def action_order(self) -> None:
         self.decide(self.choices.next_order(self.pack_query))
 
     def action_scope(self) -> None:
-        self.scope = _next(list(Scope), self.scope)
+        self.scope = next_in_turn(list(Scope), self.scope)
 
     def action_format(self) -> None:
         """The next format; that of a template only where the settings name one."""
         with_template = bool(self._settings.pack.template) or self._settings.pack.format is Format.TEMPLATE
-        self.form = _next([each for each in Format if each is not Format.TEMPLATE or with_template], self.form)
+        self.form = next_in_turn([each for each in Format if each is not Format.TEMPLATE or with_template], self.form)
 
     def action_budget(self, steps: int) -> None:
         self.budget = next_budget(self.budget, steps)
-
-    # --- the panel ----------------------------------------------------------------------------------------------------
-
-    def action_panel(self) -> None:
-        """Open the panel and go there; from there, close it."""
-        panel = self.query_one(PackPanel)
-        if panel.has_focus:
-            self.close_panel()
-            return
-        self.query_one(Aside).open(panel)
-        self._show_contents()
-        panel.focus()
-
-    def close_panel(self) -> None:
-        self.query_one(Aside).close()
-        self.focus_query()
-
-    def jump(self) -> None:
-        """Show the fragment of the panel's row in the context, which takes the panel's place where there is one place
-        for both."""
-        panel, rows = self.query_one(PackPanel), self.query_one(HitList)
-        row = panel.selected
-        if row is None:
-            return
-        wanted = (row.entry.fragment_id,) if isinstance(row, Pack) else row.fragment_ids
-        if not wanted or not (isinstance(row, Pack) or row.line_start):
-            self.notify("That text is no longer in the vault." if wanted else "It is not among the hits any more.")
-            return
-        spans = {mark.fragment: mark.spans for mark in self.choices.marks}
-        spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
-        fragment_id = next((each for each in wanted if each in spans), wanted[0])
-        rows.go_to(fragment_id)
-        self.show_fragment(fragment_id, spans.get(fragment_id, ()))
-        preview = self.query_one(Preview)
-        if not preview.display:
-            self.close_panel()
-            preview.focus()
 
     # --- taking it along ----------------------------------------------------------------------------------------------
 
@@ -420,7 +340,3 @@ class PackDesk(Vertical):
 
 def mark_of(hit: Hit) -> Mark:
     return Mark(hit.fragment.id, hit.fragment.path, hit.spans)
-
-
-def _next(order: Sequence[Choice], now: Choice) -> Choice:
-    return order[(order.index(now) + 1) % len(order)]

@@ -29,6 +29,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.panes import CONTEXT, Panes, beginning
 from excerpt.tui.reasons import OF_PANELS, PanelScene, SearchScene, in_panel, in_search
+from excerpt.tui.turn import next_in_turn
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
@@ -73,7 +74,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
             HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
         }
         #hits { height: 1fr; }
-        #body.-no-context #preview, #body.-no-panel .panel { display: none; }
+        #body.-no-panel .panel { display: none; }
         #body.-beside #related { height: 2fr; }
     }
     """
@@ -106,11 +107,12 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
     async def furnish(self) -> None:
         """After the first frame, which shows neither: the context and the panels."""
         await self.query_one(Aside).mount(
-            Preview(id="preview"),
+            Preview(id="preview", classes="context"),
             PackPanel(id="packed", classes="panel"),
             RelatedPanel(id="related", classes="panel"),
             MapPanel(id="map", classes="panel"),
         )
+        self.query_one(Split).show_context()
         self.is_furnished = True
         self.search()
 
@@ -339,8 +341,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
             self.post_message(RememberRequested(self._hits.selected, self.query_text.strip()))
 
     def action_strategy(self) -> None:
-        order = list(Strategy)
-        self.strategy = order[(order.index(self.strategy) + 1) % len(order)]
+        self.strategy = next_in_turn(list(Strategy), self.strategy)
 
     def action_scroll_preview(self, pages: int) -> None:
         in_related = isinstance(self.panel_rows, RelatedList) and self.panel_has_focus
