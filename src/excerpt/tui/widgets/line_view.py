@@ -1,4 +1,4 @@
-"""What the line-drawn widgets share: scrolling over a number of lines, without laying out the screen for it, and drawing
+"""What the line-drawn widgets share: scrolling over a number of lines without laying out the screen for it, and drawing
 them without what Textual puts around a line."""
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ from typing import Self
 from rich.style import Style
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
+
+from excerpt.tui.widgets.line_bar import LineBar
 
 
 class LineView(ScrollView, can_focus=True):
@@ -35,6 +38,15 @@ class LineView(ScrollView, can_focus=True):
         if self._base is None:
             self._base = self.rich_style
         return self._base
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """One that is drawn as sparingly as the lines."""
+        if self._vertical_scrollbar is None:
+            self._vertical_scrollbar = LineBar(name="vertical", thickness=self.scrollbar_size_vertical)
+            self._vertical_scrollbar.display = False
+            self.app._start_widget(self, self._vertical_scrollbar)
+        return self._vertical_scrollbar
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """As Textual does, but for the scrollbar, which knows by itself when it is another."""

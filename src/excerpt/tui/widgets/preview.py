@@ -86,8 +86,8 @@ class Preview(LineView):
             super().__init__()
             self.line = line
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
         self._rows: list[Row] = []
         self._strips: dict[int, Strip] = {}
         self._match: int | None = None

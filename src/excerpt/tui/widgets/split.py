@@ -32,8 +32,8 @@ class Splitter(Widget):
 
 
 class Split(Container):
-    """Lays its two children out as `panes` says. Has the class `-beside` where they stand so, `-no-context` and
-    `-no-panel` where the second child is to leave one of these out."""
+    """Lays its two children out as `panes` says. Has the class `-beside` where they stand so, and `-no-panel` where the
+    second child is to leave it out. What in that has the class `context` is shown where there is room for one."""
 
     panes: reactive[Panes] = reactive(Panes(), init=False)
     context: var[bool] = var(True, init=False)
@@ -165,11 +165,17 @@ class Split(Container):
         splitter = self.query_one(Splitter)
         splitter.display = shown.beside and shown.divided
         self.set_class(shown.beside, "-beside")
-        self.set_class(not shown.context, "-no-context")
+        self.show_context()
         self.set_class(not shown.panel, "-no-panel")
         # A widget's own request leaves its children where they are.
         splitter.refresh(layout=True)
         self._pass_focus_on(first if first.display else second)
+
+    def show_context(self) -> None:
+        """Show the context within the second child, or not. By a class of this one, as panels are, all within would be
+        styled anew at the first letter of a query, which takes longer than to draw its hits."""
+        for context in self._panes[1].query(".context"):
+            context.display = self._shown.context
 
     def _pass_focus_on(self, seen: Widget) -> None:
         """Where the pane that has the focus goes out of sight, `seen` gets it: keys would lead nowhere."""
