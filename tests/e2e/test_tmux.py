@@ -22,8 +22,8 @@ WORDS = 6_000
 """In a note whose pack is over 60,000 bytes."""
 
 
-TOAST_START, TOAST_END = 40, 97
-"""Columns between which toasts stand, in a terminal of 100."""
+TOAST_END = 97
+"""The column up to which toasts stand, in a terminal of 100."""
 
 
 class Tmux:
@@ -93,11 +93,11 @@ def copy_pack(tmux: Tmux, told: str) -> None:
 
 
 def toast(terminal: Terminal) -> str:
-    """What the toast at the right says, without its line ends and blanks.
+    """What the toast says, without its line ends and blanks.
 
     Its border is the lowest of its kind: those that mark a passage in the context stand above."""
     lines = [line[:TOAST_END] for line in terminal.lines]
-    border = next((line.rindex("▎") for line in reversed(lines) if "▎" in line[TOAST_START:]), TOAST_END)
+    border = next((line.rindex("▎") for line in reversed(lines) if "▎" in line), TOAST_END)
     return "".join("".join(line[border + 1 :].split()) for line in lines if line[border : border + 1] == "▎")
 
 
@@ -120,7 +120,7 @@ def test_a_large_pack_is_in_the_buffer_of_tmux_and_in_the_clipboard_outside(
     start: Start, vault: Path, home: Path, setting: str
 ) -> None:
     tmux = start(vault, f"set -s set-clipboard {setting}")
-    copy_pack(tmux, "copied by tmux.")
+    copy_pack(tmux, "copied by tmux Kept as")
     text = kept_copy(home)
     assert reached(tmux) == text
     assert tmux.run("show-buffer") == text
@@ -130,7 +130,7 @@ def test_where_the_terminal_outside_has_no_clipboard_it_is_said_that_tmux_alone_
     start: Start, vault: Path, home: Path
 ) -> None:
     tmux = start(vault, term="linux")
-    copy_pack(tmux, "copied by tmux, into its own buffer alone,")
+    copy_pack(tmux, "copied by tmux into its own buffer alone")
     assert tmux.run("show-buffer") == kept_copy(home)
     assert tmux.terminal.copied() == []
 
@@ -140,7 +140,7 @@ def test_without_its_program_tmux_hands_a_large_pack_on_if_it_may(
     start: Start, vault: Path, home: Path, tmp_path: Path, command: str
 ) -> None:
     tmux = start(vault, command, path=str(tmp_path / "nowhere"))
-    copy_pack(tmux, "sent to the terminal (OSC 52), which does not say if it took it.")
+    copy_pack(tmux, "sent to the terminal (OSC 52), unconfirmed")
     assert reached(tmux) == kept_copy(home)
 
 
@@ -148,7 +148,7 @@ def test_where_nothing_can_be_known_it_is_said_so_and_where_the_file_is(
     start: Start, vault: Path, home: Path, tmp_path: Path
 ) -> None:
     tmux = start(vault, "set -s set-clipboard off", path=str(tmp_path / "nowhere"))
-    copy_pack(tmux, "which does not say if it took it. Kept as")
+    copy_pack(tmux, "unconfirmed Kept as")
     assert kept_copy(home)
     (file,) = (home / "state" / "copies").iterdir()
     assert file.name in toast(tmux.terminal)

@@ -79,22 +79,19 @@ def test_tmux_takes_any_length_but_what_the_terminal_outside_takes_is_doubted() 
     over = plan({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
     assert (names(over), over.too_long) == (["tmux"], True)
     told_of = told(Copied(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
-    assert told_of == "Pack: 74,995 bytes, copied by tmux. It is more than many terminals take."
+    assert told_of == "Pack: 74,995 bytes, copied by tmux, more than many terminals take"
 
 
 def test_what_cannot_be_checked_is_not_called_copied() -> None:
     kept = Path("/elsewhere/copy.md")
     assert told(Copied((OSC_ROUTE,), kept, 10, False), "Pack", 2) == (
-        "Pack: 2 tokens, 10 bytes, sent to the terminal (OSC 52), which does not say if it took it. "
-        "Kept as /elsewhere/copy.md."
+        "Pack: 2 tokens, sent to the terminal (OSC 52), unconfirmed\nKept as /elsewhere/copy.md"
     )
 
 
 def test_a_pack_written_to_a_file_says_where_or_that_it_could_not() -> None:
-    assert told_file(Path("/a/pack.xml"), 10, "Pack of 3", 2) == (
-        "Pack of 3: 2 tokens, 10 bytes, written to /a/pack.xml."
-    )
-    assert told_file(None, 10, "Pack of 3", 2) == "Pack of 3: 2 tokens, 10 bytes. No file could be written."
+    assert told_file(Path("/a/pack.xml"), 10, "Pack of 3", 2) == ("Pack of 3: 2 tokens, written\n/a/pack.xml")
+    assert told_file(None, 10, "Pack of 3", 2) == "Pack of 3: 2 tokens. No file could be written."
 
 
 def test_text_that_is_not_utf_8_is_copied_with_escapes(tmp_path: Path) -> None:
@@ -217,13 +214,13 @@ def test_only_the_newest_copies_are_kept(tmp_path: Path) -> None:
 
 def test_what_is_told_names_route_size_and_tokens() -> None:
     copied = Copied(("wl-copy",), None, 7412, False)
-    assert told(copied, "Pack of 3", 1840) == "Pack of 3: 1,840 tokens, 7,412 bytes, copied by wl-copy."
+    assert told(copied, "Pack of 3", 1840) == "Pack of 3: 1,840 tokens, copied by wl-copy"
 
 
 def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
     kept = Path("/elsewhere/copy.md")
     assert told(Copied((), kept, 10, False), "Memory", None) == (
-        "Memory: 10 bytes. No clipboard took it; it is in /elsewhere/copy.md."
+        "Memory: 10 bytes, no clipboard took it\nIt is in /elsewhere/copy.md"
     )
     assert "too long for the terminal" in told(Copied((), kept, 10, True), "Pack", 1)
 

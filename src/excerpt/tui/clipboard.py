@@ -137,7 +137,7 @@ def _route(tool: Tool) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return tool.name
     features = asked.stdout.decode(errors="replace").strip()
-    return "tmux, into its own buffer alone," if features and "clipboard" not in features.split(",") else tool.name
+    return "tmux into its own buffer alone" if features and "clipboard" not in features.split(",") else tool.name
 
 
 def _ran(tool: Tool, text: str) -> bool:
@@ -174,18 +174,18 @@ def write_file(text: str, folder: Path, name: str) -> Path | None:
 
 
 def told(copied: Copied, what: str, tokens: int | None) -> str:
-    """One sentence for the toast. `tokens` None leaves them out."""
+    """Two short lines for the toast, as it covers what is read: what was copied how, and the file. Tokens tell the size,
+    or bytes where `tokens` is None."""
     size = _size(what, tokens, copied.size)
     if copied.routes:
-        kept = f" Kept as {_short(copied.file)}." if copied.file else ""
+        kept = f"\nKept as {_short(copied.file)}" if copied.file else ""
         if copied.routes == (OSC_ROUTE,):
-            return f"{size}, sent to {OSC_ROUTE}, which does not say if it took it.{kept}"
-        doubt = " It is more than many terminals take." if copied.too_long else ""
-        return f"{size}, copied by {' and '.join(copied.routes)}.{doubt}{kept}"
-    reason = "It is too long for the terminal's clipboard" if copied.too_long else "No clipboard took it"
-    if copied.file is None:
-        return f"{size}. {reason}, and no file could be written."
-    return f"{size}. {reason}; it is in {_short(copied.file)}."
+            return f"{size}, sent to {OSC_ROUTE}, unconfirmed{kept}"
+        doubt = ", more than many terminals take" if copied.too_long else ""
+        return f"{size}, copied by {' and '.join(copied.routes)}{doubt}{kept}"
+    reason = "too long for the terminal's clipboard" if copied.too_long else "no clipboard took it"
+    where = f"It is in {_short(copied.file)}" if copied.file else "No file could be written either"
+    return f"{size}, {reason}\n{where}"
 
 
 def _short(file: Path) -> str:
@@ -194,11 +194,10 @@ def _short(file: Path) -> str:
 
 
 def told_file(file: Path | None, size: int, what: str, tokens: int | None) -> str:
-    """One sentence for what was to be written to a file alone."""
-    where = f", written to {_short(file)}." if file else ". No file could be written."
+    """The same for what was to be written to a file alone."""
+    where = f", written\n{_short(file)}" if file else ". No file could be written."
     return _size(what, tokens, size) + where
 
 
 def _size(what: str, tokens: int | None, size: int) -> str:
-    counted = f"{tokens:,} tokens, " if tokens is not None else ""
-    return f"{what}: {counted}{size:,} bytes"
+    return f"{what}: {tokens:,} tokens" if tokens is not None else f"{what}: {size:,} bytes"

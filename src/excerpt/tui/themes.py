@@ -70,7 +70,7 @@ CSS_OF_TEXTUAL = """
 Input:focus, TextArea:focus { background-tint: $background 0%; }
 TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
 Toast {
-    background: $panel;
+    width: auto; max-width: 100%; padding: 0 1; background: $panel;
     &.-information { border-left: wide $success; }
     &.-warning { border-left: wide $warning; }
     &.-error { border-left: wide $error; }
