@@ -61,7 +61,6 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
     CSS = CSS_OF_TEXTUAL
     COMMANDS = App.COMMANDS | {_key_commands}
     DEFAULT_CSS = """
-    Toast { max-width: 80; }
     VerticalScroll { scrollbar-size-vertical: 1; }
     Input>.input--placeholder { color: $text-faint; }
     """
