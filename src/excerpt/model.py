@@ -178,7 +178,7 @@ class Signal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A matched stretch of a fragment's text, in characters, `end` exclusive."""
+    """A stretch of a text, in characters, `end` exclusive: of a fragment, a title or a heading."""
 
     start: int
     end: int

@@ -6,11 +6,20 @@ Aliases are not link targets. Case and Unicode composition do not matter, as on 
 from __future__ import annotations
 
 import posixpath
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 
 NOTE_SUFFIXES = (".md", ".markdown")
+
+_OTHER_FILE = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+
+
+def names_other_file(target: str) -> bool:
+    """Whether a link's target looks like a picture or another file that is no note. The index knows of notes alone, not
+    whether such a file is there."""
+    return _OTHER_FILE.search(target) is not None
 
 
 class LinkTargets:

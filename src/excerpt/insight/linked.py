@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from operator import itemgetter
 import numpy as np
 
 from excerpt.index.facets import WrittenLink
+from excerpt.index.links import names_other_file
 from excerpt.insight.overview_parts import LinkedName, MainNote, Place, RelatedNote
 from excerpt.insight.topic import Topic, place_of
 from excerpt.search.lexical import Rows
@@ -24,8 +24,6 @@ LOOKED_INTO = 120
 LEAST_NAMED = 2
 """Notes that must name a thing for it to be one of the topic's; in a topic of few notes, one is enough."""
 FEW_NOTES = 4
-
-_FILE = re.compile(r"\.(?!md$|markdown$)[A-Za-z][A-Za-z0-9]{0,4}$")
 
 
 def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[RelatedNote, ...]:
@@ -189,4 +187,4 @@ def _bare(target: str) -> str:
 
 def _is_name(target: str) -> bool:
     """Whether a target that is no note may be the name of something: not a picture, and no path to a missing file."""
-    return "/" not in target and not _FILE.search(target)
+    return "/" not in target and not names_other_file(target)

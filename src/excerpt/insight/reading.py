@@ -3,13 +3,13 @@ and no path leads out of the vault."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from excerpt.errors import NotThereError
+from excerpt.index.links import names_other_file
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.naming import note_called, place_called, section_called
 from excerpt.text.frontmatter import read_frontmatter
@@ -17,9 +17,6 @@ from excerpt.text.tokens import open_tokenizer
 
 FIRST_LINES = 8
 """Lines of a note's beginning that a peek shows, the frontmatter passed over."""
-
-_OTHER_FILE = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
-"""The end of a link to a picture or the like. The index knows of notes alone, not whether such a file is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,7 @@ def peek(snapshot: Snapshot, name: str, first_lines: int = FIRST_LINES) -> Peek:
         links_to=int(np.count_nonzero(sources == number)),
         linked_from=int(np.count_nonzero(targets == number)),
         links_nowhere=sum(
-            snapshot.facets.target_of(link) is None and not _OTHER_FILE.search(link.target)
+            snapshot.facets.target_of(link) is None and not names_other_file(link.target)
             for link in snapshot.facets.written_links(own)
         ),
     )

@@ -146,8 +146,8 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
             keymap, problems = usable(now.keys)
             self.set_keymap(keymap)
             use_keys(keymap)
-            if problems:
-                self.notify("\n".join(problems), title="Settings", severity="warning", timeout=12, markup=False)
+            self._problems += problems
+            self.tell_problems()
         if before.theme != now.theme and now.theme in self.available_themes:
             self.theme = now.theme
         elif before.theme != now.theme:

@@ -13,6 +13,7 @@ from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
+from excerpt.tui.row_names import path_below
 from excerpt.tui.waterfall import Step, steps_of
 
 Colours = Mapping[str, str]
@@ -24,7 +25,7 @@ def hit_sum(hit: Hit, rank: int, share: float, colours: Colours) -> RenderableTy
     fragment = hit.fragment
     soft = colours["text-soft"]
     head = Text(f"{rank}. {visible_line(fragment.title)}\n", f"bold {colours['foreground']}")
-    path = " › ".join(visible_line(part) for part in fragment.heading_path if part != fragment.title)
+    path = path_below(fragment.title, fragment.heading_path)
     head.append(f"{path}\n" if path else "", f"not bold {soft}")
     lines = lines_named(fragment.line_start, fragment.line_end, "–")
     head.append(f"{visible_line(fragment.path)}, {lines}\n", f"not bold {soft}")

@@ -18,6 +18,7 @@ from excerpt.tui.note_window import AS_FOUND, View, columns_by_row, reach_of, wi
 from excerpt.tui.trail import Spot
 
 if TYPE_CHECKING:
+    from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
 
 
@@ -47,8 +48,7 @@ class AskWindow:
         snapshot = engine.snapshot
         fragment = snapshot.fragment(self.spot.fragment_id)
         if fragment is None:
-            there = snapshot.note_fragments(self.spot.path)
-            fragment = next((one for one in there if self.spot.line <= one.line_end), there[-1] if there else None)
+            fragment = _fragment_at(snapshot, self.spot.path, self.spot.line)
         if fragment is None:
             return WindowReady(self.number, None)
         view = replace(self.view, near=self._near(engine, fragment))
@@ -70,6 +70,12 @@ class AskWindow:
             return nearest_sentences(engine, self.query, fragment.text)
         except ModelError:
             return ()
+
+
+def _fragment_at(snapshot: Snapshot, path: str, line: int) -> Fragment | None:
+    """The fragment of a note that holds a line or comes next, else its last; None for a note without any."""
+    there = snapshot.note_fragments(path)
+    return next((one for one in there if line <= one.line_end), there[-1] if there else None)
 
 
 def _elsewhere(engine: Engine, query: str, text: str, fragment: Fragment, view: View) -> Iterator[tuple[int, Columns]]:
@@ -110,25 +116,21 @@ class AskLink:
         if path is None:
             return LinkFound(self.number, told=_leads_nowhere(link))
         wanted = line_of(snapshot.note_text(path), snapshot.sections(path), link)
-        there = snapshot.note_fragments(path)
-        fragment = next((one for one in there if (wanted or 1) <= one.line_end), there[-1] if there else None)
+        fragment = _fragment_at(snapshot, path, wanted or 1)
         if fragment is None:
             return LinkFound(self.number, told=f"{path} has no text to show.")
         missing = "" if wanted is not None else f"{path} has no part called {link.heading or link.block_id}."
         return LinkFound(self.number, Spot(fragment.id, path, wanted or fragment.line_start), told=missing)
 
 
-_FILE = re.compile(r"\.(?!md$|markdown$)[A-Za-z][A-Za-z0-9]{0,4}$")
-
-
 def _leads_nowhere(link: Link) -> str:
-    if _FILE.search(link.target):
+    from excerpt.index.links import names_other_file
+
+    if names_other_file(link.target):
         return f"{link.target} is no note: open this one in Obsidian to see it."
-    return (
-        f"There is no note {link.target} in the vault yet."
-        if link.kind is not LinkKind.MARKDOWN
-        else (f"{link.target} is not in the vault, or is no note.")
-    )
+    if link.kind is LinkKind.MARKDOWN:
+        return f"{link.target} is not in the vault, or is no note."
+    return f"There is no note {link.target} in the vault yet."
 
 
 def line_of(text: str, sections: Sequence[Section], link: Link) -> int | None:

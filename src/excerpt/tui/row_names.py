@@ -26,6 +26,11 @@ def names_of(hit: Hit) -> list[Name]:
     return [(visible_line(text), matched) for text, matched in shown]
 
 
+def path_below(title: str, heading_path: Sequence[str]) -> str:
+    """The headings in one line, without one that only repeats the title."""
+    return BETWEEN.join(visible_line(heading) for heading in heading_path if heading != title)
+
+
 def shortened(names: Sequence[Name], cells: int) -> list[Name]:
     """`names` in at most `cells`, if that can be: headings between the first and the last are left out first, as the
     last says most of where a fragment stands; then title and last heading share the room."""

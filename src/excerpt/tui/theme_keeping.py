@@ -108,7 +108,7 @@ class ThemeKeeping(VaultHost, inherit_bindings=False):
 
         if isinstance(self.screen, ThemePicker):
             return
-        names = [*(name for name in self._theme_files if name in self.available_themes)]
+        names = [name for name in self._theme_files if name in self.available_themes]
         if self.theme not in names:
             names.append(self.theme)
         own = frozenset(name for name, file in self._theme_files.items() if file.parent == self._own_themes)

@@ -20,6 +20,7 @@ from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.packing import Left, Packed
+from excerpt.tui.row_names import path_below
 from excerpt.tui.strips import Part, line
 from excerpt.tui.widgets.row_list import RowList
 
@@ -119,7 +120,7 @@ class PackPanel(RowList):
             (f"{row + 1:>2} ", self.style_of("pack--number")),
             (visible_line(pack.title), self.style_of("pack--title")),
         ]
-        path = " › ".join(visible_line(part) for part in pack.heading_path if part != pack.title)
+        path = path_below(pack.title, pack.heading_path)
         left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
         right: list[Part] = []
         for text, cells, ink in zip(self._told(pack), self._columns(width), _INKS, strict=True):

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.moves import move_sign
+from excerpt.tui.row_names import BETWEEN, path_below
 from excerpt.tui.strategy_columns import DEPTH, Column, Row, first_shown
 from excerpt.tui.strips import Part, fit_parts
 
@@ -139,8 +140,8 @@ class StrategyGrid(Widget):
 
     def _name_of_selected(self, width: int) -> Strip:
         row = self.selected
-        names = [row.title, *(part for part in row.heading_path if part != row.title)] if row is not None else []
-        parts = fit_parts([(" " + " › ".join(map(visible_line, names)), self._ink("soft"))], width)
+        names = (visible_line(row.title), path_below(row.title, row.heading_path)) if row is not None else ()
+        parts = fit_parts([(f" {BETWEEN.join(filter(None, names))}", self._ink("soft"))], width)
         segments = [Segment(text, self.rich_style + style) for text, style in parts]
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 
@@ -171,7 +172,7 @@ class StrategyGrid(Widget):
         selected = self.selected
         is_same = selected is not None and selected.fragment == row.fragment and not is_here
         moved = "" if row.move == 0 else move_sign(row.move)
-        path = " › ".join(visible_line(part) for part in row.heading_path if part != row.title)
+        path = path_below(row.title, row.heading_path)
         title = self._ink("same") if is_same else Style(bold=True)
         return [
             ("▌" if is_here else "•" if is_same else " ", self._ink("bar")),
