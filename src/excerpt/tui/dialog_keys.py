@@ -42,10 +42,7 @@ SETTINGS: Sequence[Key] = (
     Key("settings-default", "backspace,delete", "screen.default", "default", "Take it out of the file", shown=True),
     Key("settings-side", "v", "screen.side", "for whom", "For all vaults, or for this one alone", shown=True),
     Key("settings-file", "o", "screen.file", "the file", "Open the file in your editor, for all else", shown=True),
-    Key("settings-down", "down,j", "down", "next", "Next setting", moves=True),
-    Key("settings-up", "up,k", "up", "previous", "Previous setting", moves=True),
-    Key("settings-first", "g,home", "first", "first", "First setting", moves=True),
-    Key("settings-last", "G,end", "last", "last", "Last setting", moves=True),
+    *moving("settings", "setting", arrows=True),
 )
 
 CHOOSING: Sequence[Key] = while_typing(
@@ -59,18 +56,12 @@ CHOOSING: Sequence[Key] = while_typing(
 
 THEMES: Sequence[Key] = (
     Key("themes-keep", "enter", "screen.choose", "keep", "Keep the theme", shown=True),
-    Key("themes-down", "down,j", "down", "next", "Next theme", moves=True),
-    Key("themes-up", "up,k", "up", "previous", "Previous theme", moves=True),
-    Key("themes-first", "g,home", "first", "first", "First theme", moves=True),
-    Key("themes-last", "G,end", "last", "last", "Last theme", moves=True),
+    *moving("themes", "theme", arrows=True),
 )
 
 OUTLINE: Sequence[Key] = (
     Key("outline-choose", "enter", "screen.choose", "stay", "Stay at this heading", shown=True),
-    Key("outline-down", "down,j", "down", "next", "Next heading", moves=True),
-    Key("outline-up", "up,k", "up", "previous", "Previous heading", moves=True),
-    Key("outline-first", "g,home", "first", "first", "First heading", moves=True),
-    Key("outline-last", "G,end", "last", "last", "Last heading", moves=True),
+    *moving("outline", "heading", arrows=True),
 )
 
 STRATEGIES: Sequence[Key] = (

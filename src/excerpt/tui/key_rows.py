@@ -29,11 +29,13 @@ def while_typing(*rows: Key) -> Sequence[Key]:
     return tuple(replace(row, first=True) for row in rows)
 
 
-def moving(prefix: str, noun: str) -> Sequence[Key]:
-    """Movement as in vi, in the rows of a list that has the focus."""
+def moving(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
+    """Movement as in vi, in the rows of a list that has the focus; with `arrows` by these too, where nothing around the
+    list moves by them."""
+    down, up = ("down,j", "up,k") if arrows else ("j", "k")
     return (
-        Key(f"{prefix}-down", "j", "down", "next", f"Next {noun}", moves=True),
-        Key(f"{prefix}-up", "k", "up", "previous", f"Previous {noun}", moves=True),
+        Key(f"{prefix}-down", down, "down", "next", f"Next {noun}", moves=True),
+        Key(f"{prefix}-up", up, "up", "previous", f"Previous {noun}", moves=True),
         Key(f"{prefix}-first", "g,home", "first", "first", f"First {noun}", moves=True),
         Key(f"{prefix}-last", "G,end", "last", "last", f"Last {noun}", moves=True),
     )
