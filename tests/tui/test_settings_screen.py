@@ -10,6 +10,7 @@ from textual.widgets import Input, Static
 from excerpt.model import Scope
 from excerpt.settings import Density, Settings, load_settings
 from excerpt.tui.indexing import Indexing
+from excerpt.tui.screens.settings import SettingsScreen
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.setting_list import SettingList
@@ -54,6 +55,38 @@ async def test_a_change_is_in_effect_at_once_and_in_the_file(app: StillApp, conf
         await pilot.press("backspace")
         await until(pilot, lambda: pane.scope is Scope.NEIGHBORS, "the default")
         assert "scope" not in (config / "excerpt.toml").read_text()
+
+
+async def test_every_key_counts_however_fast_and_leaving_right_behind_them_loses_none(
+    app: StillApp, config: Path
+) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("alt+p")
+        await until(pilot, lambda: bool(list_of(app).rows), "the settings")
+        go_to(app, "Scope")
+        screen = app.screen
+        assert isinstance(screen, SettingsScreen)
+        screen.action_step(1)
+        screen.action_step(1)
+        await screen.action_side()
+        screen.action_step(-1)
+        screen.action_leave()
+        pane = app.still.query_one(SearchPane)
+        await until(pilot, lambda: app.screen is app.still and pane.scope is Scope.SECTION, "the last one to hold")
+        assert load_settings(config / "excerpt.toml").pack.scope is Scope.NOTE
+        assert [load_settings(file).pack.scope for file in (config / "vaults").iterdir()] == [Scope.SECTION]
+
+
+async def test_what_is_typed_is_for_the_setting_it_was_begun_for_or_for_none(app: StillApp, config: Path) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("alt+p")
+        await until(pilot, lambda: bool(list_of(app).rows), "the settings")
+        go_to(app, "Budget")
+        await pilot.press("enter", *"1234", "tab")
+        assert not app.screen.query_one("#typed").display
+        await pilot.press("v", "down", "escape")
+        assert app.screen is app.still
+        assert not config.exists()
 
 
 async def test_what_is_typed_wrong_is_told_below_the_field_and_what_is_typed_right_holds(
