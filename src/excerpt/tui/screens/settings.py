@@ -10,7 +10,7 @@ from shutil import which
 from typing import Any, ClassVar
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Input, Static
@@ -117,14 +117,15 @@ class SettingsScreen(Dialog[None]):
         self._show()
 
     def _show(self) -> None:
-        files = self._files
-        rows = self.query_one(SettingList)
-        rows.rows = tuple(rows_of(self._fields, files.all_say, files.one_says, one=self._one))
+        self.query_one(SettingList).rows = self._rows(self._one)
         side = Text("Change them for ", end="")
         for one, name in ((False, "all vaults"), (True, f"this vault ({visible_line(self._vault.name)})")):
             side.append(f" {name} ", "bold reverse" if one is self._one else "")
         self.query_one("#side", Static).update(side)
         self._explain()
+
+    def _rows(self, one: bool) -> tuple[Row, ...]:
+        return tuple(rows_of(self._fields, self._files.all_say, self._files.one_says, one=one))
 
     def _explain(self) -> None:
         row = self.query_one(SettingList).selected
@@ -143,18 +144,25 @@ class SettingsScreen(Dialog[None]):
 
     # --- changing -----------------------------------------------------------------------------------------------------
 
-    def _put(self, row: Row, value: Value | None) -> None:
-        self.run_worker(self._write(row.field, value), group="settings")
+    def _put(self, row: Row, value: Callable[[Row], Value | None]) -> None:
+        """Write what becomes of the setting, whatever it is when its turn comes. A worker of the app, as one of the
+        screen would end with it, before all is written."""
+        self.app.run_worker(self._write(row.field, self._one, value), group="settings")
 
-    async def _write(self, field: Setting, value: Value | None) -> None:
-        """One after the other, so that the last one stands."""
+    async def _write(self, field: Setting, one: bool, value: Callable[[Row], Value | None]) -> None:
+        """One after the other, so that every key counts and the last one stands."""
         async with self._turn:
-            one = self._one
             file = self._files.for_one if one else self._files.for_all
             try:
-                await asyncio.to_thread(_change, file, field, value, self._places, self._vault if one else None)
+                self._files = await asyncio.to_thread(_read, self._files)
+                row = next(row for row in self._rows(one) if row.field == field)
+                vault = self._vault if one else None
+                await asyncio.to_thread(_change, file, field, value(row), self._places, vault)
             except ExcerptError as error:
-                self._say(str(error))
+                if self.is_attached:
+                    self._say(str(error))
+                else:
+                    self.app.notify(str(error), title=error.title, severity="error", markup=False)
                 return
             await self._changed()
 
@@ -168,11 +176,10 @@ class SettingsScreen(Dialog[None]):
         row = self.query_one(SettingList).selected
         if row is None:
             return
-        value = stepped(row, steps)
-        if value is None:
+        if stepped(row, steps) is None:
             self.action_type()
         else:
-            self._put(row, value)
+            self._put(row, lambda now: stepped(now, steps))
 
     def action_type(self) -> None:
         row = self.query_one(SettingList).selected
@@ -202,7 +209,13 @@ class SettingsScreen(Dialog[None]):
             self._say(str(error))
             return
         self._stop_typing()
-        self._put(row, value)
+        self._put(row, lambda _: value)
+
+    @on(events.DescendantFocus, "SettingList")
+    def _field_left(self) -> None:
+        """What was typed is for the setting that was selected then: it is not kept, as with escape."""
+        if self.has_class("-typing"):
+            self._stop_typing()
 
     def _stop_typing(self) -> None:
         self.remove_class("-typing")
@@ -214,7 +227,7 @@ class SettingsScreen(Dialog[None]):
         """Take the selected setting out of the file: what stands behind it holds again."""
         row = self.query_one(SettingList).selected
         if row is not None:
-            self._put(row, None)
+            self._put(row, lambda _: None)
 
     async def action_side(self) -> None:
         """Change them for this vault alone, or for all."""
