@@ -10,6 +10,7 @@ from textual.widgets import Input, Static
 from excerpt.model import Scope
 from excerpt.settings import Density, Settings, load_settings
 from excerpt.tui.indexing import Indexing
+from excerpt.tui.screens.dialog import Box
 from excerpt.tui.screens.settings import SettingsScreen
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.search_pane import SearchPane
@@ -107,6 +108,19 @@ async def test_what_is_typed_wrong_is_told_below_the_field_and_what_is_typed_rig
         await pilot.press("escape")
         assert len(app.screen_stack) == 1
         assert load_settings(config / "excerpt.toml").pack.budget == 1234
+
+
+async def test_the_keys_named_are_those_of_the_selected_setting(app: StillApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("alt+p")
+        await until(pilot, lambda: bool(list_of(app).rows), "the settings")
+        for label, named in (("Rows", "←→ change · v"), ("Budget", "←→ change · ⏎ type · v"), ("Editor", "⏎ type · v")):
+            go_to(app, label)
+            await pilot.pause()
+            assert str(app.screen.query_one(Box).border_subtitle).startswith(named), label
+        go_to(app, "Rows")
+        await pilot.press("right")
+        await until(pilot, lambda: "⌫ default" in str(app.screen.query_one(Box).border_subtitle), "the way back")
 
 
 async def test_this_vault_alone_has_a_file_of_its_own(app: StillApp, config: Path) -> None:

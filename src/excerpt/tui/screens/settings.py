@@ -24,19 +24,10 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.editor import editor_command
 from excerpt.tui.keymap import bindable, key_sign, shown_key
 from excerpt.tui.screens.dialog import Box, Dialog
-from excerpt.tui.setting_rows import Kind, Row, Setting, fields_of, rows_of, stepped, typed
+from excerpt.tui.setting_rows import Kind, Origin, Row, Setting, fields_of, rows_of, stepped, typed
 from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.setting_list import SettingList
-
-_HINTS = (
-    (("settings-previous", "settings-next"), "change"),
-    (("settings-type",), "type"),
-    (("settings-side",), "for whom"),
-    (("settings-file",), "the file"),
-    (("settings-default",), "default"),
-    (("dialog-leave",), "close"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +86,6 @@ class SettingsScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Box() as box:
             box.border_title = "Settings"
-            box.hint(*(f"{key_sign(*ids)} {label}" for ids, label in _HINTS))
             yield Static("", id="side", markup=False)
             yield SettingList(id="settings")
             yield Field(compact=True, select_on_focus=True, id="typed")
@@ -112,13 +102,14 @@ class SettingsScreen(Dialog[None]):
             self._files = await asyncio.to_thread(_read, self._files)
         except ExcerptError as error:
             self.query_one(SettingList).rows = ()
+            self._explain()
             self._say(str(error))
             return
         self._show()
 
     def _show(self) -> None:
         self.query_one(SettingList).rows = self._rows(self._one)
-        side = Text("Change them for ", end="")
+        side = Text("Changes hold at once for ", end="")
         for one, name in ((False, "all vaults"), (True, f"this vault ({visible_line(self._vault.name)})")):
             side.append(f" {name} ", "bold reverse" if one is self._one else "")
         self.query_one("#side", Static).update(side)
@@ -131,6 +122,8 @@ class SettingsScreen(Dialog[None]):
         row = self.query_one(SettingList).selected
         if row is not None:
             self._say(MEANINGS[row.field.key], trouble=False)
+        if not self.has_class("-typing"):
+            self.query_one(Box).hint(*_hints(row, Origin.ONE if self._one else Origin.ALL))
 
     def _say(self, text: str, *, trouble: bool = True) -> None:
         meaning = self.query_one("#meaning", Static)
@@ -189,7 +182,7 @@ class SettingsScreen(Dialog[None]):
             self.action_step(1)
             return
         self.add_class("-typing")
-        self.query_one(Box).hint(f"{shown_key('enter')} keep", f"{key_sign('dialog-leave')} back")
+        self.query_one(Box).hint(f"{shown_key('enter')} keep", f"{key_sign('dialog-leave')} as it was")
         field = self.query_one("#typed", Field)
         field.value = str(row.value)
         field.placeholder = row.field.label
@@ -219,7 +212,6 @@ class SettingsScreen(Dialog[None]):
 
     def _stop_typing(self) -> None:
         self.remove_class("-typing")
-        self.query_one(Box).hint(*(f"{key_sign(*ids)} {label}" for ids, label in _HINTS))
         self.query_one(SettingList).focus()
         self._explain()
 
@@ -243,6 +235,16 @@ class SettingsScreen(Dialog[None]):
             self._stop_typing()
         else:
             self.dismiss(None)
+
+
+def _hints(row: Row | None, side: Origin) -> list[str]:
+    """What keys do with the selected setting, and with all; `side` is the file that is changed."""
+    kind = row.field.kind if row is not None else Kind.TEXT
+    told = [f"{key_sign('settings-previous', 'settings-next')} change"] if kind is not Kind.TEXT else []
+    told += [f"{key_sign('settings-type')} type"] if kind in (Kind.TEXT, Kind.NUMBER, Kind.NAME) and row else []
+    told += [f"{key_sign('settings-default')} default"] if row is not None and row.origin is side else []
+    told += [f"{key_sign('settings-side')} for whom", f"{key_sign('settings-file')} the file"]
+    return [*told, f"{key_sign('dialog-leave')} close"]
 
 
 def _fields(themes: tuple[str, ...]) -> tuple[Setting, ...]:
