@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from excerpt.model import Fragment, Section, Span
@@ -85,8 +85,8 @@ def window_around(
         if not fragment.line_start <= number <= fragment.line_end:
             matches.setdefault(number, []).append(columns)
     first, last = reach_of(fragment, len(lines), view)
-    near = spans_by_line(fragment, view.near)
-    drawn = tuple(_drawn(lines, contexts_of(lines[:last]), first, matches, near))
+    shown = _Shown(lines, contexts_of(lines[:last]), first, matches, spans_by_line(fragment, view.near))
+    drawn = tuple(_drawn(shown))
     return NoteWindow(
         fragment, drawn, len(lines), tuple(lines[first - 1 : last]), tuple(headings), view.whole, view.line
     )
@@ -125,54 +125,58 @@ def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]
     return found
 
 
-def _drawn(
-    lines: Sequence[str],
-    contexts: Sequence[Around],
-    first: int,
-    matches: dict[int, list[Columns]],
-    near: dict[int, list[Columns]],
-) -> Iterator[DrawnLine]:
-    """The lines from `first` (1-based) to the last that has a context."""
-    aligned = dict(_aligned(lines, contexts, first, matches, near))
-    properties = _properties(lines, contexts, first, matches, near)
-    code = _code(lines, contexts, first)
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is to be drawn: of a note's `lines` those from `first` (1-based) to the last that has a context. `matches`
+    and `near` are columns by line."""
+
+    lines: Sequence[str]
+    contexts: Sequence[Around]
+    first: int
+    matches: Mapping[int, list[Columns]]
+    near: Mapping[int, list[Columns]]
+
+    def lay_over(self, line: InkedLine, number: int) -> None:
+        lay_over(line, self.matches.get(number, ()), self.near.get(number, ()))
+
+
+def _drawn(shown: _Shown) -> Iterator[DrawnLine]:
+    aligned = dict(_aligned(shown))
+    properties = _properties(shown)
+    code = _code(shown)
     yield from properties
-    for row in range(first - 1 + len(properties), len(contexts)):
+    for row in range(shown.first - 1 + len(properties), len(shown.contexts)):
         number = row + 1
-        marked = matches.get(number, ())
-        line = draw_line(number, lines[row], contexts[row], marked, near=near.get(number, ()), code=code.get(row, ()))
+        marked, near = shown.matches.get(number, ()), shown.near.get(number, ())
+        line = draw_line(number, shown.lines[row], shown.contexts[row], marked, near=near, code=code.get(row, ()))
         columns = aligned.get(row)
         yield line if columns is None else DrawnLine(number, line.runs, line.hang, columns.runs())
 
 
-def _properties(
-    lines: Sequence[str],
-    contexts: Sequence[Around],
-    first: int,
-    matches: dict[int, list[Columns]],
-    near: dict[int, list[Columns]],
-) -> list[DrawnLine]:
+def _properties(shown: _Shown) -> list[DrawnLine]:
     """The lines of the frontmatter in the window, which are its first if there are any."""
+    contexts = shown.contexts
     end = next((row for row, one in enumerate(contexts) if one.context is not Context.PROPERTIES), len(contexts))
-    if first > end:
+    if shown.first > end:
         return []
     drawn: list[DrawnLine] = []
-    for row, (line, hang) in enumerate(property_lines([text[:LONGEST] for text in lines[:end]])):
-        lay_over(line, matches.get(row + 1, ()), near.get(row + 1, ()))
-        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(lines[row]) - LONGEST), hang))
-    return drawn[first - 1 :]
+    for row, (line, hang) in enumerate(property_lines([text[:LONGEST] for text in shown.lines[:end]])):
+        shown.lay_over(line, row + 1)
+        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(shown.lines[row]) - LONGEST), hang))
+    return drawn[shown.first - 1 :]
 
 
-def _code(lines: Sequence[str], contexts: Sequence[Around], first: int) -> dict[int, list[Inked]]:
+def _code(shown: _Shown) -> dict[int, list[Inked]]:
     """The inks of the code in the window, by row, as long as there is not too much of it."""
-    fences = Counter(one.block for one in contexts[first - 1 :] if one.context is Context.CODE and one.language)
+    contexts = shown.contexts
+    fences = Counter(one.block for one in contexts[shown.first - 1 :] if one.context is Context.CODE and one.language)
     found: dict[int, list[Inked]] = {}
     left = MOST
     for block in fences:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
             end += 1
-        texts = [line[:LONGEST] for line in lines[block + 1 : end]]
+        texts = [line[:LONGEST] for line in shown.lines[block + 1 : end]]
         left -= sum(map(len, texts)) + len(texts)
         if left < 0:
             break
@@ -180,30 +184,24 @@ def _code(lines: Sequence[str], contexts: Sequence[Around], first: int) -> dict[
     return found
 
 
-def _aligned(
-    lines: Sequence[str],
-    contexts: Sequence[Around],
-    first: int,
-    matches: dict[int, list[Columns]],
-    near: dict[int, list[Columns]],
-) -> Iterator[tuple[int, InkedLine]]:
+def _aligned(shown: _Shown) -> Iterator[tuple[int, InkedLine]]:
     """Each row of a table with its columns aligned, for the tables that begin in the window."""
-    row = first - 1
-    while row + 1 < len(contexts):
-        if not (_is_table(lines, contexts, row) and TABLE_RULE.match(lines[row + 1]) and "|" in lines[row + 1]):
+    row = shown.first - 1
+    while row + 1 < len(shown.contexts):
+        if not (_is_table(shown, row) and TABLE_RULE.match(shown.lines[row + 1]) and "|" in shown.lines[row + 1]):
             row += 1
             continue
         begin = row
-        while row < len(contexts) and _is_table(lines, contexts, row):
+        while row < len(shown.contexts) and _is_table(shown, row):
             row += 1
-        table = [InkedLine(lines[at][:LONGEST]) for at in range(begin, row)]
+        table = [InkedLine(shown.lines[at][:LONGEST]) for at in range(begin, row)]
         for at, line in enumerate(table, begin):
-            ink_line(line, contexts[at])
-            lay_over(line, matches.get(at + 1, ()), near.get(at + 1, ()))
+            ink_line(line, shown.contexts[at])
+            shown.lay_over(line, at + 1)
         table[0].ink(0, len(table[0].text), Ink.BOLD)
         if align(table, 1):
             yield from enumerate(table, begin)
 
 
-def _is_table(lines: Sequence[str], contexts: Sequence[Around], row: int) -> bool:
-    return contexts[row].context is Context.PROSE and "|" in lines[row]
+def _is_table(shown: _Shown, row: int) -> bool:
+    return shown.contexts[row].context is Context.PROSE and "|" in shown.lines[row]
