@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from excerpt.model import Confidence, Result, Strategy
+from excerpt.text.counted import counted
 from excerpt.tui.index_state import IndexState, Watch
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pace import rate_words, share_done
@@ -32,14 +33,14 @@ def bar_state(index: IndexState) -> str:
         return f"index trouble, see {key_sign('show-index')}"
     if index.status is None:
         return "opening"
-    return f"{_notes(index.status.notes)} · {'paused' if index.paused else _WATCHES[index.watch]}"
+    return f"{counted(index.status.notes, 'note')} · {'paused' if index.paused else _WATCHES[index.watch]}"
 
 
 def search_notice(index: IndexState, vault: Path) -> Said:
     """What the list says while there is no query."""
     if index.status is not None and index.status.notes:
         return Said(
-            f"Search {_notes(index.status.notes)}",
+            f"Search {counted(index.status.notes, 'note')}",
             "Type a few words, a phrase or a question: the best fragments are listed as you type. Filters such as "
             "tag:work, path:trips or title:plan narrow it.",
             f"{key_sign('copy-fragment')} copies one fragment, {key_sign('mark')} marks some for the pack, "
@@ -88,10 +89,6 @@ def _with_count(what: str, index: IndexState) -> str:
     progress = index.progress
     assert progress is not None
     return f"{what} {progress.notes_done:,} / {progress.notes_total:,}" if progress.notes_total else what
-
-
-def _notes(count: int) -> str:
-    return f"{count:,} note{'' if count == 1 else 's'}"
 
 
 def is_unanswered(result: Result | None) -> bool:

@@ -9,6 +9,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Button, Static
 
+from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Dialog
@@ -33,7 +34,7 @@ class Emptied(Dialog[bool]):
         self._notes = notes
 
     def compose(self) -> ComposeResult:
-        held = f"{self._notes:,} note{'' if self._notes == 1 else 's'}"
+        held = counted(self._notes, "note")
         with Vertical(classes="box") as box:
             box.border_title = Content("Where have the notes gone?")
             yield Static(

@@ -8,6 +8,7 @@ from textual.timer import Timer
 from textual.widgets.input import Selection
 
 from excerpt.settings import Settings
+from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.completion import Begun, begun_at, completed, is_typed
 from excerpt.tui.engine_worker import EngineWorker
@@ -211,7 +212,7 @@ class QueryDesk(PackDesk):
             Choice(
                 one.label,
                 *completed(self.query_text, begun, one.text),
-                beside=f"{one.count:,} {one.unit}{'' if one.count == 1 else 's'}" if one.count else "",
+                beside=counted(one.count, one.unit) if one.count else "",
                 typed=begun.value,
             )
             for one in message.completions
@@ -238,8 +239,7 @@ class QueryDesk(PackDesk):
         if message.query != query or not self._bar.field.has_focus:
             return
         choices = [
-            Choice(one.label, one.query, beside=f"{one.hits:,} hit{'' if one.hits == 1 else 's'}", kind=one.way)
-            for one in message.suggestions
+            Choice(one.label, one.query, beside=counted(one.hits, "hit"), kind=one.way) for one in message.suggestions
         ]
         if not choices:
             self.notify("Nothing in the vault makes this query narrower or wider.", markup=False)
