@@ -10,6 +10,7 @@ from textual import events
 from excerpt import tui
 from excerpt.settings import Settings
 from excerpt.tui.widgets.field import Field
+from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
@@ -37,3 +38,24 @@ def test_no_field_is_one_of_another_kind() -> None:
 
 def drawn_text(app: StillApp) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def test_what_is_typed_right_behind_a_key_that_moves_the_focus_goes_where_it_moved(
+    tmp_path: Path, home: Path
+) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"sync")
+        rows = app.still.query_one(HitList)
+        await until(pilot, lambda: rows.row_count > 1, "the hits")
+        at_once(app, "shift+tab", "j")
+        await until(pilot, lambda: rows.cursor == 1, "the next row")
+        at_once(app, "f4", "m", "e")
+        await until(pilot, lambda: app.still.query_one("#filter", Field).value == "me", "what was typed")
+        assert app.still.query_one("#query", Field).value == "sync"
+
+
+def at_once(app: StillApp, *keys: str) -> None:
+    """Press keys that have all come in before the first is looked at."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))

@@ -55,10 +55,10 @@ def _room_too(prefix: str, pane: str) -> Sequence[Key]:
 
 
 EVERYWHERE: Sequence[Key] = (
-    Key("show-search", "f2", "show_tab('search')", "search", "Go to the Search tab"),
-    Key("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab"),
-    Key("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab"),
-    Key("show-index", "f5", "show_tab('index')", "index", "Go to the Index tab"),
+    Key("show-search", "f2", "show_tab('search')", "search", "Go to the Search tab", first=True),
+    Key("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab", first=True),
+    Key("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", first=True),
+    Key("show-index", "f5", "show_tab('index')", "index", "Go to the Index tab", first=True),
     Key("settings", "alt+p", "settings", "settings", "Change the settings", first=True),
     Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here, where nothing is typed"),
     Key("update", "f12", "update_index", "update", "Bring the index up to date with the vault"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -26,6 +26,12 @@ class Field(Input):
     BINDINGS: ClassVar[list[BindingType]] = bindings("Any field")
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """At once: Textual's waits behind what has come in already, so that letters typed right behind the key that
+        moved the focus went to where it was before."""
+        self.screen.set_focus(self, scroll_visible)
+        return self
 
     @property
     def _value(self) -> Text:

@@ -32,6 +32,11 @@ class LineView(ScrollView, can_focus=True):
         super().__init__(id=id, classes=classes)
         self._base: Style | None = None
 
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """At once, as a field does."""
+        self.screen.set_focus(self, scroll_visible)
+        return self
+
     @property
     def base_style(self) -> Style:
         """The widget's own colours, kept: Textual works them out anew at each look."""
