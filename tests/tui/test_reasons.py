@@ -72,6 +72,7 @@ def test_memories_and_their_sources_say_what_is_missing() -> None:
     assert in_memory("follow", MemoryScene(total=1, selected=True, kind="moved")) == ""
     own = MemoryScene(total=1, selected=True, own=True)
     assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
+    assert (in_memory("pane", kept), in_memory("pane", MemoryScene())) == ("", "There is no list to go to.")
     assert in_memory("undo", kept) == "There is nothing to take back since excerpt was opened."
     assert in_memory("undo", MemoryScene(decided=True)) == ""
     assert in_memory("stale", MemoryScene()) == "Nothing is remembered yet."
@@ -126,6 +127,9 @@ async def test_the_footer_of_an_overview_follows_what_is_shown(tmp_path: Path, h
         assert "overview-search" not in {offer.id for offer in footer.shown}
         await pilot.press(*"sync")
         await until(pilot, lambda: "overview-search" in {offer.id for offer in footer.shown}, "the key in the footer")
+        await pilot.press("shift+tab")
+        first_key = ("overview-line-part", "right_square_bracket")
+        await until(pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.shown}, "its first key")
 
 
 async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(tmp_path: Path, home: Path) -> None:

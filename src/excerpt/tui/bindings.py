@@ -7,6 +7,7 @@ from textual.screen import Screen
 
 from excerpt.tui.acting import why_not
 from excerpt.tui.key_rows import Key
+from excerpt.tui.keymap import keys_now
 from excerpt.tui.keys import FIELD, PLACES
 
 _PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding in keys}
@@ -24,10 +25,15 @@ def _binding(key: Key) -> Binding:
 
 def active(screen: Screen[object]) -> list[ActiveBinding]:
     """The table's bindings that work on a screen now, a key each: from what has the focus outward, then in the order of
-    the table."""
+    the table, a binding's first key before its others."""
     depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
     ours = (each for each in screen.active_bindings.values() if each.enabled and each.binding.id in _RANK)
-    return sorted(ours, key=lambda each: (depth[each.node], _RANK[each.binding.id or ""]))
+    return sorted(ours, key=lambda each: (depth[each.node], _RANK[each.binding.id or ""], _turn(each)))
+
+
+def _turn(each: ActiveBinding) -> int:
+    keys = keys_now(each.binding.id or "")
+    return keys.index(each.binding.key) if each.binding.key in keys else len(keys)
 
 
 def reasons_here(screen: Screen[object]) -> dict[str, str]:

@@ -196,9 +196,14 @@ def use_keys(keymap: Mapping[str, str]) -> None:
     _keymap = keymap
 
 
+def keys_now(id_: str) -> tuple[str, ...]:
+    """The keys that a binding has."""
+    return keys_of(_ROWS[id_], _keymap)
+
+
 def key_sign(*ids: str) -> str:
     """How the keys that bindings have now are written on screen, the first key of each: what texts name a key by."""
-    signs = [shown_key(keys_of(_ROWS[id_], _keymap)[0]) for id_ in ids]
+    signs = [shown_key(keys_now(id_)[0]) for id_ in ids]
     return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
 
 

@@ -122,6 +122,8 @@ _NONE_YET = "Nothing is remembered yet."
 
 def in_memory(action: str, scene: MemoryScene) -> str:
     """Why the Memory tab would not do that; "" where it can be done."""
+    if action == "pane":
+        return "" if scene.selected or scene.on_file else "There is no list to go to."
     if action == "undo":
         return "" if scene.decided else "There is nothing to take back since excerpt was opened."
     if action == "stale" and not scene.to_look_at:
