@@ -133,7 +133,7 @@ class Confident(Engine):
     sure: ClassVar[Confidence | None] = None
 
     def search(
-        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: bool = True
+        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: int | None = None
     ) -> Result:
         result = super().search(query, strategy, limit, marked=marked)
         return replace(result, hits=tuple(replace(hit, confidence=self.sure) for hit in result.hits))

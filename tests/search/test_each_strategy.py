@@ -14,7 +14,7 @@ from excerpt.search.engine import Engine
 )
 def test_each_answer_is_that_of_a_search_under_the_strategy(engine: Engine, query: str) -> None:
     for found in under_each(engine, query, 10):
-        searched = engine.search(query, found.asked, 10, marked=False)
+        searched = engine.search(query, found.asked, 10, marked=0)
         assert [hit.fragment.id for hit in found.hits] == [hit.fragment.id for hit in searched.hits]
         assert (found.strategy, found.matched) == (searched.strategy, searched.matched)
 

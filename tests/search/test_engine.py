@@ -45,6 +45,17 @@ def marked(hit: Hit) -> list[str]:
     return [hit.fragment.text[span.start : span.end] for span in hit.spans]
 
 
+# --- marking ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_hits_that_are_marked_later_are_as_those_marked_at_once(engine: Engine, query: str) -> None:
+    at_once = without_time(engine.search(query))
+    some = engine.search(query, marked=2)
+    assert [hit.spans for hit in some.hits[2:]] == [() for _ in some.hits[2:]]
+    assert without_time(engine.all_marked(some)) == at_once
+
+
 # --- what comes first -------------------------------------------------------------------------------------------------
 
 

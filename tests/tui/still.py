@@ -151,7 +151,7 @@ class ScriptedEngine(EngineWorker):
     def forget(self, kind: str) -> None:
         """Nothing waits."""
 
-    def search(self, number: int, query: str, strategy: Strategy) -> None:
+    def search(self, number: int, query: str, strategy: Strategy, in_sight: int) -> None:
         self._post(SearchDone(number, self.found(query, strategy)))
 
     def found(self, query: str, strategy: Strategy) -> Result:

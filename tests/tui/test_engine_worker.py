@@ -18,7 +18,16 @@ from excerpt.pack.marks_file import Mark
 from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble, WindowReady
+from excerpt.tui.messages import (
+    AllMarked,
+    CostKnown,
+    Explained,
+    IndexOpened,
+    PackBuilt,
+    SearchDone,
+    Trouble,
+    WindowReady,
+)
 from excerpt.tui.packing import PackRequest
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.trail import Spot
@@ -72,14 +81,14 @@ def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
     told = opened.next()
     assert isinstance(told, IndexOpened)
     assert told.anew
-    opened.search(1, "conflict", Strategy.AUTO)
+    opened.search(1, "conflict", Strategy.AUTO, 50)
     answer = opened.next()
     assert isinstance(answer, SearchDone)
     assert len(answer.result.hits) == 1
 
 
 def test_it_opens_and_answers(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO)
+    opened.search(1, "lentils", Strategy.AUTO, 50)
     answer = opened.next()
     assert isinstance(answer, SearchDone)
     assert answer.number == 1
@@ -89,7 +98,7 @@ def test_it_opens_and_answers(opened: Worker) -> None:
 def test_of_questions_that_wait_only_the_newest_is_answered(opened: Worker) -> None:
     release = opened.hold()
     for number, query in enumerate(("l", "le", "len", "lentils"), 1):
-        opened.search(number, query, Strategy.AUTO)
+        opened.search(number, query, Strategy.AUTO, 50)
     release.set()
     answer = opened.next()
     assert isinstance(answer, SearchDone)
@@ -100,7 +109,7 @@ def test_of_questions_that_wait_only_the_newest_is_answered(opened: Worker) -> N
 
 def test_a_question_taken_back_is_not_answered(opened: Worker) -> None:
     release = opened.hold()
-    opened.search(1, "lentils", Strategy.AUTO)
+    opened.search(1, "lentils", Strategy.AUTO, 50)
     opened.forget("search")
     opened.open()
     release.set()
@@ -108,12 +117,12 @@ def test_a_question_taken_back_is_not_answered(opened: Worker) -> None:
 
 
 def test_a_search_goes_before_a_pack_that_waits(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO)
+    opened.search(1, "lentils", Strategy.AUTO, 50)
     found = opened.next()
     assert isinstance(found, SearchDone)
     release = opened.hold()
     opened.pack(1, PackRequest("lentils", Strategy.AUTO, found.result.hits, (), PackSettings(scope=Scope.NONE)))
-    opened.search(2, "sync", Strategy.AUTO)
+    opened.search(2, "sync", Strategy.AUTO, 50)
     release.set()
     assert [type(opened.next()) for _ in range(2)] == [SearchDone, PackBuilt]
 
@@ -128,7 +137,7 @@ def test_hits_are_drawn_before_the_next_question_is_answered(opened: Worker, mon
         answered.set()
 
     release = opened.hold()
-    opened.search(1, "conflict", Strategy.AUTO)
+    opened.search(1, "conflict", Strategy.AUTO, 50)
     opened._ask("pack", pack)
     release.set()
     assert isinstance(opened.next(), SearchDone)
@@ -139,7 +148,7 @@ def test_hits_are_drawn_before_the_next_question_is_answered(opened: Worker, mon
 
 
 def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO)
+    opened.search(1, "lentils", Strategy.AUTO, 50)
     found = opened.next()
     assert isinstance(found, SearchDone)
     hit = found.result.hits[0]
@@ -151,7 +160,7 @@ def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
 
 
 def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
-    opened.search(1, "sync conflict", Strategy.AUTO)
+    opened.search(1, "sync conflict", Strategy.AUTO, 50)
     found = opened.next()
     assert isinstance(found, SearchDone)
     second = found.result.hits[1]
@@ -168,7 +177,7 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
 
 
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO)
+    opened.search(1, "lentils", Strategy.AUTO, 50)
     found = opened.next()
     assert isinstance(found, SearchDone)
     mark, ghost = mark_of(found.result.hits[0]), Mark("0" * 12, "Gone.md")
@@ -181,7 +190,7 @@ def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) ->
 
 
 def test_a_cost_is_asked_for_after_the_pack_that_waits(opened: Worker) -> None:
-    opened.search(1, "conflict", Strategy.AUTO)
+    opened.search(1, "conflict", Strategy.AUTO, 50)
     found = opened.next()
     assert isinstance(found, SearchDone)
     first, second = (mark_of(hit) for hit in found.result.hits[:2])
@@ -200,7 +209,7 @@ def test_a_cost_is_asked_for_after_the_pack_that_waits(opened: Worker) -> None:
 def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered(tmp_path: Path) -> None:
     worker = Worker(tmp_path, places_under(tmp_path / "none"))
     worker.start()
-    worker.search(1, "x", Strategy.AUTO)
+    worker.search(1, "x", Strategy.AUTO, 50)
     worker.open()
     answer = worker.next()
     worker.close()
@@ -216,7 +225,7 @@ def test_a_mistake_in_the_thread_is_told_and_the_thread_goes_on(opened: Worker) 
     answer = opened.next()
     assert isinstance(answer, Trouble)
     assert "boom" in answer.message
-    opened.search(2, "lentils", Strategy.AUTO)
+    opened.search(2, "lentils", Strategy.AUTO, 50)
     assert isinstance(opened.next(), SearchDone)
 
 
@@ -263,17 +272,28 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
     commit(indexed_alone, "zucchini")
     worker.open()
     assert slow.begun.wait(PATIENCE)
-    worker.search(1, "lentils", Strategy.AUTO)
+    worker.search(1, "lentils", Strategy.AUTO, 50)
     answer = worker.next()
     assert isinstance(answer, SearchDone)
     assert answer.result.hits[0].fragment.title == "Lentil soup"
     slow.go_on.set()
     assert isinstance(worker.next(), IndexOpened)
-    worker.search(2, "zucchini", Strategy.AUTO)
+    worker.search(2, "zucchini", Strategy.AUTO, 50)
     found = worker.next()
     worker.close()
     assert isinstance(found, SearchDone)
     assert [hit.fragment.path for hit in found.result.hits][:1] == ["Fresh.md"]
+
+
+def test_hits_out_of_sight_are_marked_after_those_in_sight(opened: Worker) -> None:
+    opened.search(1, "notes", Strategy.AUTO, 1)
+    first = opened.next()
+    then = opened.next()
+    assert isinstance(first, SearchDone)
+    assert isinstance(then, AllMarked)
+    assert [bool(hit.spans) for hit in first.result.hits[:2]] == [True, False]
+    assert [bool(hit.spans) for hit in then.result.hits[:2]] == [True, True]
+    assert first.result.hits[0] is then.result.hits[0]
 
 
 def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest_is_taken_up(
@@ -315,7 +335,7 @@ def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
     worker.start()
     worker.open()
     told = [worker.next() for _ in range(2)]
-    worker.search(1, "zucchini", Strategy.AUTO)
+    worker.search(1, "zucchini", Strategy.AUTO, 50)
     told.append(worker.next())
     worker.close()
     assert [type(one) for one in told] == [IndexOpened, IndexOpened, SearchDone]

@@ -98,7 +98,7 @@ def command(
         engine.warm()  # so that elapsed_ms is the search alone here too
         if note is not None:
             return _answer_why(engine, query, note, chosen, as_json=as_json)
-        result = engine.search(query, chosen, most, marked=not as_json)
+        result = engine.search(query, chosen, most, marked=0 if as_json else None)
         explanations = _explanations(engine, result) if explain else ()
     if as_json:
         print_json(result_as_json(result, explanations))
@@ -159,7 +159,7 @@ def _answer_batch(engine: Engine, asked: list[Asked], strategy: Strategy, limit:
     engine.warm()
     found = False
     for one in asked:
-        result = engine.search(one.query, strategy, limit, marked=False)
+        result = engine.search(one.query, strategy, limit, marked=0)
         found = found or bool(result.hits)
         print_json({"id": one.id, **_answer(result)})
     return 0 if found else 1

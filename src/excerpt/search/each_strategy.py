@@ -18,7 +18,7 @@ def under_each(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
     for strategy in Strategy:
         begun = time.perf_counter()
         answers = [engine.weigh(query, evidence, rows, strategy, pool) for query, evidence, rows in found]
-        hits = engine.hits(engine.ranking(answers), 0, limit, marked=False)
+        hits = engine.hits(engine.ranking(answers), 0, limit, marked=0)
         took = (time.perf_counter() - begun) * 1e3
         matched = count_matching(answers)
         results.append(Result(text, strategy, answers[0].strategy, hits, matched, took, engine.snapshot.generation))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 
@@ -77,6 +77,7 @@ class Engine:
         self._boosts = Boosts(snapshot, settings.search.boosts, use)
         self._marker = Marker()
         self._marks: tuple[str, Marks] | None = None
+        self._searched: tuple[Result, Ranking, int | None] | None = None
 
     def warm(self) -> None:
         """Load what the first queries would have to wait for."""
@@ -108,14 +109,15 @@ class Engine:
         _ = self.snapshot.facets.links
 
     def search(
-        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: bool = True
+        self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: int | None = None
     ) -> Result:
         """The fragments that answer `query`, best first, ties by path and line.
 
-        `strategy` and `limit` default to the settings'; a strategy forced in the query goes before both. The hits have
-        spans if they are to be `marked`; for a reader that shows none, they need not be found. No query is
-        invalid; one without a word or filter finds nothing. Of several alternatives, a fragment has the best score
-        that any gives it, and the first alternative names the strategy.
+        `strategy` and `limit` default to the settings'; a strategy forced in the query goes before both. The first
+        `marked` hits have spans, by default all: a reader that shows none does not wait for them, nor one that shows
+        these few before the rest (`all_marked`). No query is invalid; one without a word or filter finds nothing. Of
+        several alternatives, a fragment has the best score that any gives it, and the first alternative names the
+        strategy.
         """
         begun = time.perf_counter()
         queries = self.parse(query)
@@ -123,10 +125,21 @@ class Engine:
         limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
         self._marks = query, all_marks(answer.marks for answer in answers)
-        hits = self.hits(self.ranking(answers), 0, limit, marked=marked)
+        ranking = self.ranking(answers)
+        hits = self.hits(ranking, 0, limit, marked=marked)
         matched = count_matching(answers)
         elapsed = (time.perf_counter() - begun) * 1e3
-        return Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
+        result = Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
+        self._searched = result, ranking, marked
+        return result
+
+    def all_marked(self, result: Result) -> Result:
+        """The result with spans in all hits, if it is that of the last search; else as it is."""
+        if self._searched is None or self._searched[0] is not result:
+            return result
+        _, ranking, marked = self._searched
+        first = len(result.hits) if marked is None else marked
+        return replace(result, hits=result.hits[:first] + self.hits(ranking, first, len(result.hits)))
 
     def parse(self, query: str) -> tuple[Query, ...]:
         """The query's alternatives, read with the properties and tags that this vault has."""
@@ -219,8 +232,9 @@ class Engine:
         order = order[scores[order] > 0]
         return spread(order, table.notes[rows], self._settings.search.per_note)
 
-    def hits(self, ranking: Ranking, first: int, last: int, *, marked: bool = True) -> tuple[Hit, ...]:
-        """The fragments from place `first` to `last` (exclusive), with their texts, and with spans if `marked`."""
+    def hits(self, ranking: Ranking, first: int, last: int, *, marked: int | None = None) -> tuple[Hit, ...]:
+        """The fragments from place `first` to `last` (exclusive), with their texts, and with spans in the first
+        `marked` of them, by default in all."""
         table = self.snapshot.table
         rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
@@ -231,9 +245,10 @@ class Engine:
         hits: list[Hit] = []
         for fragment, score, number, place, note, changed in found:
             answer = ranking.answers[number]
+            is_marked = marked is None or len(hits) < marked
             confidence = answer.judgement.word(place) if answer.judgement else None
-            spans = self._marker.spans(fragment.text, answer.marks, table.languages[note]) if marked else ()
-            named = self._marker.named(fragment, answer.marks, table.languages[note]) if marked else ()
+            spans = self._marker.spans(fragment.text, answer.marks, table.languages[note]) if is_marked else ()
+            named = self._marker.named(fragment, answer.marks, table.languages[note]) if is_marked else ()
             hits.append(Hit(fragment, score, _signals(answer.scored, place), spans, confidence, named, changed))
         return tuple(hits)
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexUnusableError
-from excerpt.model import Hit, Status, Strategy
+from excerpt.model import Hit, Result, Status, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
 from excerpt.tui.insight_messages import KINDS, Question
-from excerpt.tui.messages import CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble
+from excerpt.tui.messages import AllMarked, CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble
 from excerpt.tui.packing import Packer, PackRequest
 
 if TYPE_CHECKING:
@@ -33,8 +33,12 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.use import UseLog
 
-_ORDER = ("exchange", "search", "explain", "window", *KINDS, "pack", "cost", "warm")
+_ORDER = ("exchange", "search", "explain", "window", *KINDS, "marks", "pack", "cost", "warm")
 """What a waiting user looks at first is answered first, from the newest generation there is."""
+_CAN_WAIT = ("pack", "cost", "warm")
+_PAUSE = 0.1
+"""Seconds after a search in which the next letter is awaited before what can wait is begun: it would find the engine
+at work on a pack that it makes another."""
 _TO_DRAW = 0.05
 """Seconds that hits are given to be drawn before the next question: threads of Python share one interpreter, so that
 context and pack, worked out meanwhile, would have the list drawn in twice the time, and come no sooner themselves."""
@@ -60,6 +64,7 @@ class EngineWorker:
         self._slots: dict[str, Callable[[], None]] = {}
         self._something = threading.Condition()
         self._drawn = 0
+        self._searched = 0.0
         self._closed = False
         self._to_open = False
         self._other_settings = False
@@ -100,8 +105,9 @@ class EngineWorker:
             self._to_open = True
             self._something.notify_all()
 
-    def search(self, number: int, query: str, strategy: Strategy) -> None:
-        self._ask("search", lambda: self._search(number, query, strategy))
+    def search(self, number: int, query: str, strategy: Strategy, in_sight: int) -> None:
+        """Its first answer has spans in the hits `in_sight`; when these are drawn, a second has them in all."""
+        self._ask("search", lambda: self._search(number, query, strategy, in_sight))
 
     def pack(self, number: int, request: PackRequest) -> None:
         self._ask("pack", lambda: self._pack(number, request))
@@ -142,6 +148,10 @@ class EngineWorker:
                 if self._closed:
                     break
                 kind = next((kind for kind in _ORDER if kind in self._slots), None)
+                pause = self._searched + _PAUSE - time.monotonic()
+                if kind in _CAN_WAIT and pause > 0:
+                    self._something.wait(pause)
+                    continue
                 answer = self._slots.pop(kind) if kind is not None else None
             if kind is not None and answer is not None:
                 self._answer(kind, answer)
@@ -244,15 +254,23 @@ class EngineWorker:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _search(self, number: int, query: str, strategy: Strategy) -> None:
+    def _search(self, number: int, query: str, strategy: Strategy, in_sight: int) -> None:
         from excerpt.search.query import without_begun_filter
 
         if self._engine is not None:
-            self._post(SearchDone(number, self._engine.search(without_begun_filter(query), strategy)))
+            result = self._engine.search(without_begun_filter(query), strategy, marked=in_sight)
+            self._post(SearchDone(number, result))
             with self._something:
                 self._something.wait_for(
                     lambda: self._drawn >= number or "search" in self._slots or self._closed, _TO_DRAW
                 )
+                self._searched = time.monotonic()
+            if len(result.hits) > in_sight:
+                self._ask("marks", lambda: self._mark_all(number, result))
+
+    def _mark_all(self, number: int, result: Result) -> None:
+        if self._engine is not None:
+            self._post(AllMarked(number, self._engine.all_marked(result)))
 
     def _explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
         from excerpt.search.standing import explain_fragment, explain_note

@@ -27,6 +27,14 @@ class SearchDone(Message):
 
 
 @dataclass
+class AllMarked(Message):
+    """The answer to the search of that number, with spans in the hits that were out of sight as well."""
+
+    number: int
+    result: Result
+
+
+@dataclass
 class WindowReady(Message):
     """The lines around a hit, for the preview; None where the vault does not have it any more."""
 

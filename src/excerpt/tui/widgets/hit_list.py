@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import ClassVar
 
 from rich.style import Style
@@ -135,9 +136,10 @@ class HitList(RowList):
     def watch_hits(self) -> None:
         self.rows_changed()
 
-    def rows_changed(self, cursor: int = 0) -> None:
-        self._highest = None
-        super().rows_changed(cursor)
+    def rows_changed(self, cursor: int = 0, kept: int = 0) -> None:
+        before, self._highest = self._highest, None
+        # Bars are drawn beside the highest.
+        super().rows_changed(cursor, kept if kept and self._highest_part() == before else 0)
 
     def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
         """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
@@ -148,8 +150,9 @@ class HitList(RowList):
         cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if again else first
         out_of_sight = cursor >= self.scrollable_content_region.height // self.row_height
         self._first = first
+        kept = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(self.hits, hits, strict=False)))
         self.set_reactive(HitList.hits, hits)
-        self.rows_changed(first if unchosen and out_of_sight else cursor)
+        self.rows_changed(first if unchosen and out_of_sight else cursor, kept)
         if self.cursor == first:
             self.scroll_to(y=0, animate=False, force=True)
 

@@ -79,9 +79,10 @@ class RowList(LineView):
             style = self._styles_of[name] = self.get_component_rich_style(name, partial=True)
         return style
 
-    def rows_changed(self, cursor: int = 0) -> None:
-        """Draw anew, with the cursor on that row; called by the subclass when its rows are others."""
-        self._drawn.clear()
+    def rows_changed(self, cursor: int = 0, kept: int = 0) -> None:
+        """Draw anew, with the cursor on that row; called by the subclass when its rows are others. The first `kept` are
+        the same as before."""
+        self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < kept}
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
         self.set_line_count(self.row_count * self.row_height)
         self._show_cursor()

@@ -19,6 +19,7 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import (
+    AllMarked,
     CopyRequested,
     EditRequested,
     ObsidianRequested,
@@ -163,7 +164,8 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
             self.result = None
             self.ask_pack()
             return
-        self._engine.search(self._asked, query, self.strategy)
+        in_sight = self.size.height // self._hits.row_height
+        self._engine.search(self._asked, query, self.strategy, in_sight)
         if self._patience is None:
             self._patience = self.set_timer(_PATIENCE, self._say_busy)
 
@@ -189,6 +191,15 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         self._failed = None
         self.result = message.result
         self.call_after_refresh(self._engine.drawn, message.number)
+
+    @on(AllMarked)
+    def _all_marked(self, message: AllMarked) -> None:
+        """Nothing in sight is drawn anew. A passage too long for the pack is cut to what is marked in it."""
+        message.stop()
+        if message.number == self._shown:
+            self.set_reactive(SearchPane.result, message.result)
+            self.show_rows(again=True)
+            self.ask_pack()
 
     @on(Trouble)
     def _search_failed(self, message: Trouble) -> None:
