@@ -25,11 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.keys import SIZE, Typist
+from benchmarks.keys import SIZE, TimedApp, Typist
 from benchmarks.measure import WORK, Data, environment, index, percentile, table
 from benchmarks.watchdog import Watchdog
 from excerpt.settings import ScreenSettings, Settings, places
-from excerpt.tui.app import ExcerptApp
 from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.widgets.search_pane import SearchPane
@@ -116,7 +115,7 @@ def _start(vault: Path) -> tuple[float, float]:
 
 async def _measure(vault: Path, queries: Sequence[str]) -> None:
     prefer_the_screen()
-    app = ExcerptApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
+    app = TimedApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
@@ -162,7 +161,7 @@ class _Phase:
 class _Living:
     """Changes notes of the vault, types meanwhile, and sees when the list has what was written."""
 
-    def __init__(self, vault: Path, app: ExcerptApp, pane: SearchPane) -> None:
+    def __init__(self, vault: Path, app: TimedApp, pane: SearchPane) -> None:
         self._vault = vault
         self._pane = pane
         self.typist = Typist(app, pane)

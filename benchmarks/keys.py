@@ -1,8 +1,9 @@
 """From a key press to the updated list on the screen, without a terminal: Textual draws into nothing.
 
-Two paces: one key after another, each waited for; and sixty letters typed at 20 ms a key, where answers that are older
-than the newest shown are dropped, from the last key to the answer of the whole query. Then the rows of the list are
-walked through, each until its context is drawn. A watchdog counts what kept the event loop meanwhile.
+Two paces: one key after another, each pressed when the answer to the one before is drawn; and sixty letters typed at
+20 ms a key, where answers that are older than the newest shown are dropped, from the last key to the answer of the whole
+query. Then the rows of the list are walked through, each until its context is drawn. A watchdog counts what kept the
+event loop meanwhile.
 
 `python -m benchmarks --only keys`
 """
@@ -16,11 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.console import RenderableType
 from textual import events
+from textual.screen import Screen
 
 from benchmarks.measure import Data, environment, index, percentile, table
 from benchmarks.watchdog import BLOCK, Watchdog
-from excerpt.settings import ScreenSettings, Settings, places
+from excerpt.settings import Places, ScreenSettings, Settings, places
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.screens.main import MainScreen
@@ -96,7 +99,7 @@ def _row(name: str, spent: Spent, goal: float | None) -> Sequence[str]:
 
 async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Spent, Spent, Spent]:
     """Every single key, every query typed at a pace, every step in a list."""
-    app = ExcerptApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
+    app = TimedApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
     key, burst, walk = Spent(), Spent(), Spent()
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
@@ -125,18 +128,33 @@ async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Sp
     return key, burst, walk
 
 
+class TimedApp(ExcerptApp):
+    """Knows when it gave each frame to the terminal."""
+
+    def __init__(self, vault: Path, settings: Settings, where: Places) -> None:
+        super().__init__(vault, settings, where)
+        self.frames: list[float] = []
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        self.frames.append(time.perf_counter())
+
+
 class Typist:
     """Presses keys and knows when the answer to what is typed has been drawn."""
 
-    def __init__(self, app: ExcerptApp, pane: SearchPane) -> None:
+    def __init__(self, app: TimedApp, pane: SearchPane) -> None:
         self._app = app
         self._pane = pane
         self._drawn = asyncio.Event()
         self._wanted: str | None = ""
+        self._answered_at = self._context_at = 0.0
         self._newest = ""
         self.stale = 0
         """Answers shown that are older than one shown before, while a query grows."""
         pane.watch(pane, "result", self._answered, init=False)
+        preview = pane.query_one("#preview")
+        preview.watch(preview, "window", self._context_set, init=False)
 
     def press(self, char: str) -> None:
         self._app.post_message(events.Key(char, char))
@@ -151,7 +169,11 @@ class Typist:
 
     async def _wait(self, began: float) -> float:
         await asyncio.wait_for(self._drawn.wait(), PATIENCE)
-        return (time.perf_counter() - began) * 1e3
+        return (self._frame_after(self._answered_at) - began) * 1e3
+
+    def _frame_after(self, moment: float) -> float:
+        """When the first frame was given to the terminal that shows what was so at that moment."""
+        return next(frame for frame in self._app.frames if frame >= moment)
 
     async def walk(self, rows: int) -> list[float]:
         """Milliseconds from each press of the down key until the context of that row is drawn."""
@@ -165,7 +187,7 @@ class Typist:
                 await asyncio.sleep(0.001)
             preview.call_after_refresh(drawn.set)
             await asyncio.wait_for(drawn.wait(), PATIENCE)
-            spent.append((time.perf_counter() - began) * 1e3)
+            spent.append((self._frame_after(self._context_at) - began) * 1e3)
         return spent
 
     def _shows_selected(self, hits: HitList, preview: Preview) -> bool:
@@ -183,7 +205,11 @@ class Typist:
         self.stale += bool(query) and self._newest.startswith(query) and query != self._newest
         self._newest = query
         if (result.query if result is not None else None) == self._wanted:
+            self._answered_at = time.perf_counter()
             self._pane.call_after_refresh(self._drawn.set)
+
+    def _context_set(self) -> None:
+        self._context_at = time.perf_counter()
 
     async def settle(self, query: str) -> None:
         """Type a query until it is answered, so that the engine is open and warm."""
