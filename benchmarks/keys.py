@@ -1,9 +1,9 @@
 """From a key press to the updated list on the screen, without a terminal: Textual draws into nothing.
 
 Two paces: one key after another, each pressed when the answer to the one before is drawn; and sixty letters typed at
-20 ms a key, where answers that are older than the newest shown are dropped, from the last key to the answer of the whole
-query. Then the rows of the list are walked through, each until its context is drawn. A watchdog counts what kept the
-event loop meanwhile.
+20 ms a key, where answers that are older than the newest shown are dropped, from the last key to the answer of the
+whole query. Then the rows of the list are walked through, each until its context is drawn. A watchdog counts what kept
+the event loop meanwhile.
 
 `python -m benchmarks --only keys`
 """
@@ -169,10 +169,12 @@ class Typist:
 
     async def _wait(self, began: float) -> float:
         await asyncio.wait_for(self._drawn.wait(), PATIENCE)
-        return (self._frame_after(self._answered_at) - began) * 1e3
+        return (await self._frame_after(self._answered_at) - began) * 1e3
 
-    def _frame_after(self, moment: float) -> float:
+    async def _frame_after(self, moment: float) -> float:
         """When the first frame was given to the terminal that shows what was so at that moment."""
+        while not self._app.frames or self._app.frames[-1] < moment:
+            await asyncio.sleep(0.001)
         return next(frame for frame in self._app.frames if frame >= moment)
 
     async def walk(self, rows: int) -> list[float]:
@@ -187,7 +189,7 @@ class Typist:
                 await asyncio.sleep(0.001)
             preview.call_after_refresh(drawn.set)
             await asyncio.wait_for(drawn.wait(), PATIENCE)
-            spent.append((self._frame_after(self._context_at) - began) * 1e3)
+            spent.append((await self._frame_after(self._context_at) - began) * 1e3)
         return spent
 
     def _shows_selected(self, hits: HitList, preview: Preview) -> bool:
