@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from excerpt.tui.later import LATER
+from excerpt.tui.later import LATER, NEXT
 from tests.tui.conftest import write_notes
 
 HEAVY = {
@@ -70,7 +70,7 @@ def test_the_first_frame_is_out_before_what_it_does_not_show(tmp_path: Path, hom
     assert not HEAVY.intersection(seen["modules"])
     engine = ("excerpt.index", "excerpt.search", "excerpt.pack", "excerpt.memory", "excerpt.insight", "excerpt.vault")
     assert not [name for name in seen["modules"] if name.startswith(engine) and name not in VALUES]
-    assert not {*LATER, "excerpt.tui.palette"}.intersection(seen["modules"])
+    assert not {*NEXT, *LATER, "excerpt.tui.palette"}.intersection(seen["modules"])
     assert {name for name in seen["modules"] if name.startswith("excerpt.tui.screens.")} == SCREENS
     assert "Type to search" in seen["frame"]
     assert not {"Preview", "PackPanel", "RelatedPanel", "MapPanel"}.intersection(seen["widgets"])

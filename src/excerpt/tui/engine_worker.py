@@ -21,17 +21,17 @@ from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.model import Hit, Result, Status, Strategy
-from excerpt.pack.marks_file import Mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
 from excerpt.tui.insight_messages import KINDS, Question
 from excerpt.tui.messages import AllMarked, CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble
-from excerpt.tui.packing import Packer, PackRequest
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
+    from excerpt.pack.marks_file import Mark
     from excerpt.search.engine import Engine
     from excerpt.search.use import UseLog
+    from excerpt.tui.packing import Packer, PackRequest
 
 _ORDER = ("exchange", "search", "explain", "window", *KINDS, "marks", "pack", "cost", "warm")
 """What a waiting user looks at first is answered first, from the newest generation there is."""
@@ -297,5 +297,7 @@ class EngineWorker:
 
     def _packs(self) -> Packer:
         if self._packer is None:
+            from excerpt.tui.packing import Packer
+
             self._packer = Packer(self._vault, self._places.config)
         return self._packer

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from excerpt.tui.history import QueryHistory
 from excerpt.tui.history_file import add_query, forget_query, read_history
-from excerpt.tui.saved_queries import SavedQueries, change_saved, read_saved
+
+if TYPE_CHECKING:
+    from excerpt.tui.saved_queries import SavedQueries
 
 
 class QueryKeeper:
@@ -35,10 +38,14 @@ class QueryKeeper:
 
     async def saved(self) -> SavedQueries:
         """Raises SavedQueriesError."""
+        from excerpt.tui.saved_queries import read_saved
+
         return await asyncio.to_thread(read_saved, self._saved)
 
     async def change(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
         """Change what is saved by now, and return it. Raises SavedQueriesError."""
+        from excerpt.tui.saved_queries import change_saved
+
         return await asyncio.to_thread(change_saved, self._saved, change)
 
     async def _keep(self, keep: Callable[[Path, str], None], query: str) -> None:

@@ -18,7 +18,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.compositor import FRAME
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
-from excerpt.tui.later import import_the_rest
+from excerpt.tui.later import LATER, NEXT, import_all
 from excerpt.tui.messages import (
     CopyRequested,
     IndexAsked,
@@ -95,9 +95,10 @@ class MainScreen(Outside, PaneKeeping):
 
     async def _begin(self) -> None:
         """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
+        await asyncio.to_thread(import_all, NEXT)
         await self.query_one(SearchPane).furnish()
         self.is_furnished = True
-        await asyncio.to_thread(import_the_rest)
+        await asyncio.to_thread(import_all, LATER)
         from excerpt.tui.widgets.index_pane import IndexPane
         from excerpt.tui.widgets.memory_pane import MemoryPane
         from excerpt.tui.widgets.overview_pane import OverviewPane

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.containers import Vertical
 from textual.widget import Widget
 
 from excerpt.tui.widgets.split import Split
+
+if TYPE_CHECKING:
+    from excerpt.tui.widgets.map_panel import MapPanel
+    from excerpt.tui.widgets.pack_panel import PackPanel
+    from excerpt.tui.widgets.preview import Preview
+    from excerpt.tui.widgets.related_panel import RelatedPanel
 
 _LEAST = {"related": 0.75, "map": 0.65}
 """The part of the height that a panel wants where it stands below the list: what it tells of one row takes lines."""
 
 
 class Aside(Vertical):
-    """State: the panel that is open. The split around it knows whether there is one."""
+    """State: the panel that is open. The split around it knows whether there is one.
+
+    What stands here comes with `furnish`, after the first frame, which shows none of it.
+    """
 
     DEFAULT_CSS = """
     Aside .panel {
@@ -26,6 +37,22 @@ class Aside(Vertical):
     """
 
     panel: Widget | None = None
+    preview: Preview
+    pack_panel: PackPanel
+    related_panel: RelatedPanel
+    map_panel: MapPanel
+
+    async def furnish(self) -> None:
+        from excerpt.tui.widgets.map_panel import MapPanel
+        from excerpt.tui.widgets.pack_panel import PackPanel
+        from excerpt.tui.widgets.preview import Preview
+        from excerpt.tui.widgets.related_panel import RelatedPanel
+
+        self.preview = Preview(id="preview", classes="context")
+        self.pack_panel = PackPanel(id="packed", classes="panel")
+        self.related_panel = RelatedPanel(id="related", classes="panel")
+        self.map_panel = MapPanel(id="map", classes="panel")
+        await self.mount(self.preview, self.pack_panel, self.related_panel, self.map_panel)
 
     def open(self, panel: Widget) -> None:
         """Show it; another that is open closes."""

@@ -20,7 +20,6 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.moves import Ranking, move_sign
 from excerpt.tui.row_names import name_parts, names_of
-from excerpt.tui.snippet import snippet
 from excerpt.tui.strips import Part, cells_of, fit_parts, line, parts_with_matches
 from excerpt.tui.when import age
 from excerpt.tui.widgets.row_list import RowList
@@ -194,7 +193,7 @@ class HitList(RowList):
         left += self._names(hit, width - _INDENT - cells_of(right) - 1)
         told = [*(self._bars(hit) if width >= _BARS_BELOW_FROM and not above else ()), *self._age(hit)]
         sign, style = self._move(hit)
-        text, matches = snippet(hit.fragment.text, hit.spans, width - _INDENT - cells_of(told) - (1 if told else 0))
+        text, matches = _snippet(hit, width - _INDENT - cells_of(told) - (1 if told else 0))
         second: list[Part] = [bar, (f"{sign:>3}  ", style)]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
         return line(left, right, width, base), line(second, told, width, base)
@@ -216,7 +215,7 @@ class HitList(RowList):
             rest = room - cells_of(names) - 2
         left += names
         if rest >= _LEAST_TEXT // 2:
-            text, matches = snippet(hit.fragment.text, hit.spans, rest)
+            text, matches = _snippet(hit, rest)
             left.append(("  ", Style.null()))
             left += parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match"))
         return line(left, right, width, base)
@@ -303,3 +302,9 @@ def _bar(part: float, highest: float) -> str:
     if part <= 0 or highest <= 0:
         return _BARS[0]
     return _BARS[max(1, min(8, round(part / highest * 8)))]
+
+
+def _snippet(hit: Hit, cells: int) -> tuple[str, list[tuple[int, int]]]:
+    from excerpt.tui.snippet import snippet  # with what reads Markdown, which a list without rows does not need
+
+    return snippet(hit.fragment.text, hit.spans, cells)

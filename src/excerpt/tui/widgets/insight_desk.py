@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.timer import Timer
@@ -20,13 +21,13 @@ from excerpt.tui.map_rows import stands_in, without
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import EditRequested, Trouble
 from excerpt.tui.reasons import PanelScene
-from excerpt.tui.widgets.aside import Aside
-from excerpt.tui.widgets.map_panel import MapPanel
 from excerpt.tui.widgets.notice import Said
 from excerpt.tui.widgets.pack_panel_desk import PackPanelDesk
-from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.related_panel import RelatedPanel
 from excerpt.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from excerpt.tui.widgets.map_panel import MapPanel
+    from excerpt.tui.widgets.related_panel import RelatedPanel
 
 _SETTLED = 0.15
 """Seconds a selection or a query stands before a panel follows it: whoever moves or types on needs none."""
@@ -78,8 +79,10 @@ class InsightDesk(PackPanelDesk):
     @property
     def panel_rows(self) -> RowList | None:
         """The rows of the panel that is open."""
-        panel = self.query_one(Aside).panel
-        rows = panel.rows if isinstance(panel, RelatedPanel) else panel
+        if self.aside.panel is None:
+            return None
+        related = self.aside.related_panel
+        rows = related.rows if self.aside.panel is related else self.aside.panel
         return rows if isinstance(rows, RowList) else None
 
     @property
@@ -89,16 +92,19 @@ class InsightDesk(PackPanelDesk):
     def follow_selection(self) -> None:
         """Another fragment is selected, or another result shown: an open panel follows when that has settled."""
         self._followed.clear()
-        if isinstance(self.query_one(Aside).panel, RelatedPanel | MapPanel):
+        panel = self.aside.panel
+        if panel is not None and panel in (self.aside.related_panel, self.aside.map_panel):
             self._ask_soon()
 
     def ask_insights(self) -> None:
         """Ask for what the open panel shows, now."""
         self._stop_waiting_for_panel()
-        panel = self.query_one(Aside).panel
-        if isinstance(panel, RelatedPanel):
-            self._ask_related(panel)
-        elif isinstance(panel, MapPanel):
+        aside = self.aside
+        if aside.panel is None:
+            return
+        if aside.panel is aside.related_panel:
+            self._ask_related(aside.related_panel)
+        elif aside.panel is aside.map_panel:
             from excerpt.tui.insights import AskMap
 
             self._insights_asked += 1
@@ -122,35 +128,35 @@ class InsightDesk(PackPanelDesk):
         if message.asked == "related":
             self._show_related(Said(message.title, message.message, message.hint, serious=True))
         elif message.asked == "map":
-            self.query_one(MapPanel).said = message.message
-            self.query_one(MapPanel).vault_map = None
+            self.aside.map_panel.said = message.message
+            self.aside.map_panel.vault_map = None
 
     def _open(self, panel: RelatedPanel | MapPanel, has_focus: bool, focus: Callable[[], object]) -> None:
         """Open the panel and go there; from there, close it."""
         if has_focus:
             self.close_panel()
             return
-        self.query_one(Aside).open(panel)
+        self.aside.open(panel)
         self.ask_insights()
         focus()
 
     def edit_in_panel(self) -> bool:
         """What enter does in a panel; False where none of these two has the focus."""
-        related = self.query_one(RelatedPanel)
+        related = self.aside.related_panel
         if related.rows.has_focus:
             if (reason := related.reason) is not None:
                 fragment = reason.fragment.id if reason.fragment is not None else ""
                 self.post_message(EditRequested(reason.path, reason.line, fragment))
             return True
-        if self.query_one(MapPanel).has_focus:
-            self.query_one(MapPanel).toggle()
+        if self.aside.map_panel.has_focus:
+            self.aside.map_panel.toggle()
             return True
         return False
 
     # --- related notes ------------------------------------------------------------------------------------------------
 
     def action_related(self) -> None:
-        panel = self.query_one(RelatedPanel)
+        panel = self.aside.related_panel
         self._open(panel, panel.rows.has_focus, panel.rows.focus)
 
     @property
@@ -180,7 +186,7 @@ class InsightDesk(PackPanelDesk):
         message.stop()
         if message.number == self._insights_asked:
             self._insights_shown = message.number
-            panel = self.query_one(RelatedPanel)
+            panel = self.aside.related_panel
             panel.rows.marked = self.choices.marked
             if message.related is None:
                 self._show_related(_GONE)
@@ -189,7 +195,7 @@ class InsightDesk(PackPanelDesk):
                 self.scene_changed()
 
     def _show_related(self, said: Said) -> None:
-        panel = self.query_one(RelatedPanel)
+        panel = self.aside.related_panel
         panel.said = said
         panel.related = None
         self.scene_changed()
@@ -204,7 +210,7 @@ class InsightDesk(PackPanelDesk):
         """What the panels' actions act on."""
         if not self.is_furnished:
             return PanelScene()
-        panel, branch = self.query_one(RelatedPanel), self.query_one(MapPanel).selected
+        panel, branch = self.aside.related_panel, self.aside.map_panel.selected
         typed = self.query_one("#query", Input).value
         return PanelScene(
             in_related=panel.rows.has_focus,
@@ -216,19 +222,19 @@ class InsightDesk(PackPanelDesk):
         )
 
     def action_reason(self, by: int) -> None:
-        self.query_one(RelatedPanel).step(by)
+        self.aside.related_panel.step(by)
         self.scene_changed()
 
     def action_show_passage(self) -> None:
         """Show the selected passage in the context, which takes the panel's place where there is one place for both."""
         if self._show_passage():
-            preview = self.query_one(Preview)
+            preview = self.aside.preview
             if not preview.display:
                 self.close_panel()
                 preview.focus()
 
     def _show_passage(self) -> bool:
-        reason = self.query_one(RelatedPanel).reason
+        reason = self.aside.related_panel.reason
         if reason is None:
             return False
         if reason.fragment is None:
@@ -239,7 +245,7 @@ class InsightDesk(PackPanelDesk):
 
     def action_follow(self) -> None:
         """The selected passage is the context from now on, and what is related to it stands in the panel."""
-        panel = self.query_one(RelatedPanel)
+        panel = self.aside.related_panel
         if panel.selected is None or panel.reason is None:
             return
         if panel.reason.fragment is None:
@@ -260,7 +266,7 @@ class InsightDesk(PackPanelDesk):
 
     def action_mark(self) -> None:
         """In the related notes, mark the passage that is looked at."""
-        panel = self.query_one(RelatedPanel)
+        panel = self.aside.related_panel
         if not panel.rows.has_focus:
             super().action_mark()
         elif panel.reason is not None and panel.reason.fragment is None:
@@ -274,7 +280,7 @@ class InsightDesk(PackPanelDesk):
     # --- the map ------------------------------------------------------------------------------------------------------
 
     def action_map(self) -> None:
-        panel = self.query_one(MapPanel)
+        panel = self.aside.map_panel
         self._open(panel, panel.has_focus, panel.focus)
 
     @on(Mapped)
@@ -282,12 +288,12 @@ class InsightDesk(PackPanelDesk):
         message.stop()
         if message.number == self._insights_asked:
             self._insights_shown = message.number
-            self.query_one(MapPanel).vault_map = message.vault_map
+            self.aside.map_panel.vault_map = message.vault_map
             self.scene_changed()
 
     def action_put_filter(self) -> None:
         """Put the filter of the selected branch into the query, or take it off where it stands there."""
-        branch, field = self.query_one(MapPanel).selected, self.query_one("#query", Input)
+        branch, field = self.aside.map_panel.selected, self.query_one("#query", Input)
         if branch is None or not branch.filter:
             self.notify("No filter leads there." if branch is not None else "Choose a branch: this line has no filter.")
         elif stands_in(field.value, branch.filter):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual import on
 from textual.reactive import var
 
@@ -11,14 +13,15 @@ from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.settings import Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.memory_messages import BadgesKnown, MemoriesFound, MemoryEditRequested, RecallRequested
-from excerpt.tui.memory_questions import AskBadges, BadgeKeeper
 from excerpt.tui.memory_rows import Showing, among, is_memory, showing_of
 from excerpt.tui.messages import EditRequested, RememberRequested
-from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.turn import next_in_turn
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.pack_desk import PackDesk
-from excerpt.tui.widgets.pack_panel import PackPanel
+
+if TYPE_CHECKING:
+    from excerpt.tui.memory_questions import BadgeKeeper
+    from excerpt.tui.note_window import NoteWindow
 
 
 class MemoryDesk(PackDesk):
@@ -36,7 +39,7 @@ class MemoryDesk(PackDesk):
         self._recalled: tuple[Hit, ...] = ()
         self._every: tuple[Memory, ...] = ()
         self._known: dict[str, Memory] | None = None
-        self._badges = BadgeKeeper()
+        self._badges: BadgeKeeper | None = None
         self.set_reactive(MemoryDesk.showing, showing_of(self._settings.memory))
 
     def use_settings(self, settings: Settings) -> None:
@@ -89,7 +92,10 @@ class MemoryDesk(PackDesk):
         if self.showing is Showing.OFF or not hits or not any(memory.source for memory in self._every):
             self.query_one(HitList).badges = frozenset()
             return
+        from excerpt.tui.memory_questions import AskBadges, BadgeKeeper
+
         fragments = tuple(hit.fragment for hit in hits)
+        self._badges = self._badges or BadgeKeeper()
         self._engine.ask_insight(AskBadges(self._recall_shown, self._badges, self._every, fragments))
 
     @on(BadgesKnown)
@@ -127,6 +133,8 @@ class MemoryDesk(PackDesk):
 
     def memory_window(self, hit: Hit | None) -> NoteWindow | None:
         """The text of a memory as the context shows it; None for a fragment of the vault."""
+        from excerpt.tui.note_window import window_around
+
         return window_around(hit.fragment.text, hit.fragment, hit.spans) if hit is not None and is_memory(hit) else None
 
     def memory_window_of(self, fragment_id: str) -> NoteWindow | None:
@@ -154,7 +162,7 @@ class MemoryDesk(PackDesk):
 
     def remember_passage(self) -> bool:
         """Keep the passage selected in the pack panel, as it was grown; False if the panel has not the focus."""
-        panel = self.query_one(PackPanel)
+        panel = self.aside.pack_panel
         row = panel.selected if panel.has_focus else None
         if not isinstance(row, Pack):
             return panel.has_focus

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from rich.text import Text
@@ -10,7 +10,9 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from excerpt.model import Format, PackResult, Scope
-from excerpt.tui.packing import Cost
+
+if TYPE_CHECKING:
+    from excerpt.tui.packing import Cost
 
 GAUGE = 12
 """Cells of the gauge; half of them, or none, where the bar is too narrow."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.containers import Vertical
@@ -18,10 +19,13 @@ from excerpt.tui.budget import next_budget
 from excerpt.tui.choices import Choices, History
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import CopyRequested, CostKnown, MarksChanged, PackBuilt, Trouble
-from excerpt.tui.packing import Cost, Packed, PackRequest
 from excerpt.tui.turn import next_in_turn
+from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
+
+if TYPE_CHECKING:
+    from excerpt.tui.packing import Packed, PackRequest
 
 _SETTLED = 0.15
 """Seconds a selection stands before its exact cost is asked for: whoever moves on needs none."""
@@ -83,6 +87,11 @@ class PackDesk(Vertical):
     def selected(self) -> Hit | None:
         """The fragment selected in the list."""
         return self.query_one(HitList).selected
+
+    @property
+    def aside(self) -> Aside:
+        """Where the context and the panels stand."""
+        return self.query_one(Aside)
 
     @property
     def answered(self) -> bool:
@@ -157,6 +166,8 @@ class PackDesk(Vertical):
         memories = self.marked_memories()
         if memories is None:
             return
+        from excerpt.tui.packing import PackRequest
+
         self._request = PackRequest(
             query=self.pack_query,
             strategy=self.strategy if choices.marks or result is None else result.strategy,
@@ -237,6 +248,8 @@ class PackDesk(Vertical):
             self._cost_shown = self._cost_asked
             bar.cost = None
             return
+        from excerpt.tui.packing import Cost
+
         alone = not self.choices.marks
         inside = not alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
         bar.cost = Cost(hit.fragment.id, 0 if inside else hit.fragment.tokens, alone)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from excerpt.model import Pack, Scope
 from excerpt.pack.marks_file import Mark
 from excerpt.tui.turn import next_in_turn
-from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_desk import PackDesk
-from excerpt.tui.widgets.pack_panel import Contents, PackPanel
-from excerpt.tui.widgets.preview import Preview
 
 
 class PackPanelDesk(PackDesk):
@@ -17,33 +14,35 @@ class PackPanelDesk(PackDesk):
 
     def watch_packed(self) -> None:
         super().watch_packed()
-        if self.query_one(PackPanel).display:
+        if self.aside.pack_panel.display:
             self._show_contents()
 
     def _show_contents(self) -> None:
+        from excerpt.tui.widgets.pack_panel import Contents
+
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(self.result.hits if self.result else (), start=1)}
         order = self.choices.order_name(self.pack_query)
         contents = Contents(self.packed, self.choices.marked, ranks, order) if self.packed is not None else None
-        self.query_one(PackPanel).contents = contents
+        self.aside.pack_panel.contents = contents
 
     def action_panel(self) -> None:
         """Open the panel and go there; from there, close it."""
-        panel = self.query_one(PackPanel)
+        panel = self.aside.pack_panel
         if panel.has_focus:
             self.close_panel()
             return
-        self.query_one(Aside).open(panel)
+        self.aside.open(panel)
         self._show_contents()
         panel.focus()
 
     def close_panel(self) -> None:
-        self.query_one(Aside).close()
+        self.aside.close()
         self.focus_query()
 
     def jump(self) -> None:
         """Show the fragment of the panel's row in the context, which takes the panel's place where there is one place
         for both."""
-        panel, rows = self.query_one(PackPanel), self.query_one(HitList)
+        panel, rows = self.aside.pack_panel, self.query_one(HitList)
         row = panel.selected
         if row is None:
             return
@@ -56,7 +55,7 @@ class PackPanelDesk(PackDesk):
         fragment_id = next((each for each in wanted if each in spans), wanted[0])
         rows.go_to(fragment_id)
         self.show_fragment(fragment_id, spans.get(fragment_id, ()))
-        preview = self.query_one(Preview)
+        preview = self.aside.preview
         if not preview.display:
             self.close_panel()
             preview.focus()
@@ -65,7 +64,7 @@ class PackPanelDesk(PackDesk):
 
     def action_drop(self) -> None:
         """Drop the pack of the selected row, or bring back what was dropped. A mark whose text is gone goes."""
-        row, query = self.query_one(PackPanel).selected, self.pack_query
+        row, query = self.aside.pack_panel.selected, self.pack_query
         if row is None:
             return
         if not isinstance(row, Pack) and row.dropped:
@@ -77,7 +76,7 @@ class PackPanelDesk(PackDesk):
 
     def action_shift(self, places: int) -> None:
         """Move the pack of the selected row."""
-        panel, packed = self.query_one(PackPanel), self.packed
+        panel, packed = self.aside.pack_panel, self.packed
         if packed is None or not isinstance(panel.selected, Pack):
             return
         entries = [pack.entry.fragment_id for pack in packed.result.packs]
@@ -88,7 +87,7 @@ class PackPanelDesk(PackDesk):
 
     def action_own_scope(self) -> None:
         """The next scope for the pack of the selected row alone."""
-        row, query = self.query_one(PackPanel).selected, self.pack_query
+        row, query = self.aside.pack_panel.selected, self.pack_query
         if isinstance(row, Pack):
             own = dict(self.choices.wishes(query).scopes).get(row.entry.fragment_id, self.scope)
             self.decide(self.choices.growing(query, row.fragment_ids, next_in_turn(list(Scope), own)))

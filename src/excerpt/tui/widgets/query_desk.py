@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual import on
 from textual.geometry import Offset
 from textual.timer import Timer
@@ -16,10 +18,12 @@ from excerpt.tui.history import QueryHistory, Walk
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
 from excerpt.tui.query_keeper import QueryKeeper
-from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
 from excerpt.tui.widgets.pack_desk import PackDesk
 from excerpt.tui.widgets.query_bar import QueryBar, QueryInput, QueryStatus, Stretch
 from excerpt.tui.widgets.query_menu import Choice, QueryMenu
+
+if TYPE_CHECKING:
+    from excerpt.tui.query_questions import Completed, QueryRead, Suggested
 
 _TYPED = 0.8
 """Seconds a query stands before it is told what of it does not do what it looks like: half of it may be missing."""
@@ -82,6 +86,8 @@ class QueryDesk(PackDesk):
             self._engine.forget("reading")
             self._bar.field.stretches = ()
             return
+        from excerpt.tui.query_questions import AskReading
+
         self._engine.ask_insight(AskReading(query, thoroughly=False))
         self._pauses = [self.set_timer(_TYPED, self._doubt), self.set_timer(_ASKED, self.note_query_that_stood)]
 
@@ -90,10 +96,11 @@ class QueryDesk(PackDesk):
             # Who is shown what to type need not be told that it is missing.
             self._pauses.append(self.set_timer(_TYPED, self._doubt))
         else:
+            from excerpt.tui.query_questions import AskReading
+
             self._engine.ask_insight(AskReading(self.query_text, thoroughly=True))
 
-    @on(QueryRead)
-    def _query_read(self, message: QueryRead) -> None:
+    def on_query_read(self, message: QueryRead) -> None:
         message.stop()
         query = self.query_text
         if message.query != query:
@@ -200,10 +207,11 @@ class QueryDesk(PackDesk):
         self._begun = begun
         self._completions_asked += 1
         if begun is not None:
+            from excerpt.tui.query_questions import AskCompletions
+
             self._engine.ask_insight(AskCompletions(self._completions_asked, begun.operator, begun.value))
 
-    @on(Completed)
-    def _completions_came(self, message: Completed) -> None:
+    def on_completed(self, message: Completed) -> None:
         message.stop()
         begun = self._begun
         if message.number != self._completions_asked or begun is None or not self._bar.field.has_focus:
@@ -229,11 +237,12 @@ class QueryDesk(PackDesk):
 
     def action_suggest(self) -> None:
         """Open the menu of narrower and wider queries."""
+        from excerpt.tui.query_questions import AskSuggestions
+
         self.focus_query()
         self._engine.ask_insight(AskSuggestions(self.query_text))
 
-    @on(Suggested)
-    def _suggestions_came(self, message: Suggested) -> None:
+    def on_suggested(self, message: Suggested) -> None:
         message.stop()
         query = self.query_text
         if message.query != query or not self._bar.field.has_focus:

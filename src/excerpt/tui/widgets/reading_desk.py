@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.timer import Timer
@@ -15,18 +16,19 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Settings
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
-from excerpt.tui.context_rows import LinkSpot, heading_path_at
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.inked_line import LinkTo
 from excerpt.tui.jump import labels
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import CopyRequested, EditRequested, ObsidianRequested, RememberRequested, WindowReady
-from excerpt.tui.note_window import View
-from excerpt.tui.reading import AskLink, AskWindow, LinkFound
 from excerpt.tui.strips import fit
 from excerpt.tui.trail import Spot, Trail
 from excerpt.tui.widgets.memory_desk import MemoryDesk
-from excerpt.tui.widgets.preview import Preview
+
+if TYPE_CHECKING:
+    from excerpt.tui.context_rows import LinkSpot
+    from excerpt.tui.inked_line import LinkTo
+    from excerpt.tui.reading import LinkFound
+    from excerpt.tui.widgets.preview import Preview
 
 _ADDRESS = 80
 """Cells of an address that is told."""
@@ -53,7 +55,7 @@ class ReadingDesk(MemoryDesk):
 
     @property
     def _preview(self) -> Preview:
-        return self.query_one("#preview", Preview)
+        return self.aside.preview
 
     def show_selected(self, *, again: bool = False) -> None:
         """Show the fragment that is selected in the list; whoever reads elsewhere stays there if the same query is
@@ -95,6 +97,9 @@ class ReadingDesk(MemoryDesk):
         spot = self._spot
         if spot is None:
             return
+        from excerpt.tui.note_window import View
+        from excerpt.tui.reading import AskWindow
+
         self._window_asked += 1
         query = self.result.query if self.result is not None else ""
         view = View(whole=bool(self._whole), line=line)
@@ -114,8 +119,7 @@ class ReadingDesk(MemoryDesk):
             self._settled = self.set_timer(_VISITED, self._note_visit)
         self._show_packed()
 
-    @on(Preview.LineWanted)
-    def _line_wanted(self, message: Preview.LineWanted) -> None:
+    def on_preview_line_wanted(self, message: Preview.LineWanted) -> None:
         message.stop()
         self._ask_window(message.line)
 
@@ -212,19 +216,19 @@ class ReadingDesk(MemoryDesk):
         if to is not None:
             self._follow_link(to)
 
-    @on(Preview.LinkClicked)
-    def _link_clicked(self, message: Preview.LinkClicked) -> None:
+    def on_preview_link_clicked(self, message: Preview.LinkClicked) -> None:
         message.stop()
         self._follow_link(message.to)
 
     def _follow_link(self, to: LinkTo) -> None:
+        from excerpt.tui.reading import AskLink
+
         window = self._preview.window
         if window is not None:
             self._link_asked += 1
             self._engine.ask_insight(AskLink(self._link_asked, window.fragment.path, to))
 
-    @on(LinkFound)
-    def _link_found(self, message: LinkFound) -> None:
+    def on_link_found(self, message: LinkFound) -> None:
         message.stop()
         if message.number != self._link_asked:
             return
@@ -325,6 +329,7 @@ class ReadingDesk(MemoryDesk):
     def remember_read(self) -> bool:
         """Keep what is read; False where it is no note's."""
         from excerpt.text.fragments import digest_of_text
+        from excerpt.tui.context_rows import heading_path_at
 
         window, picked = self._preview.window, self._preview.picked
         if window is None or self._spot is None:

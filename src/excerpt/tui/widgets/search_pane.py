@@ -35,15 +35,11 @@ from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.insight_desk import InsightDesk
-from excerpt.tui.widgets.map_panel import MapPanel
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.pack_panel import PackPanel
-from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.query_bar import Answer, QueryBar, QueryStatus
 from excerpt.tui.widgets.query_desk import QueryDesk
 from excerpt.tui.widgets.reading_desk import ReadingDesk
-from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel, RelatedWhy
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.search_scene import scene_of
 from excerpt.tui.widgets.split import Split
@@ -107,12 +103,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
 
     async def furnish(self) -> None:
         """After the first frame, which shows neither: the context and the panels."""
-        await self.query_one(Aside).mount(
-            Preview(id="preview", classes="context"),
-            PackPanel(id="packed", classes="panel"),
-            RelatedPanel(id="related", classes="panel"),
-            MapPanel(id="map", classes="panel"),
-        )
+        await self.aside.furnish()
         self.query_one(Split).show_context()
         self.is_furnished = True
         self.search()
@@ -311,8 +302,8 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
     def action_move(self, rows: int) -> None:
         if self.move_in_history(rows):
             return
-        if self.query_one(Preview).has_focus:
-            self.query_one(Preview).move(rows)
+        if self.aside.preview.has_focus:
+            self.aside.preview.move(rows)
         else:
             panel = self.panel_rows
             (panel if panel is not None and panel.has_focus else self._hits).move(rows)
@@ -330,7 +321,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
 
     def action_edit(self) -> None:
-        if self.query_one(PackPanel).has_focus:
+        if self.aside.pack_panel.has_focus:
             self.jump()
             return
         hit = self._hits.selected
@@ -355,8 +346,8 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         self.strategy = next_in_turn(list(Strategy), self.strategy)
 
     def action_scroll_preview(self, pages: int) -> None:
-        in_related = isinstance(self.panel_rows, RelatedList) and self.panel_has_focus
-        (self.query_one(RelatedWhy) if in_related else self.query_one(Preview)).scroll_pages(pages)
+        related, preview = self.aside.related_panel, self.aside.preview
+        (related.why if related.rows.has_focus else preview).scroll_pages(pages)
 
     def focus_query(self) -> None:
         self.query_one("#query", Input).focus()
@@ -365,7 +356,7 @@ class SearchPane(InsightDesk, WhyDesk, ReadingDesk, QueryDesk):
         self.focus_query()
 
     def action_pane(self) -> None:
-        every = (self.query_one("#query"), self._hits, self.query_one(Preview), self.panel_rows)
+        every = (self.query_one("#query"), self._hits, self.aside.preview, self.panel_rows)
         panes = [pane for pane in every if pane is not None and pane.focusable and pane.region]
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
         panes[(at + 1) % len(panes)].focus()

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from excerpt.model import Pack
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.reasons import Row, SearchScene
-from excerpt.tui.widgets.pack_panel import PackPanel
-from excerpt.tui.widgets.preview import Preview
 
 if TYPE_CHECKING:
     from excerpt.tui.widgets.search_pane import SearchPane
@@ -18,11 +16,11 @@ def scene_of(pane: SearchPane) -> SearchScene:
     """That of the moment."""
     if not pane.is_furnished:
         return SearchScene(typed=bool(pane.query_text.strip()))
-    hit, packed, panel, rows = pane.selected, pane.packed, pane.query_one(PackPanel), pane.panel_rows
+    hit, packed, panel, rows = pane.selected, pane.packed, pane.aside.pack_panel, pane.panel_rows
     return SearchScene(
         typed=bool(pane.query_text.strip()),
         answered=pane.result is not None,
-        context=pane.query_one("#preview", Preview).window is not None,
+        context=pane.aside.preview.window is not None,
         row=Row.NOTHING if hit is None else Row.MEMORY if is_memory(hit) else Row.FRAGMENT,
         marked=bool(pane.choices.marks),
         packed=not pane.asked_all_answered or (packed is not None and bool(packed.result.packs)),

@@ -4,15 +4,18 @@ other strategies make of the query."""
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual import on
 
 from excerpt.model import Hit
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import Explained
-from excerpt.tui.strategy_columns import AskStrategies, Compared
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_desk import PackDesk
+
+if TYPE_CHECKING:
+    from excerpt.tui.strategy_columns import Compared
 
 
 class WhyDesk(PackDesk):
@@ -50,6 +53,7 @@ class WhyDesk(PackDesk):
 
     def action_compare(self) -> None:
         from excerpt.tui.screens.strategies import StrategiesScreen
+        from excerpt.tui.strategy_columns import AskStrategies
 
         result = self.result
         if result is None:
@@ -59,8 +63,7 @@ class WhyDesk(PackDesk):
         ask = partial(self._engine.ask_insight, AskStrategies(result.query))
         self.app.push_screen(StrategiesScreen(result.query, result.asked, fragment, ask), self._strategy_chosen)
 
-    @on(Compared)
-    def _compared(self, message: Compared) -> None:
+    def on_compared(self, message: Compared) -> None:
         from excerpt.tui.screens.strategies import StrategiesScreen
 
         message.stop()
