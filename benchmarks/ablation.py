@@ -15,7 +15,7 @@ from benchmarks.cases import LINKS, Cases, Variant, auto, summaries
 from benchmarks.judgements import QuerySet, Summary, mean_of
 from benchmarks.measure import table
 from benchmarks.targets import verdict
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search import fusion
 from excerpt.search.fusion import SIGNALS, WEIGHTS, Weights
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search import boosts, evidence, fusion, graph
 from excerpt.search.engine import Engine, Order, spread
 from excerpt.search.fusion import SIGNALS, Floats, Scored, Weights

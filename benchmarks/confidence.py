@@ -19,7 +19,8 @@ import numpy.typing as npt
 from benchmarks.judgements import Outside, QuerySet, Question
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Confidence, Hit, Strategy
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Hit
 from excerpt.search.confidence import evidence_for
 from excerpt.search.engine import Engine
 from excerpt.settings import Places, Settings

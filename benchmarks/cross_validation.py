@@ -11,7 +11,7 @@ from benchmarks.ablation import HYBRID, led, progress
 from benchmarks.cases import LINKS, Cases, Variant, auto, summaries
 from benchmarks.judgements import QuerySet
 from benchmarks.measure import table
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search import fusion
 from excerpt.search.fusion import Weights
 

@@ -24,7 +24,8 @@ from benchmarks.pack_promises import broken_promises, changed_by_rebuilding
 from benchmarks.targets import verdict
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.kinds import Scope, Strategy
+from excerpt.model import Hit, PackResult
 from excerpt.pack import cost, duplicates, shrink, worth
 from excerpt.pack.pack import build_pack
 from excerpt.pack.render import as_markdown

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import SettingsError, VaultError
-from excerpt.model import Scope, Strategy
+from excerpt.kinds import Scope, Strategy
 from excerpt.settings import (
     LANGUAGES,
     BoostSettings,

@@ -1,4 +1,4 @@
-"""The nouns of excerpt, as plain values. Imports nothing of ours.
+"""The nouns of excerpt, as plain values. Imports nothing of ours but their kinds.
 
 Lines are 1-based and inclusive everywhere; a note's lines are its text split at CRLF, LF or CR (never at the other
 separators that `str.splitlines` knows, which editors do not count). Tokens are those of the tokenizer named in the
@@ -9,23 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
+from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Strategy
+
 # --- a note and its parts ---------------------------------------------------------------------------------------------
-
-
-class BlockKind(StrEnum):
-    """What a block is; none is cut between two fragments unless it alone is over the maximum."""
-
-    PARAGRAPH = "paragraph"
-    LIST = "list"
-    TABLE = "table"
-    CODE = "code"
-    QUOTE = "quote"
-    CALLOUT = "callout"
-    HTML = "html"
-    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +44,6 @@ class Section:
     line_start: int
     line_end: int
     blocks: tuple[Block, ...]
-
-
-class LinkKind(StrEnum):
-    """How a link was written."""
-
-    WIKILINK = "wikilink"
-    EMBED = "embed"
-    MARKDOWN = "markdown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,25 +125,6 @@ class Part:
 # --- search -----------------------------------------------------------------------------------------------------------
 
 
-class Strategy(StrEnum):
-    """How fragments are scored; `auto` chooses who leads."""
-
-    AUTO = "auto"
-    ADAPTIVE = "adaptive"
-    PROXIMITY = "proximity"
-    SEMANTIC = "semantic"
-    HYBRID = "hybrid"
-
-
-class Confidence(StrEnum):
-    """How sure it is that a fragment answers the query, calibrated on queries with and without an answer."""
-
-    STRONG = "strong"
-    LIKELY = "likely"
-    WEAK = "weak"
-    NOTHING = "nothing"
-
-
 class Signal(NamedTuple):
     """One number that a score is made of; `part` is what it adds to the score, `value` times `weight`.
 
@@ -228,25 +189,6 @@ class Result:
 
 
 # --- pack -------------------------------------------------------------------------------------------------------------
-
-
-class Scope(StrEnum):
-    """What a hit is grown to in a pack."""
-
-    NONE = "none"
-    NEIGHBORS = "neighbors"
-    SECTION = "section"
-    NOTE = "note"
-
-
-class Format(StrEnum):
-    """How packs are written: for a prompt, or as data."""
-
-    MARKDOWN = "markdown"
-    XML = "xml"
-    JSON = "json"
-    PLAIN = "plain"
-    TEMPLATE = "template"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import msgspec
 from platformdirs import PlatformDirs
 
 from excerpt.errors import SettingsError, VaultError
-from excerpt.model import Format, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]

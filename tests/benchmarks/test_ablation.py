@@ -19,7 +19,7 @@ from benchmarks.ablation import (
 from benchmarks.cases import LINKS
 from benchmarks.judgements import Summary
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search import fusion
 from excerpt.search.fusion import SIGNALS
 

@@ -12,7 +12,7 @@ from benchmarks.cases import LIMIT, Cases, Variant, auto, case_of, every_word_te
 from benchmarks.judgements import Place, QualityError, QuerySet, Question
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.fusion import SIGNALS, WEIGHTS
 from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings

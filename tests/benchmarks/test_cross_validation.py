@@ -10,7 +10,7 @@ from benchmarks.ablation import HYBRID
 from benchmarks.cross_validation import FACTOR, by_family, chosen_without, sample
 from benchmarks.judgements import QuerySet
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 
 GERMAN, ENGLISH, OTHER = (
     QuerySet(name, Path(), Path(), None) for name in ("obsidian-help-de", "obsidian-help-en", "cacm")

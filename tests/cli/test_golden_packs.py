@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Format, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy
 from excerpt.pack.formats import renderer_for
 from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.pack.pack import build_pack

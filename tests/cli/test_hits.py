@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.cli.hits import place_of, print_hits, snippet, wrapped
-from excerpt.model import Fragment, Hit, Result, Span, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Hit, Result, Span
 
 
 def fragment(text: str, title: str = "Note", heading_path: tuple[str, ...] = (), path: str = "Note.md") -> Fragment:

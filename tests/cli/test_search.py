@@ -13,7 +13,8 @@ import pytest
 
 from excerpt.cli.hits import columns_of
 from excerpt.index.writer import LOCK
-from excerpt.model import Confidence, Result, Strategy
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Result
 from excerpt.search.engine import Engine
 from tests.cli.conftest import Excerpt
 

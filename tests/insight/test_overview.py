@@ -17,7 +17,8 @@ from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, Place
 from excerpt.insight.standout import log_likelihood
 from excerpt.insight.topic import COUNTED, worths
-from excerpt.model import Confidence, Fragment
+from excerpt.kinds import Confidence
+from excerpt.model import Fragment
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.insight.bees import NOTES

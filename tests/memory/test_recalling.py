@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import MemoryUnusableError
+from excerpt.kinds import Confidence
 from excerpt.memory.recalling import Recaller
-from excerpt.model import Confidence, Source
+from excerpt.model import Source
 
 Others = Callable[[], Recaller]
 

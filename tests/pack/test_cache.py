@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from excerpt.model import Hit, PackResult, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Hit, PackResult
 from excerpt.pack.cache import PackCache
 from excerpt.pack.pack import build_pack
 from excerpt.pack.render import MarkdownRenderer, XmlRenderer

@@ -7,7 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Hit, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Hit
 from excerpt.pack.answers import read_answer
 from excerpt.pack.check import Check, Verdict, check_answer
 from excerpt.pack.pack import build_pack

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Entry, Pack, PackResult, Scope, Strategy
+from excerpt.kinds import Scope, Strategy
+from excerpt.model import Entry, Pack, PackResult
 from excerpt.pack.reading import PackFile, PackUnreadableError, read_pack
 from excerpt.pack.render import MarkdownRenderer, PlainRenderer, XmlRenderer, as_json
 from excerpt.text.fragments import digest_of_text

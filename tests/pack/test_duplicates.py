@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.kinds import Scope, Strategy
+from excerpt.model import Hit, PackResult
 from excerpt.pack.duplicates import near_copy
 from excerpt.pack.pack import build_pack
 from excerpt.settings import PackSettings

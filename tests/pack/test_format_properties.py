@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from excerpt.model import PackResult, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import PackResult
 from excerpt.pack.pack import build_pack
 from excerpt.pack.render import MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer
 from excerpt.pack.render_template import TemplateRenderer

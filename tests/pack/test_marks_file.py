@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Scope, Span
+from excerpt.kinds import Scope
+from excerpt.model import Span
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark, read_marks, write_marks
 from excerpt.pack.wishes import Wishes
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.model import Format, Memory, PackResult, Scope, Source, Strategy
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.model import Memory, PackResult, Source
 from excerpt.pack.memories import WithMemories
 from excerpt.pack.memory_fragment import name_of
 from excerpt.pack.pack import build_pack

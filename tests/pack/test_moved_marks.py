@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from excerpt.model import Scope, Span
+from excerpt.kinds import Scope
+from excerpt.model import Span
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
 from excerpt.pack.moved_marks import followed
 from excerpt.pack.wishes import Wishes

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.kinds import Scope, Strategy
+from excerpt.model import Hit, PackResult
 from excerpt.pack.gather import MARK_SCORE
 from excerpt.pack.pack import build_pack
 from excerpt.pack.wishes import AS_RANKED, Wishes

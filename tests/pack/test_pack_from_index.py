@@ -12,7 +12,8 @@ import pytest
 
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.kinds import Scope, Strategy
+from excerpt.model import Hit, PackResult
 from excerpt.pack.pack import build_pack
 from excerpt.pack.render import as_json
 from excerpt.pack.source import NoteSource

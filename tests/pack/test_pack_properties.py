@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from excerpt.model import Hit, PackResult, Scope, Strategy
+from excerpt.kinds import Scope, Strategy
+from excerpt.model import Hit, PackResult
 from excerpt.pack.gather import DROPPED
 from excerpt.pack.pack import MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
 from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer, as_json

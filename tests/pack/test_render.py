@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from excerpt.model import Entry, Format, LeftOut, Pack, PackResult, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.model import Entry, LeftOut, Pack, PackResult
 from excerpt.pack.render import (
     Links,
     MarkdownRenderer,

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.errors import SettingsError
-from excerpt.model import Format, Hit, Strategy
+from excerpt.kinds import Format, Strategy
+from excerpt.model import Hit
 from excerpt.pack import render_template
 from excerpt.pack.cost import Costs
 from excerpt.pack.formats import renderer_for

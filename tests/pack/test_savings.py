@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.model import PackResult, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import PackResult
 from excerpt.pack.savings import Savings, SavingsFile
 from tests.pack.test_render import PACK
 

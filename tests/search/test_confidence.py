@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Confidence
+from excerpt.kinds import Confidence
 from excerpt.search.confidence import ENOUGH, LIKELY, STRONG, WEAK, likelihood, word_for
 from excerpt.search.engine import Engine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search.each_strategy import under_each
 from excerpt.search.engine import Engine
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Hit, Result, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Hit, Result
 from excerpt.search.engine import FIRST, Engine
 from excerpt.search.evidence import count_words
 from excerpt.search.fusion import SIGNALS

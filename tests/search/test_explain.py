@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
 from excerpt.search.explain import Explanation, Likeness, Place, WordPart, explain_hits, lacking
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search.fusion import SIGNALS, WEIGHTS, answering, lead, led_by
 
 

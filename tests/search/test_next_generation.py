@@ -19,7 +19,8 @@ from excerpt.index import catalog, lexical, matrix, vectors, vocabulary
 from excerpt.index.build import build
 from excerpt.index.fields import FIELDS
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Result, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Result
 from excerpt.search.engine import Engine
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.conftest import WORDS, make_model

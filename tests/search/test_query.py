@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search.query import MAX_ALTERNATIVES, Query, alternatives, without_begun_filter
 from excerpt.search.query_pieces import Filter, FilterKind
 

@@ -9,7 +9,8 @@ import pytest
 
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Hit, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Hit
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL
 from excerpt.search.standing import COMPARED, AbsenceKind, NoteExplanation, Standing, explain_fragment, explain_note

@@ -1,6 +1,7 @@
 import pytest
 
-from excerpt.model import Link, LinkKind
+from excerpt.kinds import LinkKind
+from excerpt.model import Link
 from excerpt.text.markdown import parse_note
 
 

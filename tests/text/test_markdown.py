@@ -1,7 +1,8 @@
 import pytest
 from hypothesis import given
 
-from excerpt.model import Block, BlockKind, Section
+from excerpt.kinds import BlockKind
+from excerpt.model import Block, Section
 from excerpt.text.markdown import normalise_newlines, parse_note
 from tests.text.notes import NOTES
 

@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from excerpt.index.build import build
-from excerpt.model import Status, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Status
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.screens.main import MainScreen

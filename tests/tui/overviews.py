@@ -16,7 +16,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.model import Confidence
+from excerpt.kinds import Confidence
 
 CONFLICTS = Place("Sync/Conflicts.md", "Conflicts", 6, 11, ("Conflicts",))
 RESOLVE = Place("Sync/Conflicts.md", "Conflicts", 13, 26, ("Conflicts", "Resolve a conflict"))

@@ -12,7 +12,8 @@ from textual.message import Message
 from excerpt.insight.completions import Completion
 from excerpt.insight.overview_parts import Overview
 from excerpt.insight.suggestions import Suggestion, Way
-from excerpt.model import Confidence, Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status, Strategy
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status
 from excerpt.pack.marks_file import Mark
 from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
 from excerpt.search.query import conditions, unpaired_quotation_mark

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excerpt.model import Scope
+from excerpt.kinds import Scope
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.tui.choices import Choices, History

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from excerpt.model import LinkKind, Section
+from excerpt.kinds import LinkKind
+from excerpt.model import Section
 from excerpt.tui.context_rows import heading_beyond, heading_path_at, link_at, links_of, rows_of
 from excerpt.tui.inked_line import LinkTo
 from excerpt.tui.line_drawing import draw_line

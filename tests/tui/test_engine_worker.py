@@ -13,7 +13,7 @@ import pytest
 from textual.message import Message
 
 from excerpt.index.build import build
-from excerpt.model import Scope, Strategy
+from excerpt.kinds import Scope, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Places, SearchSettings, Settings

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import LinkKind
+from excerpt.kinds import LinkKind
 from excerpt.tui.inked_line import Ink, LinkTo
 from excerpt.tui.line_contexts import Around, Context
 from excerpt.tui.line_drawing import LONGEST, draw_line, drawn_characters

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.kinds import Confidence
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Confidence, Fragment, Hit, Source
+from excerpt.model import Fragment, Hit, Source
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
 from excerpt.settings import MemorySettings, PackSettings, Places, Settings
 from excerpt.text.fragments import digest_of_text

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from excerpt.model import Format, Pack, Scope
+from excerpt.kinds import Format, Scope
+from excerpt.model import Pack
 from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from excerpt.model import Link, LinkKind, Section
+from excerpt.kinds import LinkKind
+from excerpt.model import Link, Section
 from excerpt.settings import Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.note_window import NoteWindow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.settings import Settings
 from excerpt.tui.reasons import (
     IndexScene,

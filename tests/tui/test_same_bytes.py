@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.kinds import Format, Scope
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Format, Scope
 from excerpt.pack.savings import SavingsFile
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from excerpt.model import Confidence, Scope, Strategy
+from excerpt.kinds import Confidence, Scope, Strategy
 from excerpt.search.boosts import WEIGHTS as BOOSTS
 from excerpt.search.fusion import SIGNALS
 from excerpt.settings import PackSettings, Places, Settings

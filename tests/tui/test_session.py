@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.model import Format, Fragment, Hit, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.model import Fragment, Hit
 from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.panes import Panes, Placing

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
-from excerpt.model import Scope
+from excerpt.kinds import Scope
 from excerpt.settings import Density, Settings, load_settings
 from excerpt.tui.indexing import Indexing
 from excerpt.tui.screens.dialog import Box

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from excerpt.model import Fragment, Hit, Result, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Hit, Result
 from excerpt.settings import Settings
 from excerpt.tui.screens.strategies import StrategiesScreen
 from excerpt.tui.screens.why import Why

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from excerpt.cli.printing import line_for_stdout, put
-from excerpt.model import Confidence, Fragment, Hit, Result, Span
+from excerpt.kinds import Confidence
+from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.text.line_range import line_range
 
 _SEPARATOR = " › "

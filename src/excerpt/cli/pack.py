@@ -15,7 +15,8 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import for_stdout, narrate, put
 from excerpt.cli.saving import checked_output, save
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.model import Format, Hit, PackResult, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.model import Hit, PackResult
 from excerpt.settings import PackSettings, Places, Settings, places, settings_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from excerpt.cli.hits import confidence_as_json, hit_as_json, print_hits
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.model import Confidence, Result, Strategy
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Result
 from excerpt.settings import places, settings_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from excerpt.insight.standout import standouts
 from excerpt.insight.themes import GROUPED, themes
 from excerpt.insight.timeline import timeline
 from excerpt.insight.topic import Topic, find_topic
-from excerpt.model import Confidence
+from excerpt.kinds import Confidence
 from excerpt.search.engine import Engine
 from excerpt.text.tokens import open_tokenizer
 

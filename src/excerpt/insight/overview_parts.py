@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from excerpt.model import Confidence
+from excerpt.kinds import Confidence
 
 
 @dataclass(frozen=True, slots=True)

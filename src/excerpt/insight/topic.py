@@ -19,7 +19,8 @@ import numpy.typing as npt
 from excerpt.index.facets import Label
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview_parts import Place
-from excerpt.model import Confidence, Fragment, Strategy
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Fragment
 from excerpt.search.engine import Answer, Engine, Ranking, count_matching
 from excerpt.search.lexical import Rows
 

@@ -20,9 +20,10 @@ import numpy.typing as npt
 from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.snapshot import Snapshot
+from excerpt.kinds import Confidence
 from excerpt.memory.files import normalise_tags
 from excerpt.memory.store import TRASH, Contents, MemoryStore
-from excerpt.model import Confidence, Hit, Memory, Span
+from excerpt.model import Hit, Memory, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL
 from excerpt.search.fusion import SIGNALS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from excerpt.model import Fragment, Scope
+from excerpt.kinds import Scope
+from excerpt.model import Fragment
 from excerpt.pack.source import OpenNote, Range
 
 

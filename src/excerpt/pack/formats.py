@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from excerpt.errors import SettingsError
-from excerpt.model import Format
+from excerpt.kinds import Format
 from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer
 from excerpt.settings import PackSettings
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from excerpt.model import Result, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Result
 from excerpt.search.engine import Engine, count_matching
 from excerpt.search.evidence import POOL
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from excerpt.model import Fragment, Hit, LeftOut, Scope
+from excerpt.kinds import Scope
+from excerpt.model import Fragment, Hit, LeftOut
 from excerpt.pack.cost import Costs
 from excerpt.pack.duplicates import DuplicateRule
 from excerpt.pack.expand import expand, reading

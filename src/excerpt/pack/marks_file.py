@@ -20,7 +20,8 @@ from typing import Annotated
 
 import msgspec
 
-from excerpt.model import Scope, Span
+from excerpt.kinds import Scope
+from excerpt.model import Span
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.state_files import replace_file
 

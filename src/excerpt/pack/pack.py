@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from excerpt.model import Hit, LeftOut, Pack, PackResult, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Hit, LeftOut, Pack, PackResult
 from excerpt.pack.budget import selections
 from excerpt.pack.cost import Costs
 from excerpt.pack.duplicates import DuplicateRule, near_copy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from excerpt.model import Entry, Pack, Scope
+from excerpt.kinds import Scope
+from excerpt.model import Entry, Pack
 from excerpt.pack.expand import Stretch
 from excerpt.pack.merge import Candidate, Wanted
 from excerpt.pack.source import OpenNote

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from excerpt.model import Format, Pack, PackResult
+from excerpt.kinds import Format
+from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line

@@ -21,7 +21,8 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from excerpt.errors import SettingsError
-from excerpt.model import Entry, Pack, Scope
+from excerpt.kinds import Scope
+from excerpt.model import Entry, Pack
 from excerpt.pack.render import Links, digest_of, fence_of, headings_of, lines_of, xml_text
 from excerpt.text.visible import visible_line
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from excerpt.model import Block, Hit, Scope
+from excerpt.kinds import Scope
+from excerpt.model import Block, Hit
 from excerpt.pack.expand import Stretch
 from excerpt.text.markdown import parse_note
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from excerpt.model import Hit, Pack, Scope
+from excerpt.kinds import Scope
+from excerpt.model import Hit, Pack
 from excerpt.pack.budget import Chain, Option, Taken, Unit
 from excerpt.pack.cost import Costs
 from excerpt.pack.expand import Stretch, spanning

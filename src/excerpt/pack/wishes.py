@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from excerpt.model import Scope
+from excerpt.kinds import Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.model import Confidence
+from excerpt.kinds import Confidence
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence
 from excerpt.search.fusion import SIGNALS

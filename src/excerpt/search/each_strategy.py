@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from excerpt.model import Result, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Result
 from excerpt.search.engine import Engine, count_matching
 from excerpt.search.evidence import POOL
 

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Hit, Result, Signal, Span, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Hit, Result, Signal, Span
 from excerpt.search import fusion
 from excerpt.search.boosts import Boosts
 from excerpt.search.candidates import Candidates, Proposer

@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from excerpt.model import Fragment, Span, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Span
 from excerpt.search.evidence import Evidence
 from excerpt.search.fusion import lead
 from excerpt.search.lexical import Word

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from excerpt.model import Strategy
+from excerpt.kinds import Strategy
 from excerpt.search.query_pieces import KINDS, Filter, KnownNames, Piece, PieceKind, is_complete, pieces_of
 from excerpt.text.folding import fold
 from excerpt.text.languages import WIDE_CHARACTERS

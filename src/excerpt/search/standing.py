@@ -16,7 +16,8 @@ import numpy as np
 from rapidfuzz import process
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import Fragment, Hit, Signal, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Hit, Signal
 from excerpt.search import fusion
 from excerpt.search.candidates import Candidates
 from excerpt.search.engine import Answer, Engine, Ranking

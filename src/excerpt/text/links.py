@@ -20,7 +20,8 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from excerpt.model import Link, LinkKind
+from excerpt.kinds import LinkKind
+from excerpt.model import Link
 
 MAX_INLINE = 50_000
 """Characters of one paragraph or heading that are read for links; the parser takes up to 25 us for each."""

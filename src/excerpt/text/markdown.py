@@ -15,7 +15,8 @@ from pathlib import PurePosixPath
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from excerpt.model import Block, BlockKind, Link, Note, Section
+from excerpt.kinds import BlockKind
+from excerpt.model import Block, Link, Note, Section
 from excerpt.text.blocks import TangledError, parse_blocks
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter
 from excerpt.text.languages import detect_language

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from excerpt.model import Scope
+from excerpt.kinds import Scope
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
 from excerpt.pack.wishes import AS_RANKED, Wishes
 

@@ -11,7 +11,8 @@ from datetime import date, datetime
 from pathlib import Path
 from shutil import which
 
-from excerpt.model import Format, PackResult
+from excerpt.kinds import Format
+from excerpt.model import PackResult
 from excerpt.settings import Places
 from excerpt.tui import clipboard
 from excerpt.tui.messages import CopyRequested

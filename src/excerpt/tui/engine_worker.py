@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexUnusableError
-from excerpt.model import Hit, Result, Status, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Hit, Result, Status
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
 from excerpt.tui.insight_messages import KINDS, Question

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 from functools import cache
 
-from excerpt.model import LinkKind
+from excerpt.kinds import LinkKind
 from excerpt.text.visible import visible
 
 _TAB = "    "

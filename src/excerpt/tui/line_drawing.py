@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from excerpt.model import LinkKind
+from excerpt.kinds import LinkKind
 from excerpt.text.visible import visible
 from excerpt.tui.inked_line import DrawnLine, Ink, InkedLine, LinkTo, Run
 from excerpt.tui.line_contexts import CALLOUT, PROSE, QUOTE_MARKS, Around, Context

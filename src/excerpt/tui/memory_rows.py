@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from excerpt.model import Confidence, Hit
+from excerpt.kinds import Confidence
+from excerpt.model import Hit
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import MemorySettings
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.errors import ExcerptError
-from excerpt.model import Confidence, Hit, Source
+from excerpt.kinds import Confidence
+from excerpt.model import Hit, Source
 from excerpt.settings import Places, Settings
 from excerpt.tui.memory_messages import MemoriesFound, MemoriesListed, MemoryChanged, OffersKnown
 from excerpt.tui.messages import Trouble

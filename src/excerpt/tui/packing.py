@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from excerpt.model import Format, Fragment, Hit, LeftOut, Memory, PackResult, Strategy
+from excerpt.kinds import Format, Strategy
+from excerpt.model import Fragment, Hit, LeftOut, Memory, PackResult
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings

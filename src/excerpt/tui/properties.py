@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from excerpt.model import LinkKind
+from excerpt.kinds import LinkKind
 from excerpt.text.visible import visible
 from excerpt.tui.inked_line import Ink, InkedLine, LinkTo
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.message import Message
 
 from excerpt.errors import ModelError
-from excerpt.model import Fragment, Link, LinkKind, Section, Span
+from excerpt.kinds import LinkKind
+from excerpt.model import Fragment, Link, Section, Span
 from excerpt.tui.inked_line import LinkTo
 from excerpt.tui.line_drawing import Columns
 from excerpt.tui.messages import WindowReady

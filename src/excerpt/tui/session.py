@@ -15,7 +15,8 @@ from typing import Annotated
 
 import msgspec
 
-from excerpt.model import Format, Hit, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.model import Hit
 from excerpt.state_files import replace_file
 from excerpt.tui.panes import Panes
 

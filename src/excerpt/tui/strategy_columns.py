@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
 
-from excerpt.model import Confidence, Hit, Result, Strategy
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Hit, Result
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine

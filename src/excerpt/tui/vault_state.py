@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from excerpt.model import Confidence, Result, Strategy
+from excerpt.kinds import Confidence, Strategy
+from excerpt.model import Result
 from excerpt.text.counted import counted
 from excerpt.tui.index_state import IndexState, Watch
 from excerpt.tui.keymap import key_sign

@@ -15,7 +15,8 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from excerpt.errors import ExcerptError, IndexUnusableError
-from excerpt.model import Status, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Status
 from excerpt.settings import Places, Settings
 from excerpt.tui.compositor import PromptScreen
 from excerpt.tui.engine_worker import EngineWorker

@@ -9,7 +9,8 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.model import Format, PackResult, Scope
+from excerpt.kinds import Format, Scope
+from excerpt.model import PackResult
 
 if TYPE_CHECKING:
     from excerpt.tui.packing import Cost

@@ -11,7 +11,8 @@ from textual.containers import Vertical
 from textual.reactive import var
 from textual.timer import Timer
 
-from excerpt.model import Format, Hit, Memory, Result, Scope, Span, Strategy
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.model import Hit, Memory, Result, Span
 from excerpt.pack.marks_file import Kept, Mark
 from excerpt.settings import Settings
 from excerpt.text.counted import counted

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from excerpt.model import Pack, Scope
+from excerpt.kinds import Scope
+from excerpt.model import Pack
 from excerpt.pack.marks_file import Mark
 from excerpt.tui.turn import next_in_turn
 from excerpt.tui.widgets.hit_list import HitList

@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from excerpt.model import Confidence, Strategy
+from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings

@@ -13,7 +13,8 @@ from textual.reactive import var
 from textual.timer import Timer
 from textual.widgets import Input
 
-from excerpt.model import Result, Strategy
+from excerpt.kinds import Strategy
+from excerpt.model import Result
 from excerpt.settings import Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker

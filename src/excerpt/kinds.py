@@ -1,0 +1,64 @@
+"""The closed sets of the model: each a word, as settings, options and files write it. Imports nothing of ours."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class BlockKind(StrEnum):
+    """What a block is; none is cut between two fragments unless it alone is over the maximum."""
+
+    PARAGRAPH = "paragraph"
+    LIST = "list"
+    TABLE = "table"
+    CODE = "code"
+    QUOTE = "quote"
+    CALLOUT = "callout"
+    HTML = "html"
+    OTHER = "other"
+
+
+class LinkKind(StrEnum):
+    """How a link was written."""
+
+    WIKILINK = "wikilink"
+    EMBED = "embed"
+    MARKDOWN = "markdown"
+
+
+class Strategy(StrEnum):
+    """How fragments are scored; `auto` chooses who leads."""
+
+    AUTO = "auto"
+    ADAPTIVE = "adaptive"
+    PROXIMITY = "proximity"
+    SEMANTIC = "semantic"
+    HYBRID = "hybrid"
+
+
+class Confidence(StrEnum):
+    """How sure it is that a fragment answers the query, calibrated on queries with and without an answer."""
+
+    STRONG = "strong"
+    LIKELY = "likely"
+    WEAK = "weak"
+    NOTHING = "nothing"
+
+
+class Scope(StrEnum):
+    """What a hit is grown to in a pack."""
+
+    NONE = "none"
+    NEIGHBORS = "neighbors"
+    SECTION = "section"
+    NOTE = "note"
+
+
+class Format(StrEnum):
+    """How packs are written: for a prompt, or as data."""
+
+    MARKDOWN = "markdown"
+    XML = "xml"
+    JSON = "json"
+    PLAIN = "plain"
+    TEMPLATE = "template"
