@@ -174,8 +174,8 @@ def write_file(text: str, folder: Path, name: str) -> Path | None:
 
 
 def told(copied: Copied, what: str, tokens: int | None) -> str:
-    """Two short lines for the toast, as it covers what is read: what was copied how, and the file. Tokens tell the size,
-    or bytes where `tokens` is None."""
+    """Two short lines for the toast, as it covers what is read: what was copied how, and the file. Tokens tell the
+    size, or bytes where `tokens` is None."""
     size = _size(what, tokens, copied.size)
     if copied.routes:
         kept = f"\nKept as {_short(copied.file)}" if copied.file else ""

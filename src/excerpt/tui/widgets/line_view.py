@@ -65,9 +65,12 @@ class LineView(ScrollView, can_focus=True):
         """The lines as they are drawn, which fill their width and have all their colours.
 
         Textual would put each through five more strips, for borders, padding and shades that are not there, and one
-        for each filter: more than half of the time of a list. Only an upper border is drawn its way.
+        for each filter: more than half of the time of a list. An upper border is drawn its way, and all where there is
+        more around the lines.
         """
-        above = self.gutter.top
+        above, right, below, left = self.gutter
+        if right or below or left:
+            return super().render_lines(crop)
         border = Region(crop.x, crop.y, crop.width, max(0, min(above - crop.y, crop.height)))
         strips = super().render_lines(border) if border.height else []
         background, filters = self.background_colors[1], self.get_line_filters()

@@ -1,0 +1,64 @@
+"""Lists and contexts are drawn past what Textual does for any widget; what is seen is what it would draw."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from excerpt.memory.store import MemoryStore
+from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.widgets.line_view import LineView
+from excerpt.tui.widgets.memory_list import MemoryList
+from tests.tui.conftest import AppPilot, screen_of, search, until
+
+
+def seen(strip: Strip, width: int) -> Iterator[tuple[object, ...]]:
+    """What a person sees of each cell, and what the mouse does there: of a blank, no colour but the one behind it."""
+    for text, style, _ in strip.crop(0, width):
+        assert style is not None
+        for character in text:
+            blank = character == " " and not (style.reverse or style.underline or style.strike)
+            front = None if blank else (style.color, style.bold, style.italic, style.underline, style.strike)
+            yield character, front, style.bgcolor, style.reverse, style.meta
+
+
+State = Callable[[ExcerptApp, AppPilot], Awaitable[None]]
+
+
+async def found(app: ExcerptApp, pilot: AppPilot) -> None:
+    await search(pilot, app, "sync conflict")
+
+
+async def outlined(app: ExcerptApp, pilot: AppPilot) -> None:
+    await search(pilot, app, "sync conflict")
+    await pilot.press("alt+u")
+
+
+async def remembered(app: ExcerptApp, pilot: AppPilot) -> None:
+    await pilot.press("f4")
+    await until(pilot, lambda: bool(screen_of(app).query_one(MemoryList).memories), "the memory")
+
+
+@pytest.mark.parametrize("state", [found, outlined, remembered], ids=lambda state: state.__name__)
+@pytest.mark.parametrize("plain", [False, True], ids=["drawn", "plain"])
+async def test_each_line_is_as_textual_would_draw_it(vault: Path, places: Places, state: State, plain: bool) -> None:
+    MemoryStore(places.memory_folder(vault)).remember("Merge by hand.", tags=["sync"], why="it loses nothing")
+    app = ExcerptApp(vault, Settings(screen=ScreenSettings(plain=plain)), places)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await state(app, pilot)
+        await pilot.pause()
+        views = [view for view in app.screen.query(LineView) if view.region]
+        assert views
+        for view in views:
+            bar = view.vertical_scrollbar
+            widths = ((view, view.region.width - bar.region.width), (bar, bar.region.width))
+            for widget, width in ((widget, width) for widget, width in widths if width):
+                lines = Region(0, 0, width, widget.region.height)
+                ours, textual = widget.render_lines(lines), Widget.render_lines(widget, lines)
+                assert [list(seen(line, width)) for line in ours] == [list(seen(line, width)) for line in textual]
