@@ -16,14 +16,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from excerpt.kinds import Scope
-from excerpt.model import Span
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.state_files import replace_file
+
+if TYPE_CHECKING:
+    from excerpt.model import Span
 
 _At = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -67,6 +69,8 @@ class _File:
 
 def read_marks(file: Path) -> Kept:
     """What was kept; nothing where there is no file, or one that makes no sense."""
+    from excerpt.model import Span
+
     try:
         read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _File)
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors

@@ -6,9 +6,13 @@ since a note's name has an ending.
 
 from __future__ import annotations
 
-from excerpt.model import Fragment, Memory
+from typing import TYPE_CHECKING
+
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
+
+if TYPE_CHECKING:
+    from excerpt.model import Fragment, Memory
 
 _BEGINNING = "memory:"
 
@@ -26,6 +30,7 @@ def memory_id_of(name: str) -> str | None:
 def as_fragment(memory: Memory, tokens: int) -> Fragment:
     """A memory as packs and lists of hits show it; `tokens` are those of its text. Its headings say where it is from
     and why it was kept."""
+    from excerpt.model import Fragment
     from excerpt.text.fragments import digest_of_text
 
     text = memory.text.strip("\n")

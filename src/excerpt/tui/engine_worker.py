@@ -21,7 +21,6 @@ from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.kinds import Strategy
-from excerpt.model import Hit, Result, Status
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
 from excerpt.tui.insight_messages import KINDS, Question
@@ -29,6 +28,7 @@ from excerpt.tui.messages import AllMarked, CostKnown, Explained, IndexOpened, P
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
+    from excerpt.model import Hit, Result, Status
     from excerpt.pack.marks_file import Mark
     from excerpt.search.engine import Engine
     from excerpt.search.use import UseLog

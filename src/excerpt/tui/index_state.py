@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from excerpt.errors import IndexBusyError, VaultEmptiedError
-from excerpt.model import BuildReport, Progress, Status
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,
@@ -22,6 +22,9 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pace import Pace
 from excerpt.tui.widgets.notice import Said
+
+if TYPE_CHECKING:
+    from excerpt.model import BuildReport, Progress, Status
 
 _SHOWN_AFTER = 0.5
 """Seconds of work before a build is shown: an edit is taken in sooner, and would only flicker."""

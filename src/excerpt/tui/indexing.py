@@ -14,12 +14,11 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import msgspec
 from textual.message import Message
 
-from excerpt.model import BuildReport, Progress
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     IndexBuilt,
@@ -31,6 +30,9 @@ from excerpt.tui.messages import (
     IndexWatched,
     Trouble,
 )
+
+if TYPE_CHECKING:
+    pass
 
 Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree"]
 """What it can be told, as `excerpt watch --progress` reads it."""
@@ -200,6 +202,8 @@ def message_of(line: bytes) -> Message | None:
 
 
 def _message_of(line: bytes) -> Message | None:
+    from excerpt.model import BuildReport, Progress
+
     said = msgspec.json.decode(line, type=_Said)
     message: Message | None = None
     match said.event:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.model import Hit, Memory, Skipped
-
 if TYPE_CHECKING:
     from pathlib import Path
 
     from excerpt.memory.offers import Offer
     from excerpt.memory.recalling import Recalled
     from excerpt.memory.stale import Standing
+    from excerpt.model import Hit, Memory, Skipped
 
 Tags = tuple[tuple[str, int], ...]
 """Tags in use with how many memories have them, most used first."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from excerpt.kinds import Confidence
-from excerpt.model import Hit
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import MemorySettings
+
+if TYPE_CHECKING:
+    from excerpt.model import Hit
 
 
 class Showing(StrEnum):

@@ -17,7 +17,6 @@ from textual.message import Message
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence
-from excerpt.model import Hit, Source
 from excerpt.settings import Places, Settings
 from excerpt.tui.memory_messages import MemoriesFound, MemoriesListed, MemoryChanged, OffersKnown
 from excerpt.tui.messages import Trouble
@@ -25,6 +24,7 @@ from excerpt.tui.messages import Trouble
 if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled, Recaller
     from excerpt.memory.store import MemoryStore
+    from excerpt.model import Hit, Source
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory_decisions import Decision, Done
     from excerpt.tui.memory_filter import MemoryFilter
@@ -199,6 +199,7 @@ class MemoryWorker:
         return self._recaller
 
     def _hit(self, found: Recalled) -> Hit:
+        from excerpt.model import Hit
         from excerpt.pack.memory_fragment import as_fragment
         from excerpt.text.tokens import open_tokenizer
 

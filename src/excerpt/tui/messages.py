@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
-
 if TYPE_CHECKING:
+    from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
     from excerpt.pack.marks_file import Kept
     from excerpt.search.standing import NoteExplanation
     from excerpt.tui.indexing import Command

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from excerpt.model import Progress
+if TYPE_CHECKING:
+    from excerpt.model import Progress
+
 
 # Between files a build commits, for a second or two; over less than this the rate would leap.
 _WINDOW = 10.0  # seconds of work

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.style import Style
 
-from excerpt.model import Hit, Span
 from excerpt.text.visible import visible_line
 from excerpt.tui.strips import Part, cells_in, fit, parts_with_matches, steady
 
-Name = tuple[str, Sequence[Span]]
+if TYPE_CHECKING:
+    from excerpt.model import Hit, Span
+
+Name: TypeAlias = "tuple[str, Sequence[Span]]"
 """A title or heading, and what matched in it."""
 
 BETWEEN = " › "
@@ -34,6 +37,8 @@ def path_below(title: str, heading_path: Sequence[str]) -> str:
 def shortened(names: Sequence[Name], cells: int) -> list[Name]:
     """`names` in at most `cells`, if that can be: headings between the first and the last are left out first, as the
     last says most of where a fragment stands; then title and last heading share the room."""
+    from excerpt.model import Span
+
     shown = list(names)
     left_out = 0
     while _width(shown) > cells and len(names) - left_out > 2:

@@ -11,14 +11,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.model import Hit
 from excerpt.state_files import replace_file
 from excerpt.tui.panes import Panes
+
+if TYPE_CHECKING:
+    from excerpt.model import Hit
 
 _LONGEST = 10_000
 """Characters of a query beyond which it is no query that anyone wants back."""

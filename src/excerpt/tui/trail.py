@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from excerpt.model import Span
+if TYPE_CHECKING:
+    from excerpt.model import Span
+
 
 _MOST = 100
 

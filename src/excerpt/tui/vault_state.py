@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Result
 from excerpt.text.counted import counted
 from excerpt.tui.index_state import IndexState, Watch
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.widgets.notice import Said
+
+if TYPE_CHECKING:
+    from excerpt.model import Result
 
 _GAUGE = 30
 

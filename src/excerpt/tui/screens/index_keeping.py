@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.css.query import NoMatches
@@ -16,7 +17,6 @@ from textual.widgets import Input
 
 from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.kinds import Strategy
-from excerpt.model import Status
 from excerpt.settings import Places, Settings
 from excerpt.tui.compositor import PromptScreen
 from excerpt.tui.engine_worker import EngineWorker
@@ -38,6 +38,9 @@ from excerpt.tui.vault_state import bar_state, progress_words, search_notice
 from excerpt.tui.widgets.notice import Said
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TabBar
+
+if TYPE_CHECKING:
+    from excerpt.model import Status
 
 _LOADING = 0.5
 """Seconds between the first index and the start of the process, in which what a query needs is loaded: both at once

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
-from excerpt.model import Hit, Memory, Source
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Places, Settings
 from excerpt.tui.memory_messages import (
@@ -28,6 +27,7 @@ from excerpt.tui.screens.index_keeping import IndexKeeping
 from excerpt.tui.widgets.search_pane import SearchPane
 
 if TYPE_CHECKING:
+    from excerpt.model import Hit, Memory, Source
     from excerpt.tui.memory_decisions import Kept
     from excerpt.tui.screens.remember import Remember
     from excerpt.tui.widgets.memory_pane import MemoryPane
@@ -146,6 +146,8 @@ class MemoryKeeping(IndexKeeping):
 
 def source_of(hit: Hit) -> Source | None:
     """Where a hit's fragment stands, as a memory keeps it; None for a memory."""
+    from excerpt.model import Source
+
     fragment = hit.fragment
     if memory_id_of(fragment.id) is not None:
         return None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 from textual.widgets.input import Selection
 
-from excerpt.model import Result
 from excerpt.settings import Places, Settings
 from excerpt.tui.panes import beginning
 from excerpt.tui.screens.memory_keeping import MemoryKeeping
@@ -17,6 +17,9 @@ from excerpt.tui.state_keeper import StateKeeper
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.tab_bar import TABS, TabBar
+
+if TYPE_CHECKING:
+    from excerpt.model import Result
 
 _LOOK = 2.0
 """Seconds between looks at what is on the screen: what a crash or a closed terminal may cost."""

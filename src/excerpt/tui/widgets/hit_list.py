@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from textual import events
@@ -14,7 +14,6 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.model import Fragment, Hit
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.memory_rows import is_memory
@@ -23,6 +22,9 @@ from excerpt.tui.row_names import name_parts, names_of
 from excerpt.tui.strips import Part, cells_of, fit_parts, line, parts_with_matches
 from excerpt.tui.when import age
 from excerpt.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from excerpt.model import Fragment, Hit
 
 BARS = (
     ("words", "coverage"),

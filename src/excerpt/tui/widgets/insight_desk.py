@@ -11,7 +11,6 @@ from textual import on
 from textual.timer import Timer
 from textual.widgets import Input
 
-from excerpt.model import Fragment
 from excerpt.pack.marks_file import Mark
 from excerpt.settings import Settings
 from excerpt.tui.engine_worker import EngineWorker
@@ -26,6 +25,7 @@ from excerpt.tui.widgets.pack_panel_desk import PackPanelDesk
 from excerpt.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
+    from excerpt.model import Fragment
     from excerpt.tui.widgets.map_panel import MapPanel
     from excerpt.tui.widgets.related_panel import RelatedPanel
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.reactive import var
 
-from excerpt.model import Hit, Memory, Pack, Source
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.settings import Settings
@@ -20,6 +19,7 @@ from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.pack_desk import PackDesk
 
 if TYPE_CHECKING:
+    from excerpt.model import Hit, Memory
     from excerpt.tui.memory_questions import BadgeKeeper
     from excerpt.tui.note_window import NoteWindow
 
@@ -139,6 +139,8 @@ class MemoryDesk(PackDesk):
 
     def memory_window_of(self, fragment_id: str) -> NoteWindow | None:
         """The same of a memory that need not be in the list."""
+        from excerpt.model import Hit
+
         memory = self._memory_of(fragment_id)
         return self.memory_window(Hit(as_fragment(memory, 0), 0.0)) if memory is not None else None
 
@@ -162,9 +164,11 @@ class MemoryDesk(PackDesk):
 
     def remember_passage(self) -> bool:
         """Keep the passage selected in the pack panel, as it was grown; False if the panel has not the focus."""
+        from excerpt.model import Source
+
         panel = self.aside.pack_panel
-        row = panel.selected if panel.has_focus else None
-        if not isinstance(row, Pack):
+        row = panel.selected_pack if panel.has_focus else None
+        if row is None:
             return panel.has_focus
         memory = self._memory_of(row.path)
         if memory is not None:

@@ -10,9 +10,9 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from excerpt.kinds import Format, Scope
-from excerpt.model import PackResult
 
 if TYPE_CHECKING:
+    from excerpt.model import PackResult
     from excerpt.tui.packing import Cost
 
 GAUGE = 12

@@ -12,7 +12,6 @@ from textual.reactive import var
 from textual.timer import Timer
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.model import Hit, Memory, Result, Span
 from excerpt.pack.marks_file import Kept, Mark
 from excerpt.settings import Settings
 from excerpt.text.counted import counted
@@ -26,6 +25,7 @@ from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
 
 if TYPE_CHECKING:
+    from excerpt.model import Hit, Memory, Result, Span
     from excerpt.tui.packing import Packed, PackRequest
 
 _SETTLED = 0.15

@@ -80,6 +80,11 @@ class PackPanel(RowList):
     def selected(self) -> Pack | Left | None:
         return self.contents.rows[self.cursor] if self.contents is not None and self.row_count else None
 
+    @property
+    def selected_pack(self) -> Pack | None:
+        """None where what is selected was left out."""
+        return self.selected if isinstance(self.selected, Pack) else None
+
     def watch_contents(self, old: Contents | None, new: Contents | None) -> None:
         """The cursor stays on the pack it was on; where that is gone, on its place."""
         selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from excerpt.kinds import Scope
-from excerpt.model import Pack
 from excerpt.pack.marks_file import Mark
 from excerpt.tui.turn import next_in_turn
 from excerpt.tui.widgets.hit_list import HitList
@@ -44,11 +43,11 @@ class PackPanelDesk(PackDesk):
         """Show the fragment of the panel's row in the context, which takes the panel's place where there is one place
         for both."""
         panel, rows = self.aside.pack_panel, self.query_one(HitList)
-        row = panel.selected
+        row, pack = panel.selected, panel.selected_pack
         if row is None:
             return
-        wanted = (row.entry.fragment_id,) if isinstance(row, Pack) else row.fragment_ids
-        if not wanted or not (isinstance(row, Pack) or row.line_start):
+        wanted = (pack.entry.fragment_id,) if pack is not None else row.fragment_ids
+        if not wanted or not row.line_start:
             self.notify("That text is no longer in the vault." if wanted else "It is not among the hits any more.")
             return
         spans = {mark.fragment: mark.spans for mark in self.choices.marks}
@@ -65,6 +64,8 @@ class PackPanelDesk(PackDesk):
 
     def action_drop(self) -> None:
         """Drop the pack of the selected row, or bring back what was dropped. A mark whose text is gone goes."""
+        from excerpt.model import Pack
+
         row, query = self.aside.pack_panel.selected, self.pack_query
         if row is None:
             return
@@ -78,7 +79,7 @@ class PackPanelDesk(PackDesk):
     def action_shift(self, places: int) -> None:
         """Move the pack of the selected row."""
         panel, packed = self.aside.pack_panel, self.packed
-        if packed is None or not isinstance(panel.selected, Pack):
+        if packed is None or panel.selected_pack is None:
             return
         entries = [pack.entry.fragment_id for pack in packed.result.packs]
         to = panel.cursor + places
@@ -88,7 +89,7 @@ class PackPanelDesk(PackDesk):
 
     def action_own_scope(self) -> None:
         """The next scope for the pack of the selected row alone."""
-        row, query = self.aside.pack_panel.selected, self.pack_query
-        if isinstance(row, Pack):
+        row, query = self.aside.pack_panel.selected_pack, self.pack_query
+        if row is not None:
             own = dict(self.choices.wishes(query).scopes).get(row.entry.fragment_id, self.scope)
             self.decide(self.choices.growing(query, row.fragment_ids, next_in_turn(list(Scope), own)))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.timer import Timer
 
-from excerpt.model import Hit, Source, Span
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Settings
@@ -25,6 +24,7 @@ from excerpt.tui.trail import Spot, Trail
 from excerpt.tui.widgets.memory_desk import MemoryDesk
 
 if TYPE_CHECKING:
+    from excerpt.model import Hit, Span
     from excerpt.tui.context_rows import LinkSpot
     from excerpt.tui.inked_line import LinkTo
     from excerpt.tui.reading import LinkFound
@@ -328,6 +328,7 @@ class ReadingDesk(MemoryDesk):
 
     def remember_read(self) -> bool:
         """Keep what is read; False where it is no note's."""
+        from excerpt.model import Hit, Source
         from excerpt.text.fragments import digest_of_text
         from excerpt.tui.context_rows import heading_path_at
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +14,6 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from excerpt.kinds import Strategy
-from excerpt.model import Result
 from excerpt.settings import Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.engine_worker import EngineWorker
@@ -45,6 +44,9 @@ from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.search_scene import scene_of
 from excerpt.tui.widgets.split import Split
 from excerpt.tui.widgets.why_desk import WhyDesk
+
+if TYPE_CHECKING:
+    from excerpt.model import Result
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from excerpt.model import Pack
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.reasons import Row, SearchScene
 
@@ -27,5 +26,5 @@ def scene_of(pane: SearchPane) -> SearchScene:
         decided=pane.can_undo,
         in_panel=rows is not None and rows.has_focus and rows.row_count > 0,
         pack_row=panel.selected is not None,
-        on_pack=isinstance(panel.selected, Pack),
+        on_pack=panel.selected_pack is not None,
     )

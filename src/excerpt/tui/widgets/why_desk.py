@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
-from excerpt.model import Hit
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.messages import Explained
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_desk import PackDesk
 
 if TYPE_CHECKING:
+    from excerpt.model import Hit
     from excerpt.tui.strategy_columns import Compared
 
 
