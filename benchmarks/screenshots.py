@@ -76,7 +76,8 @@ async def search(pilot: Pilot[None], query: str = "pack hits within a token budg
 
 async def settled(pilot: Pilot[None]) -> None:
     pane = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: pane.asked_all_answered and screen_of(pilot).query_one(Preview).window is not None)
+    context = pane.query_one("#preview", Preview)
+    await until(pilot, lambda: pane.asked_all_answered and context.window is not None)
     await pilot.pause(0.3)
     status = screen_of(pilot).query_one(QueryStatus)
     if status.answer is not None:
@@ -193,6 +194,9 @@ OF_GUIDE = frozenset({"remember", "memory", "found", "overview", "related", "map
 
 async def take(shot: Shot) -> None:
     settings = Settings(screen=ScreenSettings(theme=shot.theme))
+    tour = places().tour_file  # which is offered to who is new
+    tour.parent.mkdir(parents=True, exist_ok=True)
+    tour.touch()
     app = ExcerptApp(DEMO, settings, places(), {})
     async with app.run_test(size=shot.size) as pilot:
         await shot.steps(pilot)
