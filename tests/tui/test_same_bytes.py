@@ -122,7 +122,7 @@ async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
         await search(pilot, app, "sync conflict")
         text = await copied(pilot, app, clipboard)
         await pilot.press("alt+w")
-        await until(pilot, lambda: any("written to" in toast.message for toast in app._notifications), "the toast")
+        await until(pilot, lambda: any("written\n" in toast.message for toast in app._notifications), "the toast")
     (file,) = places.copies_folder().glob("pack-*")
     assert file.suffix == suffix
     assert file.read_bytes() == text

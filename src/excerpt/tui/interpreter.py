@@ -11,8 +11,8 @@ _TURN = 0.001
 _COLLECT_AT = (5_000, 4, 500)
 """Objects, and collections of the generation before, until the collector runs. A key press makes some 10,000 objects:
 at Python's 700 it would run at each line drawn. At 10,000 and 20 the middle generation took 42 ms of CPU at once, on
-whichever thread, with the screen standing still; now it takes 3 to 7. All of it is looked through rarely: that takes 35 ms
-beside cpp-docs after a few queries, and hardly anything but reference counts frees memory here."""
+whichever thread, with the screen standing still; now it takes 3 to 7. All of it is looked through rarely: that takes
+35 ms beside cpp-docs after a few queries, and hardly anything but reference counts frees memory here."""
 
 
 def prefer_the_screen() -> None:

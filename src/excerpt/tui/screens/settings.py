@@ -101,11 +101,19 @@ class SettingsScreen(Dialog[None]):
         try:
             self._files = await asyncio.to_thread(_read, self._files)
         except ExcerptError as error:
+            if not self._is_open:
+                return
             self.query_one(SettingList).rows = ()
             self._explain()
             self._say(str(error))
             return
-        self._show()
+        if self._is_open:
+            self._show()
+
+    @property
+    def _is_open(self) -> bool:
+        """False once the user has left, while what was changed is still being written."""
+        return self in self.app.screen_stack
 
     def _show(self) -> None:
         self.query_one(SettingList).rows = self._rows(self._one)
@@ -152,7 +160,7 @@ class SettingsScreen(Dialog[None]):
                 vault = self._vault if one else None
                 await asyncio.to_thread(_change, file, field, value(row), self._places, vault)
             except ExcerptError as error:
-                if self.is_attached:
+                if self._is_open:
                     self._say(str(error))
                 else:
                     self.app.notify(str(error), title=error.title, severity="error", markup=False)
