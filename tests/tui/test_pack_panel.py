@@ -287,7 +287,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
 async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, app, "conflict")
-        await press(pilot, app)
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
         rows, bar = screen_of(app).query_one(HitList), screen_of(app).query_one(PackBar)
         rows.cursor = 1
         pane_of(app).show_cost()
