@@ -21,7 +21,7 @@ def test_no_letter_empties_the_list(shell: Mapping[str, str]) -> None:
             app.type(SENTENCE[end - 1])
             # The field shows the end of what is typed where it has no room for all.
             app.wait_for(SENTENCE[:end].rstrip()[-20:], "▌ 1 ")
-        app.wait_for(" hits · ", "saves ")
+        app.wait_for(" hits", "saves ")
         printed = app.output[before:].decode("utf-8", "replace")
         assert [said for said in SAID_INSTEAD_OF_HITS if said in printed] == []
         app.press("ctrl+q")
