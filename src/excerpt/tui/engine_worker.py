@@ -14,6 +14,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,6 +195,16 @@ class EngineWorker:
             if engine is not None:
                 engine.snapshot.shrink_log()
             self._answer("open", self._open)
+            if engine is None:
+                self._open_tokenizer()
+
+    def _open_tokenizer(self) -> None:
+        """Before anybody types: loading, and the first word beyond ASCII, take 60 and 160 ms, in which no other thread
+        of Python runs, and the first pack would have the screen wait for them."""
+        from excerpt.text.tokens import open_tokenizer
+
+        with suppress(ExcerptError):  # the pack says so
+            open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
     def _open(self) -> None:
         from excerpt.index.snapshot import Snapshot
