@@ -214,9 +214,11 @@ class Typist:
         self._context_at = time.perf_counter()
 
     async def settle(self, query: str) -> None:
-        """Type a query until it is answered, so that the engine is open and warm."""
+        """Type a query until it is answered and packed, so that the engine is open and warm."""
         for end in range(len(query)):
             await self.time_to_answer(query[: end + 1], query[end])
+        while not self._pane.asked_all_answered:
+            await asyncio.sleep(0.05)
 
     async def clear(self) -> None:
         """Empty the query."""

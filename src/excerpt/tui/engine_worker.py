@@ -195,16 +195,6 @@ class EngineWorker:
             if engine is not None:
                 engine.snapshot.shrink_log()
             self._answer("open", self._open)
-            if engine is None:
-                self._open_tokenizer()
-
-    def _open_tokenizer(self) -> None:
-        """Before anybody types: loading, and the first word beyond ASCII, take 60 and 160 ms, in which no other thread
-        of Python runs, and the first pack would have the screen wait for them."""
-        from excerpt.text.tokens import open_tokenizer
-
-        with suppress(ExcerptError):  # the pack says so
-            open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
     def _open(self) -> None:
         from excerpt.index.snapshot import Snapshot
@@ -247,7 +237,7 @@ class EngineWorker:
         if old is not None:
             old.snapshot.close()
         elif self._engine is not None:
-            self._warm(self._engine.warming())
+            self._warm((*self._engine.warming(), self._open_tokenizer))
 
     def _warm(self, steps: Sequence[Callable[[], object]]) -> None:
         """Warm the first engine step by step, questions between them; what comes after it is warm when it comes."""
@@ -258,6 +248,14 @@ class EngineWorker:
         # What lives as long as the app is not looked through again: a full collection takes up to 0.3 s here, and stops
         # the screen whichever thread it falls on. Once: what is frozen later may be garbage, which then stays for good.
         gc.freeze()
+
+    def _open_tokenizer(self) -> None:
+        """Loading, and the first word beyond ASCII, take 60 and 160 ms in which no other thread of Python runs: the
+        first pack would have the screen wait for them."""
+        from excerpt.text.tokens import open_tokenizer
+
+        with suppress(ExcerptError):  # the pack says so
+            open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
     def _opened(self) -> Snapshot:
         if self._engine is None:
