@@ -13,6 +13,7 @@ from textual.widget import Widget
 from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.line_view import LineView
 from excerpt.tui.widgets.memory_list import MemoryList
 from tests.tui.conftest import AppPilot, screen_of, search, until
@@ -62,3 +63,22 @@ async def test_each_line_is_as_textual_would_draw_it(vault: Path, places: Places
                 lines = Region(0, 0, width, widget.region.height)
                 ours, textual = widget.render_lines(lines), Widget.render_lines(widget, lines)
                 assert [list(seen(line, width)) for line in ours] == [list(seen(line, width)) for line in textual]
+
+
+async def test_lines_of_the_list_and_the_context_go_past_what_textual_does(
+    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await found(app, pilot)
+        asked: list[Region] = []
+        drawn_by_textual = Widget.render_lines
+
+        def render_lines(widget: Widget, crop: Region) -> list[Strip]:
+            if isinstance(widget, LineView):
+                asked.append(crop)
+            return drawn_by_textual(widget, crop)
+
+        monkeypatch.setattr(Widget, "render_lines", render_lines)
+        for view in (screen_of(app).query_one(HitList), screen_of(app).query_one("#preview")):
+            view.render_lines(view.region.reset_offset)
+        assert [crop.height for crop in asked] == [1]  # the context's upper border

@@ -56,7 +56,7 @@ class LineView(ScrollView, can_focus=True):
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """As Textual does, but for the scrollbar, which knows by itself when it is another."""
         if repaint and not layout and not recompose and self.is_mounted:
-            gutter, size = self.gutter, self.outer_size
+            gutter, size = self.styles.gutter, self.outer_size
             lines = Region(-gutter.left, -gutter.top, size.width - self.scrollbar_size_vertical, size.height)
             regions = tuple(region.intersection(lines) for region in regions) or (lines,)
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
@@ -68,7 +68,7 @@ class LineView(ScrollView, can_focus=True):
         for each filter: more than half of the time of a list. An upper border is drawn its way, and all where there is
         more around the lines.
         """
-        above, right, below, left = self.gutter
+        above, right, below, left = self.styles.gutter
         if right or below or left:
             return super().render_lines(crop)
         border = Region(crop.x, crop.y, crop.width, max(0, min(above - crop.y, crop.height)))
