@@ -48,6 +48,8 @@ KEYS = {
     **{f"alt+{letter}": f"\x1b{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"},
 }
 
+_LEFT = b"\x1b[?1049l"  # the screen given back
+_READING = b"\x1b[?2004h"  # pasted text asked for, right after keys are
 _OSC_52 = re.compile(rb"\x1b\]52;[^;]*;([A-Za-z0-9+/=]*)(?:\x07|\x1b\\)")
 
 
@@ -132,6 +134,11 @@ class Terminal:
             left = deadline - time.monotonic()
             if left <= 0 or not self._read(left):
                 raise AssertionError(f"waited in vain for the program {what}; its screen:\n{self.text}")
+
+    def wait_back(self) -> None:
+        """Until the program reads keys again, after another one had the terminal. A key pressed before is for the
+        terminal itself, which takes ctrl+s for a halt."""
+        self.wait_until(lambda: 0 <= self.output.rfind(_LEFT) < self.output.rfind(_READING), "to read keys again")
 
     def wait_exit(self) -> int:
         """Until the program has ended; its exit code."""

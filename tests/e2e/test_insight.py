@@ -50,6 +50,7 @@ def test_an_overview_leads_to_passages_to_the_editor_and_to_a_search(app: Termin
     app.wait_for("Token budget.md · ")
     app.press("enter")
     app.wait_until(editor[1].exists, "to run the editor")
+    app.wait_back()
     app.wait_for("▌main notes Token budget", "Token budget.md · ")
     assert editor[1].read_text(encoding="utf-8").endswith(str(DEMO / "Token budget.md"))
     app.press("ctrl+s")
@@ -67,6 +68,7 @@ def test_related_notes_are_followed_and_come_back(app: Terminal, editor: tuple[P
     app.wait_for("related to Token budget", first)
     app.press("enter")
     app.wait_until(editor[1].exists, "to run the editor")
+    app.wait_back()
     app.wait_for("related to Token budget")
     assert Path(editor[1].read_text(encoding="utf-8").split("\n")[-1]).stem == first
     app.press("esc")

@@ -332,6 +332,7 @@ def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: P
         app.wait_for("‹ excerpt-light ›", "all vaults")
         app.press("o")
         app.wait_until((editor.parent / "arguments").exists, "to run the editor")
+        app.wait_back()
         settings = home / "config" / "excerpt.toml"
         assert arguments_of(editor)[-1] == str(settings)
         app.press("esc")

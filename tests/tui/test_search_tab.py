@@ -25,9 +25,8 @@ from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of
 
 
 async def packed(pilot: AppPilot, app: ExcerptApp) -> PackBar:
-    bar = screen_of(app).query_one(PackBar)
-    await until(pilot, lambda: bar.pack is not None, "a pack")
-    return bar
+    await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+    return screen_of(app).query_one(PackBar)
 
 
 async def test_typing_finds_fragments_and_shows_the_first_in_its_context(app: ExcerptApp) -> None:

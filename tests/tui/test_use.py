@@ -13,7 +13,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
-from tests.tui.conftest import AppPilot, screen_of, search, until
+from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def test_copying_a_pack_is_one_act_shared_by_its_notes(
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
         bar = screen_of(app).query_one(PackBar)
-        await until(pilot, lambda: bar.pack is not None, "a pack")
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
         assert bar.pack is not None
         notes = {one.path for one in bar.pack.packs}
         await pilot.press("ctrl+y")
