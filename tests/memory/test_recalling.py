@@ -83,8 +83,13 @@ def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller)
 
 
 def test_where_none_answers_those_with_a_word_of_the_query_are_told_of_as_such(recaller: Recaller) -> None:
-    for text in ("Sync keeps versions for 12 months", "The history shows versions of a note", "Bake it hot"):
-        recaller.store.remember(text)
+    # A name made of the time would have a say in what it is near to.
+    for name, text in (
+        ("2026-03-01-0930-a1.md", "Sync keeps versions for 12 months"),
+        ("2026-03-01-0930-b2.md", "The history shows versions of a note"),
+        ("2026-03-01-0930-c3.md", "Bake it hot"),
+    ):
+        write(recaller, name, text)
     found = recaller.recall("how long are versions kept")
     assert {one.memory.text for one in found} == {
         "Sync keeps versions for 12 months",
