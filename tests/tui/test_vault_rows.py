@@ -38,10 +38,10 @@ def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
 
 
 def test_vaults_of_one_name_are_told_apart_and_no_folder_is_said_twice() -> None:
-    rows = known_rows([Recent("/home/ada/work/notes", NOW)], [Path("/home/ada/own/notes")], NOW, Path("/srv/wiki"))
+    rows = known_rows([Recent("/home/ada/office/notes", NOW)], [Path("/home/ada/own/notes")], NOW, Path("/srv/wiki"))
     assert [(row.name, row.above(Path("/home/ada"))) for row in rows[:3]] == [
         ("wiki", "/srv"),
-        ("work/notes", "~"),
+        ("office/notes", "~"),
         ("own/notes", "~"),
     ]
 
