@@ -41,6 +41,7 @@ FOUND = SearchScene(typed=True, row=Row.FRAGMENT, packed=True)
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "There is nothing to take back."),
         ("shift", FOUND, "Only a passage that is in the pack can be moved."),
+        ("shift", SearchScene(on_pack=True, alone=True), "A pack of one passage has no other order."),
     ],
 )
 def test_the_search_says_what_is_missing(action: str, scene: SearchScene, told: str) -> None:

@@ -31,8 +31,9 @@ class SearchScene:
     decided: bool = False
     in_panel: bool = False
     pack_row: bool = False
-    """Something is selected in the pack panel; `on_pack`: a passage that is in the pack."""
+    """Something is selected in the pack panel; `on_pack`: a passage that is in the pack; `alone`: the only one."""
     on_pack: bool = False
+    alone: bool = False
 
 
 _OF_PANEL = frozenset({"mark", "edit"})
@@ -48,6 +49,8 @@ def in_search(action: str, scene: SearchScene) -> str:
         return "A memory is found by itself, and is no part of the ranking."
     if action == "obsidian" and scene.row is Row.MEMORY:
         return "A memory is no note of the vault."
+    if action == "shift" and scene.on_pack and scene.alone:
+        return "A pack of one passage has no other order."
     holds, told = {
         "scroll_preview": (scene.context, _NO_CONTEXT),
         "read_whole": (scene.context, _NO_CONTEXT),

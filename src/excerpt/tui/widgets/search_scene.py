@@ -27,4 +27,5 @@ def scene_of(pane: SearchPane) -> SearchScene:
         in_panel=rows is not None and rows.has_focus and rows.row_count > 0,
         pack_row=panel.selected is not None,
         on_pack=panel.selected_pack is not None,
+        alone=packed is not None and len(packed.result.packs) == 1,
     )
