@@ -78,7 +78,7 @@ class Engine:
         self._boosts = Boosts(snapshot, settings.search.boosts, use)
         self._marker = Marker()
         self._marks: tuple[str, Marks] | None = None
-        self._searched: tuple[Result, Ranking, int | None] | None = None
+        self._partly_marked: tuple[Result, Ranking, int] | None = None
 
     def warm(self) -> None:
         """Load what the first queries would have to wait for."""
@@ -131,15 +131,16 @@ class Engine:
         matched = count_matching(answers)
         elapsed = (time.perf_counter() - begun) * 1e3
         result = Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
-        self._searched = result, ranking, marked
+        # What was found holds arrays of the whole vault.
+        self._partly_marked = (result, ranking, marked) if marked is not None and marked < len(hits) else None
         return result
 
     def all_marked(self, result: Result) -> Result:
         """The result with spans in all hits, if it is that of the last search; else as it is."""
-        if self._searched is None or self._searched[0] is not result:
+        if self._partly_marked is None or self._partly_marked[0] is not result:
             return result
-        _, ranking, marked = self._searched
-        first = len(result.hits) if marked is None else marked
+        _, ranking, first = self._partly_marked
+        self._partly_marked = None
         return replace(result, hits=result.hits[:first] + self.hits(ranking, first, len(result.hits)))
 
     def parse(self, query: str) -> tuple[Query, ...]:
