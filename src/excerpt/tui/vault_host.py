@@ -40,7 +40,6 @@ class VaultHost(App[None], inherit_bindings=False):
         self._shell = dict(environment)
         self._said = said
         self._opened = 0
-        self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         self._session = NEW if vault is None else session_of(vault, settings, places)
 
     def use_settings(self, settings: Settings) -> None:
@@ -51,6 +50,11 @@ class VaultHost(App[None], inherit_bindings=False):
         if self._vault is None:
             return Screen()
         return MainScreen(self._vault, self._settings, self._places, self._shell, self._session)
+
+    def on_mount(self) -> None:
+        # Not before its screen stands: Textual starts the screen of a mode that it knows before that is on the stack,
+        # and where tasks run at once (Python 3.12 and later) its widgets ask for the screen that is.
+        self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
 
     def begin(self) -> None:
         """After the first frame: ask for a vault where none is open; on the demo, offer the tour to who is new."""
