@@ -79,11 +79,11 @@ def narrowed(
     strategy, rest = _forced(text)
     forced = text[: len(text) - len(rest)]
     pieces = list(pieces_of(rest, KnownNames(properties, tags)))
-    # A quotation mark without a partner would find one in the condition.
+    # A quotation mark without a partner would find one in the condition; without it, a bar beside it would part.
     at = _unpaired(rest, pieces)
     if at >= 0:
-        end = len(rest) - len(rest[at + 1 :].lstrip("|"))
-        rest = f"{rest[:at]}{' ' * (end - at)}{rest[end:]}"
+        start, end = len(rest[:at].rstrip("|")), len(rest) - len(rest[at + 1 :].lstrip("|"))
+        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
     for group in reversed(_groups(pieces)):
         query = _query(rest, group, strategy)
         if query.words.strip() or query.is_filter_only:
