@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint pictures properties bench soak million quality packs messy screenshots keys docs model clean
+.PHONY: help run setup test lint matrix pictures properties bench soak million quality packs messy screenshots keys docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -35,8 +35,11 @@ test: lint ## lint and the whole test suite
 pictures: $(READY) ## compare every picture of the screen at four sizes (make test: at two)
 	EXCERPT_PICTURES=all $(BIN)/pytest -n auto --dist worksteal tests/tui/pictures
 
-properties: $(READY) ## the whole suite with twenty times as many examples
-	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal
+properties: $(READY) ## every property, at random, with twenty times as many examples
+	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal -m hypothesis
+
+matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
+	$(BIN)/pytest -m matrix -rs tests/matrix
 
 bench: $(READY) ## measure speed against peers in the same run
 	$(BIN)/python -m benchmarks

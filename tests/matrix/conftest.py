@@ -1,0 +1,98 @@
+"""The wheel, built once from the sdist, and the `excerpt` command that it installs, on each Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.matrix.pythons import pythons_here
+
+ROOT = Path(__file__).parents[2]
+
+collect_ignore_glob = [] if os.name == "posix" else ["test_*.py"]  # only POSIX has pseudo-terminals
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The installed program on one Python, and the environment that it runs in."""
+
+    version: str
+    folder: Path
+    environment: Mapping[str, str]
+
+    @property
+    def python(self) -> str:
+        return str(self.folder / "bin" / "python")
+
+    @property
+    def excerpt(self) -> str:
+        return str(self.folder / "bin" / "excerpt")
+
+    def install(self, *what: str) -> None:
+        run([self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what])
+
+
+def run(command: Sequence[str | Path], **options: object) -> str:
+    """What a command prints; where it fails, all of what it said."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
+    return str(done.stdout)
+
+
+@cache
+def _pythons() -> dict[str, Path]:
+    return pythons_here()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "installed" in metafunc.fixturenames:
+        metafunc.parametrize("installed", list(_pythons()), indirect=True, scope="session")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"Pythons here: {', '.join(_pythons())}")
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and in `from-sdist` and `from-tree` the wheel built of each."""
+    folder = tmp_path_factory.mktemp("distributions")
+    run([sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT])
+    run([sys.executable, "-m", "build", "--wheel", "--outdir", folder / "from-tree", ROOT])
+    (sdist,) = folder.glob("*.tar.gz")
+    unpacked = folder / "unpacked"
+    unpacked.mkdir()
+    run(["tar", "-xzf", sdist, "-C", unpacked, "--strip-components=1"])
+    run([sys.executable, "-m", "build", "--wheel", "--outdir", folder / "from-sdist", unpacked])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(distributions: Path) -> Path:
+    (wheel,) = (distributions / "from-sdist").glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def installed(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel in a fresh environment of one Python, with an empty home."""
+    version: str = request.param
+    folder, home = tmp_path_factory.mktemp(f"python-{version}-"), tmp_path_factory.mktemp("home")
+    run([_pythons()[version], "-m", "venv", folder])
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "EXCERPT_HOME": str(home / "excerpt"),
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+    }
+    program = Installed(version, folder, environment)
+    program.install(str(wheel))
+    return program

@@ -1,0 +1,34 @@
+"""The Pythons of this machine that excerpt promises to run on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+PROMISED = ("3.11", "3.12", "3.13", "3.14")
+
+
+def pythons_here() -> dict[str, Path]:
+    """The interpreter of each promised version that there is on PATH or in pyenv's folder, oldest first."""
+    return {
+        version: found[-1] for version in PROMISED if (found := [p for p in _candidates(version) if _runs(p, version)])
+    }
+
+
+def _candidates(version: str) -> list[Path]:
+    """Where a version may be; the best is the last."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    on_path = shutil.which(f"python{version}")
+    return [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))]
+
+
+def _runs(python: Path, version: str) -> bool:
+    # A shim of pyenv is on PATH for each version that it has, and runs only those that are switched on.
+    told = "import sys, ensurepip, venv; print('%d.%d' % sys.version_info[:2])"
+    try:
+        answer = subprocess.run([python, "-c", told], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return answer.returncode == 0 and answer.stdout.strip() == version
