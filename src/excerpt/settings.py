@@ -182,6 +182,11 @@ class Places:
     state: Path
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        """Each of them once: on some systems several are one."""
+        return tuple(dict.fromkeys((self.config, self.cache, self.data, self.state)))
+
+    @property
     def settings_file(self) -> Path:
         return self.config / "excerpt.toml"
 

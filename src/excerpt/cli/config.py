@@ -19,6 +19,7 @@ from excerpt.errors import ExcerptError, SettingsError
 from excerpt.settings import Settings, load_settings, open_vault, places
 from excerpt.settings_edit import begin_with
 from excerpt.settings_schema import schema_text
+from excerpt.state_files import users_umask
 from excerpt.tui.keymap import bindable, usable
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
@@ -99,7 +100,7 @@ def _edit(file: Path, beginning: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():
             file.write_text(beginning, encoding="utf-8")
-        code = subprocess.run(editor.argv, check=False).returncode
+        code = subprocess.run(editor.argv, check=False, umask=users_umask()).returncode
     except OSError as error:
         raise ExcerptError(f"{file} cannot be edited: {error.strerror or error}.", "Check its permissions.") from error
     if code:

@@ -29,7 +29,9 @@ _EVERY = 0.1  # seconds
 
 @click.command()
 @vault_option
-@click.option("--fix", is_flag=True, help="Bring the index up to date and mend it; touch nothing else.")
+@click.option(
+    "--fix", is_flag=True, help="Bring the index up to date and mend it, and close what is kept to other users."
+)
 @click.option("--quick", is_flag=True, help="Do not count words or make vectors once more to compare them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(vault: Path | None, fix: bool, quick: bool, as_json: bool) -> int:
@@ -77,7 +79,7 @@ def _look_and_mend(
         return found, None
     from excerpt.doctor.mending import mend
 
-    mended = mend(found, line)
+    mended = mend(found, where, line)
     return (look(given, where, ticker, quick=quick) if mended.done else found), mended
 
 

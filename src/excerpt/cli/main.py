@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -18,6 +19,8 @@ import click
 
 from excerpt import __version__
 from excerpt.errors import ExcerptError
+from excerpt.settings import places
+from excerpt.state_files import close_if_open, keep_to_owner
 from excerpt.text.visible import visible
 from excerpt.tui.interpreter import prefer_the_screen
 
@@ -90,6 +93,9 @@ def program(ctx: click.Context, plain: bool) -> None:
     folder or a whole disk is opened as a VAULT only with --accept-all behind it.
     """
     ctx.obj = plain
+    if ctx.invoked_subcommand != "doctor":  # which tells what is open, and closes it when it is asked to
+        with suppress(RuntimeError):  # no home folder is known: who needs one says so
+            close_if_open(places().folders)
     if ctx.invoked_subcommand is None:
         prefer_the_screen()
         from excerpt.cli.app import start_last
@@ -112,6 +118,7 @@ def open_vault_in_app(is_plain: bool, vault: Path, plain: bool, accept_all: bool
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line on `argv` (default: the process's) and exit with its code."""
+    keep_to_owner()
     sys.exit(run(sys.argv[1:] if argv is None else argv))
 
 

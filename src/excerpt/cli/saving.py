@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from excerpt.errors import ExcerptError
+from excerpt.state_files import users_umask
 
 
 def checked_output(file: Path, vault: Path) -> Path:
@@ -39,6 +40,8 @@ def save(file: Path, text: str) -> int:
         fresh.write_bytes(data)
         if file.exists():
             fresh.chmod(file.stat().st_mode & 0o7777)
+        elif (umask := users_umask()) >= 0:
+            fresh.chmod(0o666 & ~umask)
         fresh.replace(file)
     except OSError as error:
         with suppress(OSError):

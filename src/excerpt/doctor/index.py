@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from excerpt.doctor.finding import Finding, megabytes, named, ok, problem, warning
 from excerpt.index.health import Fault, Health, Part, Stale
 from excerpt.index.writer import LOCK
+from excerpt.state_files import LOCK_MODE
 from excerpt.text.counted import counted
 
 _NAMED = 5
@@ -87,7 +88,7 @@ def _left(health: Health) -> Iterator[Finding]:
 def lock(folder: Path) -> Finding:
     """Who is writing the index. The lock is the system's and ends with its holder."""
     try:
-        with FileLock(folder / LOCK, timeout=0):
+        with FileLock(folder / LOCK, timeout=0, mode=LOCK_MODE):
             return ok("Nobody is writing it")
     except Timeout:
         holder = _holder(folder / LOCK)

@@ -1,14 +1,19 @@
-"""`--fix`: what can be mended without asking. The index is made to agree with the vault; nothing else is touched."""
+"""`--fix`: what can be mended without asking. The index is made to agree with the vault, and what is kept is closed to
+other users; what it says is never touched."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from excerpt.doctor.finding import named
 from excerpt.doctor.look import Diagnosis
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
+from excerpt.settings import Places
+from excerpt.state_files import close_to_others, open_to_others
 from excerpt.text.counted import counted
 
 
@@ -20,9 +25,25 @@ class Mended:
     left: tuple[str, ...] = ()
 
 
-def mend(found: Diagnosis, progress: Callable[[Progress], None]) -> Mended:
-    """Bring the index up to date and make anew what is damaged in it. Settings, memories and the vault are the user's:
-    they are left alone."""
+def mend(found: Diagnosis, where: Places, progress: Callable[[Progress], None]) -> Mended:
+    """Close to other users what they may read, bring the index up to date and make anew what is damaged in it. What
+    settings and memories say, and the vault, are the user's: they are left alone."""
+    private, index = _close(where.folders), _mend_index(found, progress)
+    return Mended((*private.done, *index.done), (*private.left, *index.left))
+
+
+def _close(folders: Iterable[Path]) -> Mended:
+    were = {path for folder in folders for path in open_to_others(folder)}
+    for folder in folders:
+        close_to_others(folder)
+    still = [path for folder in folders for path in open_to_others(folder)]
+    closed = len(were) - len(still)
+    done = (f"Closed to other users: {counted(closed, 'file or folder', 'files and folders')}.",)
+    left = (f"Still open to other users: {named(list(map(str, still)))}. Its disk or its owner does not let us.",)
+    return Mended(done if closed else (), left if still else ())
+
+
+def _mend_index(found: Diagnosis, progress: Callable[[Progress], None]) -> Mended:
     if not _needs_build(found):
         return Mended()
     assert found.folder is not None

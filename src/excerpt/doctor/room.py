@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from excerpt.doctor.finding import Finding, megabytes, ok, problem, warning
+from excerpt.doctor.finding import Finding, megabytes, named, ok, problem, warning
 from excerpt.settings import Places
+from excerpt.state_files import open_to_others
+from excerpt.text.counted import counted
 from excerpt.vault.mounts import is_silent
 
 _ELSEWHERE = "Give permission there, or set EXCERPT_HOME to a folder of yours."
@@ -27,6 +29,7 @@ def folders(where: Places, index: Path | None, index_size: int) -> Iterator[Find
         ("History and copies", where.state),
     ):
         yield _writable(name, folder)
+    yield from _private(where)
     yield from _free(where.cache, index_size)
     if index is not None and _on_network(index):
         yield warning(
@@ -49,6 +52,16 @@ def _writable(name: str, folder: Path) -> Finding:
     except OSError as error:
         return problem(f"{name}: {there} cannot be written: {error.strerror or error}.", _ELSEWHERE)
     return ok(f"{name}: {folder}" + ("" if there == folder else " (not there yet; it can be made)"))
+
+
+def _private(where: Places) -> Iterator[Finding]:
+    """Whether other users may read what is kept; on Windows nothing is said of it."""
+    found = [str(path) for folder in where.folders for path in open_to_others(folder)]
+    if found:
+        files = f"{counted(len(found), 'file or folder', 'files and folders')}"
+        yield warning(f"Other users may read {files}: {named(found)}", "`excerpt doctor --fix` closes what can be.")
+    elif os.name == "posix" and any(folder.exists() for folder in where.folders):
+        yield ok("No other user may read any of it")
 
 
 def _nearest(folder: Path) -> Path:

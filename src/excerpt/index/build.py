@@ -27,6 +27,7 @@ from excerpt.index.workers import Workers
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport
 from excerpt.settings import Settings, open_vault
+from excerpt.state_files import LOCK_MODE
 
 # To look at so many paths alone costs about what a scan of ten thousand files does.
 _MOST_PATHS = 500
@@ -220,7 +221,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
     """Hold the folder's lock. The system takes it back when its holder dies, however that happens."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(folder / LOCK, timeout=wait):
+        with FileLock(folder / LOCK, timeout=wait, mode=LOCK_MODE):
             yield
     except Timeout as error:
         raise IndexBusyError(

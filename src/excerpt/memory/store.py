@@ -24,6 +24,7 @@ from excerpt.memory.files import name_id, now, parse_memory, render_memory, stor
 from excerpt.memory.noticing import Noticing
 from excerpt.memory.recall import Searched, searched, wanted_words
 from excerpt.model import Memory, Skipped, Source
+from excerpt.state_files import LOCK_MODE
 
 TRASH = "trash"
 """Folder, inside the memory folder, of forgotten memories and of what updates replaced. Never emptied by excerpt."""
@@ -222,7 +223,7 @@ class MemoryStore:
         """One writer at a time, across processes; the lock dies with its owner."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.folder / ".lock", timeout=_LOCK_SECONDS):
+            with FileLock(self.folder / ".lock", timeout=_LOCK_SECONDS, mode=LOCK_MODE):
                 yield
         except Timeout as error:
             raise MemoryUnusableError(

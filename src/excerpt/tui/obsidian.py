@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from excerpt.errors import ExcerptError
+from excerpt.state_files import users_umask
 
 _PATIENCE = 3.0
 """Seconds in which a link that nothing can open is reported; some programs stay as long as what they opened."""
@@ -80,6 +81,7 @@ def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            umask=users_umask(),
         )
     except OSError:
         return False

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from excerpt.state_files import LOCK_MODE
+
 
 @contextmanager
 def told_as_watched(folder: Path) -> Iterator[None]:
     """Let others know, as long as this lasts. `folder` holds one file a watcher; where it cannot be written, nobody
     is told."""
     file = folder / f"{os.getpid()}.lock"
-    lock = FileLock(file)
+    lock = FileLock(file, mode=LOCK_MODE)
     with suppress(OSError, Timeout):
         folder.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
@@ -35,7 +37,7 @@ def is_watched(folder: Path) -> bool:
 
 def _is_held(file: Path) -> bool:
     try:
-        with FileLock(file, timeout=0):
+        with FileLock(file, timeout=0, mode=LOCK_MODE):
             file.unlink(missing_ok=True)
     except Timeout:
         return True

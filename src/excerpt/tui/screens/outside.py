@@ -12,6 +12,7 @@ from textual import on
 from textual.app import SuspendNotSupported
 
 from excerpt.errors import ExcerptError
+from excerpt.state_files import users_umask
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, EditRequested, ObsidianRequested
 from excerpt.tui.screens.settings_keeping import SettingsKeeping
@@ -57,7 +58,12 @@ class Outside(SettingsKeeping):
 
     def _start(self, argv: tuple[str, ...]) -> None:
         subprocess.Popen(
-            argv, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            argv,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            umask=users_umask(),
         )
         seen = (
             "What you save is found at once."
@@ -70,7 +76,7 @@ class Outside(SettingsKeeping):
         """Give the terminal to the editor, and take it back."""
         try:
             with self.app.suspend():
-                done = subprocess.run(argv, env=self._environment, check=False)
+                done = subprocess.run(argv, env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
             self.notify("This terminal cannot be handed to an editor.", severity="error")
             return
