@@ -102,7 +102,9 @@ def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
     assert [each["id"] for each in found] == [memory["id"]]
     assert excerpt("recall", "--since", "1d", "--limit", "1", "--vault", vault, "--json").code == 0
     assert excerpt("recall", "--since", "2999", "--vault", vault).code == 1
-    assert "'soon' is no date" in excerpt("recall", "--since", "soon", "--vault", vault).err
+    refused = excerpt("recall", "--since", "soon", "--vault", vault)
+    assert (refused.code, refused.out) == (2, "")
+    assert "'soon' is no date" in refused.err
 
 
 def test_lines_of_a_note_are_remembered_with_their_place(excerpt: Excerpt, vault: Path) -> None:
@@ -227,3 +229,32 @@ def test_what_would_change_a_terminal_is_not_sent_to_one(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     excerpt("remember", "red \x1b[31m text", "--why", "b\x1b]0;x\x07", "--vault", vault)
     assert "\x1b" not in excerpt("recall", "--vault", vault).out
+
+
+def test_a_copy_of_a_memory_is_told_and_stays_when_the_memory_is_forgotten(
+    excerpt: Excerpt, home: Path, vault: Path
+) -> None:
+    memory = excerpt("remember", "Lentils keep well.", "--vault", vault, "--json").json["id"]
+    (file,) = (home / "data" / "memories").rglob("*.md")
+    file.with_name("copy.md").write_bytes(file.read_bytes())
+    recalled = excerpt("recall", "--vault", vault, "--json")
+    (copied,) = {each["id"] for each in recalled.json["memories"]} - {memory}
+    assert recalled.err == f"excerpt: the memory copy.md is a copy of {memory}; it goes by {copied}.\n"
+    forgotten = excerpt("forget", memory, "--vault", vault)
+    assert forgotten.err == f"excerpt: {copied}, a copy of it, is kept.\n"
+    assert [each["id"] for each in excerpt("recall", "--vault", vault, "--json").json["memories"]] == [copied]
+    assert excerpt("forget", "--undo", memory, "--vault", vault).code == 0
+    forgotten = excerpt("forget", memory, "--vault", vault)
+    assert forgotten.err == f"excerpt: {copied}, of the same text, is kept.\n"
+
+
+def test_a_link_among_the_memories_is_told_and_not_read(
+    excerpt: Excerpt, home: Path, vault: Path, tmp_path: Path
+) -> None:
+    excerpt("remember", "Lentils keep well.", "--vault", vault)
+    (file,) = (home / "data" / "memories").rglob("*.md")
+    (tmp_path / "secret").write_text("root:x:0:0")
+    file.with_name("passwd.md").symlink_to(tmp_path / "secret")
+    recalled = excerpt("recall", "--vault", vault)
+    assert "root" not in recalled.out
+    assert "the memory passwd.md cannot be read: It is a link out of the folder of memories." in recalled.err

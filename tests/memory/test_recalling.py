@@ -171,15 +171,9 @@ def test_where_no_index_can_be_made_words_are_looked_for_and_it_is_told(recaller
     assert "memory-index" in recaller.unranked
 
 
-@pytest.mark.parametrize("name", ["linked.md", "ignored.md"])
-def test_what_the_index_would_leave_out_is_found_all_the_same(recaller: Recaller, tmp_path: Path, name: str) -> None:
+def test_what_the_index_would_leave_out_is_found_all_the_same(recaller: Recaller) -> None:
     write(recaller, ".gitignore", "ignored.md\n")
-    if name == "linked.md":
-        recaller.store.folder.mkdir(exist_ok=True)
-        (tmp_path / "elsewhere.md").write_text("the conflict\n")
-        (recaller.store.folder / name).symlink_to(tmp_path / "elsewhere.md")
-    else:
-        write(recaller, name, "the conflict\n")
+    write(recaller, "ignored.md", "the conflict\n")
     assert texts(recaller, "conflict") == ["the conflict"]
 
 

@@ -202,6 +202,79 @@ def test_a_copy_made_by_hand_is_a_memory_of_its_own(store: MemoryStore) -> None:
     assert store.get(memory.id).text == "one"
 
 
+@pytest.mark.parametrize(
+    "name", ["{} (conflicted copy)", "{}.sync-conflict-20250301-093012", "Copy of {}", "{} 2", "a"]
+)
+def test_a_copy_goes_by_an_id_of_its_own_and_is_told(store: MemoryStore, name: str) -> None:
+    memory = store.remember("one")
+    (file,) = files(store)
+    write(store, f"{name.format(file.stem)}.md", file.read_bytes().replace(b"one", b"other"))
+    (copied,) = store.all().copies
+    assert (copied.path, copied.of) == (f"{name.format(file.stem)}.md", memory.id)
+    assert store.get(copied.id).text == "other"
+    assert store.get(memory.id).text == "one"
+
+
+def test_a_copy_whose_memory_is_forgotten_keeps_its_own_id_and_its_text(store: MemoryStore) -> None:
+    memory = store.remember("one")
+    write(store, "a copy.md", files(store)[0].read_bytes().replace(b"one", b"other"))
+    (copied,) = store.all().copies
+    store.forget(memory.id)
+    assert [(each.id, each.text) for each in store.all().memories] == [(copied.id, "other")]
+    assert store.restore(memory.id).text == "one"
+    assert store.all().copies == ()
+
+
+def test_a_copy_can_be_forgotten_and_restored_by_its_own_id(store: MemoryStore) -> None:
+    memory = store.remember("one")
+    write(store, "a copy.md", files(store)[0].read_bytes().replace(b"one", b"other"))
+    (copied,) = store.all().copies
+    store.forget(copied.id)
+    assert [each.id for each in store.all().memories] == [memory.id]
+    assert store.restore(copied.id).text == "other"
+    assert {each.text for each in store.all().memories} == {"one", "other"}
+
+
+def test_of_many_copies_none_takes_the_id_of_another(store: MemoryStore) -> None:
+    store.remember("one")
+    data = files(store)[0].read_bytes()
+    write(store, "copy.md", data)
+    (copied,) = store.all().copies
+    write(store, "copy.md", data.replace(files(store)[0].stem[-11:].encode(), copied.id.encode()))
+    (store.folder / "copy.md").rename(store.folder / "renamed.md")
+    write(store, "copy.md", data)
+    assert len(store.all().memories) == 3
+
+
+def test_a_link_is_not_followed_and_is_told(store: MemoryStore, tmp_path: Path) -> None:
+    store.remember("one")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.md").write_text("root:x:0:0")
+    (store.folder / "out.md").symlink_to(tmp_path / "outside" / "secret.md")
+    (store.folder / "folder").symlink_to(tmp_path / "outside")
+    (store.folder / "within.md").symlink_to(files(store)[0])
+    (store.folder / "nothing.md").symlink_to(store.folder / "gone.md")
+    found = store.all()
+    assert [memory.text for memory in found.memories] == ["one"]
+    assert {broken.path: broken.reason for broken in found.broken} == {
+        "out.md": "It is a link out of the folder of memories.",
+        "folder": "It is a link out of the folder of memories.",
+        "nothing.md": "It is a link to nothing.",
+        "within.md": "It is a link within the folder of memories; what it points to stands in its own place.",
+    }
+
+
+def test_a_link_among_the_forgotten_is_not_brought_back(store: MemoryStore, tmp_path: Path) -> None:
+    memory = store.remember("one")
+    (tmp_path / "outside.md").write_bytes(files(store)[0].read_bytes())
+    store.forget(memory.id)
+    (trashed,) = (store.folder / "trash").glob("*.md")
+    trashed.unlink()
+    trashed.symlink_to(tmp_path / "outside.md")
+    with pytest.raises(MemoryUnusableError, match="There is no memory"):
+        store.restore(memory.id)
+
+
 def test_a_temporary_file_left_by_a_crash_is_not_a_memory(store: MemoryStore) -> None:
     write(store, ".2024-01-01-half-m0123456789.md.new", "---\nid: m0123456789\n---\n\nha")
     assert store.all() == MemoryStore(store.folder).all()

@@ -27,8 +27,11 @@ def recaller_of(vault: Path, settings: Settings, where: Places) -> Iterator[Reca
     from excerpt.memory.recalling import Recaller
 
     recaller = Recaller(where.memory_folder(vault), where.memory_index_folder(vault), settings)
-    for broken in recaller.store.all().broken:
+    everything = recaller.store.all()
+    for broken in everything.broken:
         narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
+    for copied in everything.copies:
+        narrate(f"the memory {copied.path} is a copy of {copied.of}; it goes by {copied.id}.")
     try:
         yield recaller
     finally:

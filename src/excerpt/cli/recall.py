@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import places, settings_of
+from excerpt.text.dates import period_of
 
 if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled
@@ -22,12 +24,26 @@ if TYPE_CHECKING:
 Found = tuple["Recalled", "Standing | None"]
 
 
+def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
+    if since and period_of(f">={since}", date.today()) is None:
+        raise click.BadParameter(
+            f"{since!r} is no date: give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w."
+        )
+    return since
+
+
 @click.command()
 @click.argument("words", nargs=-1)
 @vault_option
 @click.option("--tag", "tags", multiple=True, help="Only memories with this tag; several must all be there.")
 @click.option("--source", default="", metavar="PATH", help="Only those from this note or folder.")
-@click.option("--since", default="", metavar="DATE", help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.")
+@click.option(
+    "--since",
+    default="",
+    metavar="DATE",
+    callback=_checked_since,
+    help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.",
+)
 @click.option(
     "--limit", type=click.IntRange(min=1), help="The most memories.  [default: search.limit; without WORDS, all]"
 )

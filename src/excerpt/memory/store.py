@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import stat
 import time
 import unicodedata
 from collections import Counter
@@ -35,11 +36,23 @@ _STAMP = re.compile(r"\.\d{8}T\d{12}Z(?=\.md$)")
 
 
 @dataclass(frozen=True, slots=True)
+class Copied:
+    """A file that states the id of another: a copy made by hand, or by a sync tool that met a conflict. It goes by `id`
+    instead of the one it states, `of`."""
+
+    path: str
+    of: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Memories:
-    """All that is in the folder: `memories`, newest first, and the files that could not be read as one."""
+    """All that is in the folder: `memories`, newest first, the files that could not be read as one, and which of the
+    memories are copies."""
 
     memories: tuple[Memory, ...]
     broken: tuple[Skipped, ...]
+    copies: tuple[Copied, ...] = ()
 
 
 Stamp = tuple[int, int, int]
@@ -82,7 +95,9 @@ class Contents:
     def found(self) -> Memories:
         memories = tuple(kept.memory for _, kept in self.ids.values())
         broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, Broken))
-        return Memories(memories, tuple(Skipped(*each) for each in broken))
+        stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, Kept)}
+        copies = (Copied(name, stated[name], own) for own, (name, _) in self.ids.items() if stated[name] != own)
+        return Memories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
 
     @cached_property
     def named(self) -> Mapping[str, Memory]:
@@ -148,6 +163,7 @@ class MemoryStore:
         """As `update`, with what `change` makes of the memory as it is at that moment: nothing that another process
         wrote meanwhile is undone. What `change` raises leaves everything as it was."""
         with self._writing():
+            self._give_ids()
             name, kept = self._find(memory_id)
             memory = kept.memory
             wanted = stored(replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated))
@@ -160,8 +176,9 @@ class MemoryStore:
             return wanted
 
     def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder; gives the one forgotten. `restore` brings it back."""
+        """Move a memory to the trash folder; gives the one forgotten. `restore` brings it back. Copies of it stay."""
         with self._writing():
+            self._give_ids()
             name, kept = self._find(memory_id)
             _move(self.folder / name, self._trash_name(name))
             return kept.memory
@@ -169,6 +186,7 @@ class MemoryStore:
     def restore(self, memory_id: str) -> Memory:
         """Bring back what was last forgotten under `memory_id`."""
         with self._writing():
+            self._give_ids()
             if memory_id in self.contents().ids:
                 raise MemoryUnusableError(f"Memory {memory_id} is not forgotten.")
             for file in self._trashed():
@@ -197,10 +215,18 @@ class MemoryStore:
         return self._contents
 
     def _files(self) -> Iterator[tuple[str, os.stat_result]]:
-        for name, state, is_link in _files(self.folder, enter=self._noticing.watch):
-            if is_link or state.st_nlink > 1:
+        for name, state in _files(self.folder, enter=self._noticing.watch):
+            if state.st_nlink > 1:
                 self._noticing.close()  # it can be changed from where nobody watches
             yield name, state
+
+    def _give_ids(self) -> None:
+        """Write into each copy the id that it goes by, before the one that it shares is forgotten or brought back."""
+        for copied in self.contents().found.copies:
+            name, kept = self._find(copied.id)
+            file = self.folder / name
+            _write_new(self._trash_name(name), file.read_bytes())
+            _replace(file, render_memory(kept.memory, (replace(kept.memory, id=copied.of), kept.metadata)))
 
     def _find(self, memory_id: str) -> tuple[str, Kept]:
         found = self.contents().ids.get(memory_id)
@@ -210,7 +236,8 @@ class MemoryStore:
 
     def _trashed(self) -> list[Path]:
         """Files of the trash, last trashed first."""
-        found = [self.folder / TRASH / name for name, _, _ in _files(self.folder / TRASH)]
+        trash = self.folder / TRASH
+        found = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
         return sorted(found, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
 
     def _trash_name(self, name: str) -> Path:
@@ -236,10 +263,10 @@ class MemoryStore:
 
 def _files(
     folder: Path, below: str = "", enter: Callable[[Path], None] = lambda _: None
-) -> Iterator[tuple[str, os.stat_result, bool]]:
-    """Names of the Markdown files in and under `folder`, each with its state and whether it is a link. A missing folder
-    is an empty one; hidden names and the trash are none of ours; links to folders are not followed. `enter` is called
-    with each folder before it is read."""
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Names of the Markdown files in and under `folder`, and of links to folders, each with its own state. A missing
+    folder is an empty one; hidden names and the trash are none of ours; no link is followed. `enter` is called with
+    each folder before it is read."""
     with suppress(FileNotFoundError):
         enter(folder)
         with os.scandir(folder) as entries:
@@ -249,8 +276,8 @@ def _files(
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     yield from _files(Path(entry.path), f"{name}/", enter)
-                elif entry.name.endswith(".md") and entry.is_file():
-                    yield name, entry.stat(), entry.is_symlink()
+                elif entry.is_dir() or (entry.name.endswith(".md") and (entry.is_file() or entry.is_symlink())):
+                    yield name, entry.stat(follow_symlinks=False)
 
 
 def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | Broken | None) -> Kept | Broken:
@@ -259,7 +286,10 @@ def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | B
     if before is not None and before.stamp == stamp and before.is_sure:
         return before
     is_sure = abs(time.time_ns() - stamp[0]) > _TICK_NS
-    found = _read_file(folder, name, stamp, is_sure)
+    if stat.S_ISLNK(state.st_mode):
+        found: Kept | Broken = Broken(stamp, is_sure, _link_reason(folder, name))
+    else:
+        found = _read_file(folder, name, stamp, is_sure)
     if before is None or is_sure or replace(found, stamp=before.stamp, is_sure=before.is_sure) != before:
         return found
     return before
@@ -276,9 +306,19 @@ def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> Kept | B
     return Kept(stamp, is_sure, memory, metadata)
 
 
+def _link_reason(folder: Path, name: str) -> str:
+    """Return why a link is not followed, as the scan of a vault says it."""
+    target = Path(os.path.realpath(folder / name))
+    if not target.is_relative_to(os.path.realpath(folder)):
+        return "It is a link out of the folder of memories."
+    if not target.exists():
+        return "It is a link to nothing."
+    return "It is a link within the folder of memories; what it points to stands in its own place."
+
+
 def _by_id(read: Mapping[str, Kept | Broken]) -> dict[str, tuple[str, Kept]]:
-    """Memories by id, newest first. Of two files that state the same id (one is a copy made by hand), the one named
-    after it keeps it and the other goes by its name, so that both are there."""
+    """Memories by id, newest first. Of two files that state the same id (one is a copy), the one named after it keeps
+    it and the other goes by an id made of its name, so that both are there."""
     entries = sorted(((name, kept) for name, kept in read.items() if isinstance(kept, Kept)), key=itemgetter(0))
     found = {kept.memory.id: (name, kept) for name, kept in entries}
     if len(found) < len(entries):
@@ -289,10 +329,23 @@ def _by_id(read: Mapping[str, Kept | Broken]) -> dict[str, tuple[str, Kept]]:
 
 
 def _told_apart(entries: Sequence[tuple[str, Kept]]) -> dict[str, tuple[str, Kept]]:
+    # What sync tools add to a name stands behind the id or before all of it: "… (conflicted copy).md", "Copy of ….md".
+    def rank(entry: tuple[str, Kept]) -> tuple[bool, bool, int, str]:
+        name, identity = entry[0], entry[1].memory.id
+        return not name.endswith(f"{identity}.md"), identity not in name, len(name), name
+
     found: dict[str, tuple[str, Kept]] = {}
-    for name, kept in sorted(entries, key=lambda entry: (entry[1].memory.id not in entry[0], entry[0])):
-        memory = kept.memory if kept.memory.id not in found else replace(kept.memory, id=name_id(name))
-        found[memory.id] = (name, kept if memory is kept.memory else replace(kept, memory=memory))
+    copies: list[tuple[str, Kept]] = []
+    for name, kept in sorted(entries, key=rank):
+        if kept.memory.id in found:
+            copies.append((name, kept))
+        else:
+            found[kept.memory.id] = (name, kept)
+    for name, kept in copies:
+        identity = name_id(name)
+        while identity in found:
+            identity = name_id(identity)
+        found[identity] = (name, replace(kept, memory=replace(kept.memory, id=identity)))
     return found
 
 
