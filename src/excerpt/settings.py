@@ -235,6 +235,10 @@ class Places:
         """The queries that the user gave names; the user's, never deleted by excerpt."""
         return self.data / "queries" / f"{vault_slug(vault)}.json"
 
+    def known_notes_file(self, vault: Path) -> Path:
+        """Where a vault is and some notes of it, by which it is known again where it is moved to."""
+        return self.data / "vaults" / f"{vault_slug(vault)}.json"
+
     def watch_folder(self, vault: Path) -> Path:
         """Who watches one vault just now; may be deleted at any time."""
         return self.state / "watch" / vault_slug(vault)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,14 @@ Excerpt = Callable[..., Answer]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that settings, index, memories and state are kept under."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder that settings, index, memories and state are kept under, for nobody else, as `main` has it."""
     folder = tmp_path / "home"
     monkeypatch.setenv("EXCERPT_HOME", str(folder))
     monkeypatch.delenv("EXCERPT_VAULT", raising=False)
-    return folder
+    before = os.umask(0o077)
+    yield folder
+    os.umask(before)
 
 
 @pytest.fixture

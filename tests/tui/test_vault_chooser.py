@@ -11,6 +11,8 @@ from rich.style import Style
 from textual.widgets import Input, Static
 
 from excerpt.known_vaults import DEMO, recent_vaults, remember_vault
+from excerpt.memory.store import MemoryStore
+from excerpt.moved_vaults import take_down
 from excerpt.pack.marks_file import read_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
@@ -94,6 +96,24 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
         await opened(pilot, app, vault)
         await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == "conflict", "the answer")
         await until(pilot, lambda: len(pane_of(app).choices.marks) == 1, "the mark")
+
+
+async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, places: Places) -> None:
+    MemoryStore(places.memory_folder(user / "before")).remember("one")
+    take_down(places, vault)
+    known = places.known_notes_file(vault)
+    moved = known.read_text().replace(str(vault), str(user / "before"))
+    places.known_notes_file(user / "before").write_text(moved)
+    known.unlink()
+    app = app_on(user / "garden", user, places)
+    async with app.run_test() as pilot:
+        await pilot.press("alt+v")
+        await chooser_of(pilot, app)
+        await pilot.press(*str(vault), "enter")
+        await opened(pilot, app, vault)
+        said = f"This vault was at {user / 'before'} before: 1 memory came along."
+        await until(pilot, lambda: said in [note.message for note in app._notifications], "to be told")
+    assert [memory.text for memory in MemoryStore(places.memory_folder(vault)).all().memories] == ["one"]
 
 
 async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, vault: Path, places: Places) -> None:

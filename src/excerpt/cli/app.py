@@ -10,6 +10,7 @@ from pathlib import Path
 from excerpt.cli.vaults import check_breadth, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import recent_vaults, remember_vault
+from excerpt.moved_vaults import recognise
 from excerpt.settings import load_settings, open_vault, places, settings_of
 
 
@@ -50,6 +51,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     where = places()
     if not accept_all:
         check_breadth(vault, where)
+    said = " ".join(recognise(where, vault))
     settings = settings_of(vault, where)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
@@ -57,4 +59,4 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
         remember_vault(where, vault)
     from excerpt.tui.app import run_app
 
-    run_app(vault, settings, where)
+    run_app(vault, settings, where, said)

@@ -15,8 +15,9 @@ import click
 import msgspec
 
 from excerpt.cli.printing import line_for_stdout, put
+from excerpt.cli.vaults import chosen_vault
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.settings import Settings, load_settings, open_vault, places
+from excerpt.settings import Settings, load_settings, places
 from excerpt.settings_edit import begin_with
 from excerpt.settings_schema import schema_text
 from excerpt.state_files import users_umask
@@ -45,7 +46,7 @@ def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: boo
         put(schema_text(bindable()))
         return
     where = places()
-    chosen = None if vault is None else open_vault(vault)
+    chosen = None if vault is None else chosen_vault(vault)
     file = where.settings_file if chosen is None else where.vault_settings_file(chosen)
     if path:
         put(line_for_stdout(str(file)))

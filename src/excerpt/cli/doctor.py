@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import ProgressLine, print_json, put
+from excerpt import moved_vaults
+from excerpt.cli.printing import ProgressLine, line_for_stdout, print_json, put
 from excerpt.cli.vaults import last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.model import Progress
-from excerpt.settings import Places, places
+from excerpt.settings import Places, open_vault, places
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 
@@ -32,14 +33,24 @@ _EVERY = 0.1  # seconds
 @click.option(
     "--fix", is_flag=True, help="Bring the index up to date and mend it, and close what is kept to other users."
 )
+@click.option(
+    "--adopt",
+    metavar="FORMER",
+    help="Take over what is kept of the vault that is or was at FORMER, memories and settings too; look at nothing.",
+)
 @click.option("--quick", is_flag=True, help="Do not count words or make vectors once more to compare them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(vault: Path | None, fix: bool, quick: bool, as_json: bool) -> int:
+def command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
     """Look at everything that may be wrong.
 
     The vault, its index (every line range, vector and posting), settings, model, terminal, keys, editor, clipboard,
     folders and versions. Each line says how a thing is and what to do. Ends with 3 if there is a problem.
     """
+    if adopt is not None:
+        if fix or quick or as_json:
+            raise click.UsageError("--adopt goes with --vault alone.")
+        put(line_for_stdout(moved_vaults.adopt(places(), open_vault(last_vault() if vault is None else vault), adopt)))
+        return 0
     began = time.monotonic()
     given, where = _vault_and_places(vault)
     line = ProgressLine(sys.stderr)

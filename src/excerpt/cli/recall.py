@@ -69,7 +69,7 @@ def command(
     WORDS are a query as for `excerpt search`: the memories that answer it, best first. Without WORDS, all of them,
     newest first.
     """
-    where, chosen = places(), chosen_vault(vault)
+    where, chosen = places(), chosen_vault(vault, offer=True)
     settings = settings_of(chosen, where)
     with recaller_of(chosen, settings, where) as recaller:
         most = None if stale else limit

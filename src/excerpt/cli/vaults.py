@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from excerpt.cli.printing import narrate
 from excerpt.errors import VaultError
 from excerpt.known_vaults import recent_vaults, too_broad
 from excerpt.settings import Places, places
@@ -33,11 +34,19 @@ def refresh_option(command: Command) -> Command:
     )(command)
 
 
-def chosen_vault(given: Path | None) -> Path:
-    """The vault that was given, or else the last one, resolved. Raises VaultError."""
+def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
+    """The vault that was given, or else the last one, resolved. Raises VaultError.
+
+    What was kept of it in another place is taken over, and told on stderr; with `offer` also what could be.
+    """
+    from excerpt.moved_vaults import recognise, take_down
     from excerpt.settings import open_vault
 
-    return open_vault(last_vault() if given is None else given)
+    vault, where = open_vault(last_vault() if given is None else given), places()
+    for sentence in recognise(where, vault, offer=offer):
+        narrate(sentence)
+    take_down(where, vault)
+    return vault
 
 
 def check_breadth(vault: Path, where: Places) -> None:

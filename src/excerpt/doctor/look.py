@@ -71,7 +71,7 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
         return findings
 
     of_settings = group("settings", read_settings)
-    of_vault = group("vault", look_at_vault)
+    of_vault = group("vault", look_at_vault, lambda: vaults.left_behind(where, seen.vault or _resolved(given)))
     of_index = group("index", look_at_index)
     size = health.size if health is not None else 0
     of_index_model, of_index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")

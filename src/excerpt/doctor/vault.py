@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from excerpt import moved_vaults
 from excerpt.doctor.finding import Finding, megabytes, named, ok, problem, warning
 from excerpt.errors import SettingsError, VaultError
-from excerpt.settings import Settings, open_vault
+from excerpt.settings import Places, Settings, open_vault
 from excerpt.text.counted import counted
 from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
@@ -44,6 +45,21 @@ def look(given: Path, settings: Settings, watches: int | None) -> Seen:
         _changes(vault, len(found.folders), watches),
     ]
     return Seen(tuple(findings), vault, found)
+
+
+def left_behind(where: Places, vault: Path | None) -> Iterator[Finding]:
+    """Memories of vaults that are not there any more, with the command that takes them over."""
+    for former in moved_vaults.left_behind(where, vault):
+        command = moved_vaults.command_for(former, vault if former.is_like else None)
+        if former.is_like:
+            yield warning(
+                f"{former.kept} of {former.path}, which was this vault, it seems.", f"To have them here: {command}"
+            )
+        elif former.path:
+            yield warning(f"{former.kept} of {former.path}, which is gone.", f"If it is elsewhere now: {command}")
+        else:
+            what = f"{former.kept} of a vault that is not known yet, in the folder {former.slug}."
+            yield warning(what, f"If it is elsewhere now: {command}")
 
 
 def watch_limit() -> int | None:

@@ -76,8 +76,8 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         environment: Mapping[str, str] | None = None,
         said: str = "",
     ) -> None:
-        """Without a vault one is asked for; `said` is why. `environment` is what editors and clipboard tools get; by
-        default that of this process."""
+        """Without a vault one is asked for; `said` is why, or what is to be told of the vault. `environment`
+        is what editors and clipboard tools get; by default that of this process."""
         # Taken first: Textual removes NO_COLOR from the environment when it has read it.
         shell = dict(os.environ if environment is None else environment)
         super().__init__(vault, settings, places, shell, said)
@@ -217,8 +217,9 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(vault: Path | None, settings: Settings, places: Places, said: str = "") -> None:
-    """Open the app on a vault, until the user leaves; without one it asks for one, and `said` is why. Raises
-    ExcerptError where it cannot be drawn, and whatever a defect of ours raised while it was open."""
+    """Open the app on a vault, until the user leaves; without one it asks for one. `said` is why, or what is
+    to be told of the vault. Raises ExcerptError where it cannot be drawn, and whatever a defect of ours raised while it
+    was open."""
     check_terminal(os.environ)
     app = ExcerptApp(vault, settings, places, said=said)
     app.run()

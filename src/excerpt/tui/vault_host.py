@@ -32,7 +32,8 @@ class VaultHost(App[None], inherit_bindings=False):
     def __init__(
         self, vault: Path | None, settings: Settings, places: Places, environment: Mapping[str, str], said: str = ""
     ) -> None:
-        """Without a vault one is asked for; `said` is why. `environment` is that of the user's shell."""
+        """Without a vault one is asked for; `said` is why, or what is to be told of the vault. `environment` is that
+        of the user's shell."""
         super().__init__()
         self._vault = vault
         self._settings = settings
@@ -61,6 +62,8 @@ class VaultHost(App[None], inherit_bindings=False):
         if self._vault is None:
             self.action_switch_vault()
             return
+        if self._said:
+            self.notify(self._said, title="Vault", timeout=20, markup=False)
         self.run_worker(self._name_apart(self._vault), group="name")
         if self._vault == DEMO:
             self.run_worker(self._offer_tour(), group="tour")
@@ -109,7 +112,7 @@ class VaultHost(App[None], inherit_bindings=False):
         # Who began plainly goes on so.
         screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
         settings = replace(opening.settings, screen=screen)
-        self._vault, self._said, self._session = opening.vault, "", opening.session
+        self._vault, self._said, self._session = opening.vault, opening.said, opening.session
         self.use_settings(settings)
         mode = self.current_mode
         self._opened += 1
