@@ -71,7 +71,7 @@ def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, 
     if where.memory_folder(vault).exists():
         return ()
     offer = offer or not where.known_notes_file(vault).exists()
-    formers = list(_formers(where, vault))
+    formers = list(_formers(where, vault, and_there=offer))
     gone = [former for former in formers if former.is_same and not former.is_there]
     gone = [former for former in gone if former.kept] or gone
     if len(gone) == 1:
@@ -144,18 +144,19 @@ def command_for(former: Former, vault: Path | None) -> str:
 # --- what is the same vault -------------------------------------------------------------------------------------------
 
 
-def _formers(where: Places, vault: Path) -> Iterator[Former]:
-    """The other vaults whose notes `vault` holds, or might."""
-    own = vault_slug(vault)
-    for file in _listed(where.data / "vaults"):
-        known = _read(file)
-        if known is None or file.stem == own:
+def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[Former]:
+    """The other vaults whose notes `vault` holds, or might: those that are gone, and if `and_there` the others."""
+    own = where.known_notes_file(vault)
+    for file in _listed(own.parent):
+        known = _read(file) if file.suffix == ".json" and file != own else None
+        if known is None:
             continue
         is_there = _is_there(known.path, vault)
+        if is_there and not and_there:
+            continue
         is_same, is_like = _likeness(vault, known.notes)
         if is_same or (is_like and not is_there):
-            kept = _kept(where, vault, file.name.removesuffix(".json"))
-            yield Former(file.name.removesuffix(".json"), known.path, kept, is_there, is_same, is_like)
+            yield Former(file.stem, known.path, _kept(where, vault, file.stem), is_there, is_same, is_like)
 
 
 def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:

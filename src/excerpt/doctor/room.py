@@ -58,8 +58,8 @@ def _private(where: Places) -> Iterator[Finding]:
     """Whether other users may read what is kept; on Windows nothing is said of it."""
     found = [str(path) for folder in where.folders for path in open_to_others(folder)]
     if found:
-        files = f"{counted(len(found), 'file or folder', 'files and folders')}"
-        yield warning(f"Other users may read {files}: {named(found)}", "`excerpt doctor --fix` closes what can be.")
+        files = counted(len(found), "file or folder", "files and folders")
+        yield warning(f"Other users may read {files}: {named(found)}.", "`excerpt doctor --fix` closes what can be.")
     elif os.name == "posix" and any(folder.exists() for folder in where.folders):
         yield ok("No other user may read any of it")
 
