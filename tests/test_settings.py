@@ -77,6 +77,7 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
         ("[pack]\nxyz = 1\n", "unknown key pack.xyz. Known here: budget, tokenizer, scope, neighbors, limit, "),
         ('[pack]\nbudget = "many"\n', "pack.budget is not valid"),
         ("[pack]\nlimit = 0\n", "pack.limit is not valid"),
+        ("[pack]\nneighbors = 99999999999999999999\n", "pack.neighbors is not valid"),
         ("[search]\nfuzzy_threshold = 1.5\n", "search.fuzzy_threshold is not valid"),
         ('[pack]\nscope = "chapter"\n', "pack.scope is not valid"),
         ('[pack]\nscope = "neighbours"\n', 'Did you mean "neighbors"?'),

@@ -24,8 +24,13 @@ from platformdirs import PlatformDirs
 from excerpt.errors import SettingsError, VaultError
 from excerpt.kinds import Format, Scope, Strategy
 
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+MOST = 1_000_000_000
+"""What any count may be, in the settings and on the command line: more than there is of anything, and far from what
+databases and arrays cannot hold."""
+
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Bytes = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Extension = Annotated[str, msgspec.Meta(pattern=r"^\.[^/]+$")]
 
@@ -62,7 +67,7 @@ class VaultSettings:
     extensions: tuple[Extension, ...] = (".md", ".markdown")
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    max_bytes: Positive = 16 * 1024 * 1024
+    max_bytes: Bytes = 16 * 1024 * 1024
     language: str = ""
 
 

@@ -11,7 +11,7 @@ from excerpt import __version__
 from excerpt.cli import app
 from excerpt.cli.main import COMMANDS, program
 from excerpt.known_vaults import remember_vault
-from excerpt.settings import places
+from excerpt.settings import MOST, places
 from tests.cli.conftest import Excerpt
 
 
@@ -46,6 +46,28 @@ def test_every_command_explains_itself_and_its_options(excerpt: Excerpt, name: s
     command = program.get_command(click.Context(program), name)
     assert command is not None
     assert all(not isinstance(option, click.Option) or option.help for option in command.params)
+
+
+NUMBERS = [
+    (name, option.opts[0])
+    for name in COMMANDS
+    if (command := program.get_command(click.Context(program), name)) is not None
+    for option in command.params
+    if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType)
+]
+
+
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+def test_a_number_beyond_all_bounds_is_wrong_usage(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
+    answer = excerpt(name, "Sync.md", option, "9" * 20, "--vault", vault)
+    assert answer.code == 2
+    assert f"'{option}'" in answer.err
+
+
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+def test_the_largest_number_is_as_good_as_any(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
+    answer = excerpt(name, "Sync.md", option, MOST, "--vault", vault)
+    assert answer.code in (0, 1), answer.err
 
 
 def test_a_first_word_that_is_no_command_is_the_vault(excerpt: Excerpt, opened: list[Path], vault: Path) -> None:

@@ -15,7 +15,7 @@ from excerpt.cli.hits import bar, columns_of, cut, paint
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.settings import places, settings_of
+from excerpt.settings import MOST, places, settings_of
 from excerpt.text.counted import counted
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ _LEAST = 8  # columns for a filter; of less none is of use
 @click.argument("query", required=False)
 @vault_option
 @click.option(
-    "--depth", type=click.IntRange(min=1), default=2, help="How many levels of each tree to show.  [default: 2]"
+    "--depth", type=click.IntRange(1, MOST), default=2, help="How many levels of each tree to show.  [default: 2]"
 )
 @click.option(
-    "--top", type=click.IntRange(min=1), default=8, help="How many branches to show below each one.  [default: 8]"
+    "--top", type=click.IntRange(1, MOST), default=8, help="How many branches to show below each one.  [default: 8]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, whatever --depth and --top.")
 @refresh_option

@@ -13,7 +13,7 @@ from excerpt.cli.hits import confidence_as_json
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.settings import places, settings_of
+from excerpt.settings import MOST, places, settings_of
 
 if TYPE_CHECKING:
     from excerpt.insight.overview_parts import Overview
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("topic", nargs=-1, required=True)
 @vault_option
 @click.option(
-    "--budget", type=click.IntRange(min=1), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
+    "--budget", type=click.IntRange(1, MOST), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with all that was found whatever the budget.")
 @refresh_option

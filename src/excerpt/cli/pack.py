@@ -17,7 +17,7 @@ from excerpt.cli.saving import checked_output, save
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.settings import PackSettings, Places, Settings, places, settings_of
+from excerpt.settings import MOST, PackSettings, Places, Settings, places, settings_of
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @vault_option
-@click.option("--budget", type=click.IntRange(min=0), help="The most tokens, headers and separators included.")
-@click.option("--limit", type=click.IntRange(min=1), help="From how many of the best hits.")
+@click.option("--budget", type=click.IntRange(0, MOST), help="The most tokens, headers and separators included.")
+@click.option("--limit", type=click.IntRange(1, MOST), help="From how many of the best hits.")
 @click.option("--expand", type=click.Choice([s.value for s in Scope]), help="What each hit is grown to.")
-@click.option("--neighbors", type=click.IntRange(min=0), help="How many fragments on each side, for neighbors.")
+@click.option("--neighbors", type=click.IntRange(0, MOST), help="How many fragments on each side, for neighbors.")
 @click.option(
     "--rank",
     type=click.Choice(["score", "none"]),

@@ -13,7 +13,7 @@ from excerpt.cli.hits import paint
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import line_for_stdout, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.settings import places, settings_of
+from excerpt.settings import MOST, places, settings_of
 from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("note")
 @vault_option
-@click.option("--lines", type=click.IntRange(min=1), default=8, help="How many first lines to show.  [default: 8]")
+@click.option("--lines", type=click.IntRange(1, MOST), default=8, help="How many first lines to show.  [default: 8]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:

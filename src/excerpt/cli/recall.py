@@ -14,7 +14,7 @@ from excerpt.cli.memories import memory_as_json, recaller_of, shown, standing_as
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.settings import places, settings_of
+from excerpt.settings import MOST, places, settings_of
 from excerpt.text.dates import period_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> 
     help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="The most memories.  [default: search.limit; without WORDS, all]"
+    "--limit", type=click.IntRange(1, MOST), help="The most memories.  [default: search.limit; without WORDS, all]"
 )
 @click.option("--sources", is_flag=True, help="Look in the vault whether what they are from still stands there.")
 @click.option("--stale", is_flag=True, help="Only those whose source has changed or gone.")

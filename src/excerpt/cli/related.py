@@ -13,7 +13,7 @@ from excerpt.cli.hits import INDENT, cut, paint, snippet
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
-from excerpt.settings import places, settings_of
+from excerpt.settings import MOST, places, settings_of
 from excerpt.text.line_range import line_range
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LINKED = {"to": "this links to it", "from": "it links to this", "both": "they l
 @click.command()
 @click.argument("note", metavar="NOTE[:LINE]")
 @vault_option
-@click.option("--limit", type=click.IntRange(min=1), help="The most notes.  [default: 10]")
+@click.option("--limit", type=click.IntRange(1, MOST), help="The most notes.  [default: 10]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all that speaks for it.")
 @refresh_option
 def command(*, note: str, vault: Path | None, limit: int | None, as_json: bool, no_refresh: bool) -> int:

@@ -17,7 +17,7 @@ from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result
-from excerpt.settings import places, settings_of
+from excerpt.settings import MOST, places, settings_of
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
@@ -41,7 +41,7 @@ class Asked:
 @vault_option
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST),
     help="The most hits.  [default: 10; with --json, search.limit of the settings]",
 )
 @click.option(
