@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import time
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from excerpt.pack.cost import Costs
 from excerpt.pack.formats import renderer_for
 from excerpt.pack.pack import build_pack
 from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, XmlRenderer
-from excerpt.pack.render_template import TemplateRenderer, read_template
+from excerpt.pack.render_template import MOST_WAIT, TemplateRenderer, TemplateStoppedError, read_template
 from excerpt.pack.source import OpenNote
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
@@ -170,7 +172,6 @@ def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str)
         ("{{ 'x' * 100000000 }}", "more than 16,000,000 characters"),
         ("{{ [0] * 100000000 }}", "more than 16,000,000 characters"),
         ("{{ 9 ** 999999999 }}", "too large"),
-        ("{% for a in range(99999) %}{{ 'x' * 9999 }}{% endfor %}", "more than 16,000,000 characters"),
         ("{% for a in range(99999999) %}{% endfor %}", "Range too big"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion"),
         ("{{ lipsum() }}", "'lipsum' is undefined"),
@@ -183,11 +184,61 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
     assert said in error.value.message
 
 
-def test_one_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render_template, "MOST_SECONDS", 0.05)
-    endless = "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}"
-    with pytest.raises(SettingsError, match="takes longer"):
-        rendered(endless)
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}", "takes"),
+        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "takes"),
+        ("{{ [1]|batch(999999999, 0)|list|length }}", ""),  # time or memory, whichever ends first
+        ("{{ [1]|slice(999999999)|list|length }}", ""),
+        ('{{ ("a"|center(9000000))|wordwrap(1) }}', ""),
+        pytest.param(
+            '{{ "x"|center(3000000000)|length }}',
+            "needs more than 1 GB of memory",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="there is no limit of memory"),
+        ),
+        ("{% for a in range(99999) %}{{ 'x' * 9999 }}{% endfor %}", "gives more than 16,000,000 characters"),
+    ],
+)
+def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(TemplateStoppedError) as error:
+        rendered(template)
+    assert error.value.message.startswith("The template own.j2 was stopped: it ")
+    assert said in error.value.message
+    assert time.monotonic() - begun < MOST_WAIT + 5
+    assert rendered("{{ sources|length }}") == "2"
+
+
+def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(render_template, "MOST_WAIT", 0.3)
+    monkeypatch.setattr(render_template, "_START", "import time; time.sleep(60)")
+    process = render_template._Process()
+    with pytest.raises(TemplateStoppedError, match=r"own\.j2 was stopped: it takes longer than"):
+        process.answer("own.j2", {})
+    assert process._running is None
+
+
+def test_one_that_was_killed_meanwhile_is_started_again() -> None:
+    assert rendered("{{ sources|length }}") == "2"
+    running = render_template._PROCESS._running
+    assert running is not None
+    running.kill()
+    running.wait()
+    assert rendered("{{ sources|length }}") == "2"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_its_process_has_nothing_of_this_one_but_the_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "private")
+    render_template._PROCESS.end()
+    assert rendered("{{ sources|length }}") == "2"
+    running = render_template._PROCESS._running
+    assert running is not None
+    own = Path(f"/proc/{running.pid}")
+    assert (own / "environ").read_bytes() == b""
+    assert (own / "cwd").readlink() == Path("/")
+    assert len(list((own / "fd").iterdir())) == 3
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -1,38 +1,56 @@
-"""Packs rendered by a template of the user's, in Jinja2's sandbox.
+"""Packs rendered by a template of the user's, which runs in a process of its own (sandbox.py).
 
 A template sees `question`, `questions` and `sources`, and nothing else: no files, no environment, no clock, no chance,
-so that the same packs are the same bytes. The text of a note is data to it, never a template. The sandbox keeps a
-template that somebody copied from reaching into Python; limits of time and size end one that does not end.
+so that the same packs are the same bytes. The text of a note is data to it, never a template. One filter with a large
+number is a loop that no check inside Python gets to end, so the process is what has the limits, and what is killed.
 """
 
 from __future__ import annotations
 
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
 import time
-import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from threading import Lock, Timer
 from typing import Any
 
-from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
-from jinja2.exceptions import SecurityError
-from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-from excerpt.errors import SettingsError
+from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
 from excerpt.model import Entry, Pack
-from excerpt.pack.render import Links, digest_of, fence_of, headings_of, lines_of, xml_text
+from excerpt.pack.render import Links, digest_of, headings_of, lines_of
 from excerpt.text.visible import visible_line
 
 MOST_SECONDS = 2.0
+"""Of processor time, where the system can tell: on a busy machine a good template does not fail."""
+MOST_WAIT = 10.0
+"""Seconds by the clock, on every system."""
+MOST_MEMORY = 1 << 30
+"""Bytes, where the system can tell."""
 MOST_CHARACTERS = 16_000_000
-"""What one rendering may take and give: far more than a prompt needs."""
+"""What one rendering may give: far more than a prompt needs."""
 
 _MOST_BYTES = 1_000_000  # of a template file
-_MOST_EXPONENT = 64
-_NAMES = ("range", "dict", "namespace", "cycler", "joiner")  # of Jinja's own; not lipsum, which is made by chance
+_LONGEST_ANSWER = 12 * MOST_CHARACTERS + 1000  # in JSON a character has at most twelve bytes
+
+
+class TemplateStoppedError(ExcerptError):
+    """A template took more than one rendering may take."""
+
+    title = "The template was stopped"
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            f"The template {name} was stopped: {reason}.",
+            "Look in it for a loop that does not end, or for a filter with a very large number.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +102,7 @@ def source_of(number: int, pack: Pack, links: Links) -> Source:
 @dataclass(frozen=True)
 class TemplateRenderer:
     """Renders by `template`, the text of the file `name`. Raises SettingsError, which names file and line, where the
-    template cannot be read or fails."""
+    template cannot be read or fails, TemplateStoppedError where it does not end or takes too much."""
 
     name: str
     template: str
@@ -115,17 +133,12 @@ class TemplateRenderer:
 
     def _of(self, sources: Sequence[Source]) -> str:
         questions = [visible_line(" ".join(question.split())) for question in self.questions]
-        template = _compiled(self.name, self.template)
-        parts, size = [], 0
-        _ENVIRONMENT.deadline = time.thread_time() + MOST_SECONDS
-        try:
-            for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
-                parts.append(part)
-                size += len(part)
-                _ENVIRONMENT.check(size)
-        except Exception as error:  # whatever a template does, the user gets a sentence
-            raise SettingsError(f"{self.name}{_line_of(error)}: {_reason(error)}.", _HINT) from error
-        return "".join(parts)
+        asked = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
+        answer = _PROCESS.answer(self.name, asked)
+        if "mistake" in answer:
+            line = f", line {answer['line']}" if answer["line"] else ""
+            raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _HINT)
+        return str(answer["text"])
 
 
 _PROBE = Pack(
@@ -147,81 +160,89 @@ def read_template(file: Path) -> str:
         raise SettingsError(f"The template {file} cannot be read: {error}.") from error
 
 
-# --- the sandbox ------------------------------------------------------------------------------------------------------
+# --- the process ------------------------------------------------------------------------------------------------------
 
 
-class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, which looks at the clock whenever a template calls, or reaches into, anything. The clock is the
-    thread's own: on a busy machine a good template does not fail."""
-
-    intercepted_binops = frozenset(["*", "**"])
+class _Process:
+    """The process that templates run in. It starts with the first one, waits for the next, as a screen renders on each
+    key, and is killed where one does not end. Of this program it has the import path and the limits, nothing else."""
 
     def __init__(self) -> None:
-        super().__init__(
-            undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, cache_size=0
-        )
-        self.deadline = 0.0
-        self.globals = {name: self.globals[name] for name in _NAMES}
-        del self.filters["random"]
-        self.filters |= {"fence": _fence, "xml": xml_text, "line": visible_line}
-        self.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "sort_keys": True}
+        self._lock = Lock()
+        self._running: subprocess.Popen[bytes] | None = None
 
-    def check(self, size: int = 0) -> None:
-        """Raises SecurityError where a template takes too long or gives too much."""
-        if size > MOST_CHARACTERS:
-            raise SecurityError(f"it gives more than {MOST_CHARACTERS:,} characters")
-        if time.thread_time() > self.deadline:
-            raise SecurityError(f"it takes longer than {MOST_SECONDS:.0f} s")
+    def answer(self, name: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """What the sandbox says to a request. Raises TemplateStoppedError, which calls the template `name`."""
+        with self._lock:
+            process = self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            begun = time.monotonic()
+            overdue = Timer(MOST_WAIT, process.kill)
+            overdue.daemon = True
+            overdue.start()
+            said = b""
+            try:
+                with suppress(OSError):  # it was killed while it was asked
+                    process.stdin.write(json.dumps(asked).encode() + b"\n")
+                    process.stdin.flush()
+                    said = process.stdout.readline(_LONGEST_ANSWER)
+            finally:
+                overdue.cancel()
+            if not said.endswith(b"\n"):
+                code = self._end()
+                raise TemplateStoppedError(name, _why_ended(said, code, time.monotonic() - begun))
+            answer: dict[str, Any] = json.loads(said)
+            if "limit" in answer:
+                self._end()
+                raise TemplateStoppedError(name, answer["limit"])
+            return answer
 
-    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-        __self.check()
-        return super().call(__context, __obj, *args, **kwargs)
+    def end(self) -> None:
+        with self._lock:
+            self._end()
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        self.check()
-        return super().getattr(obj, attribute)
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._running is None or self._running.poll() is not None:
+            self._end()
+            self._running = subprocess.Popen(
+                [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=Path(__file__).anchor,
+                env={name: value for name, value in os.environ.items() if name.upper() == "SYSTEMROOT"},
+                start_new_session=True,  # Ctrl+C in the terminal is not for it
+            )
+        return self._running
 
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        self.check()
-        return super().getitem(obj, argument)
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" and abs(right) > _MOST_EXPONENT:
-            raise SecurityError(f"{left} ** {right} is too large")
-        if operator == "*":
-            for one, times in ((left, right), (right, left)):
-                if isinstance(one, str | list | tuple) and len(one) * times > MOST_CHARACTERS:
-                    raise SecurityError(f"it gives more than {MOST_CHARACTERS:,} characters")
-        return super().call_binop(context, operator, left, right)
-
-
-def _fence(text: str, language: str = "") -> str:
-    fence = fence_of(text)
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-_ENVIRONMENT = _Sandbox()
-
-
-@lru_cache(maxsize=8)
-def _compiled(name: str, template: str) -> Template:
-    try:
-        return _ENVIRONMENT.from_string(template)
-    except TemplateSyntaxError as error:
-        raise SettingsError(f"{name}, line {error.lineno}: {_reason(error)}.", _HINT) from error
-    except RecursionError as error:
-        raise SettingsError(f"{name} is nested too deeply to be read.") from error
+    def _end(self) -> int:
+        """Kill it and return its exit code."""
+        process, self._running = self._running, None
+        if process is None:
+            return 0
+        process.kill()
+        code = process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):  # what was not written to it is lost
+                assert pipe is not None
+                pipe.close()
+        return code
 
 
-def _line_of(error: Exception) -> str:
-    """The line of the template that failed: Jinja puts it into the traceback."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
-    return f", line {lines[-1]}" if lines else ""
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from excerpt.pack import sandbox; sandbox.main()"
+_PROCESS = _Process()
+atexit.register(_PROCESS.end)
 
 
-def _reason(error: Exception) -> str:
-    said = (error.message if isinstance(error, TemplateError) else str(error)) or type(error).__name__
-    return said.strip().rstrip(".").replace("\n", " ")
+def _why_ended(said: bytes, code: int, seconds: float) -> str:
+    if said:
+        return f"it gives more than {MOST_CHARACTERS:,} characters"
+    if seconds >= MOST_WAIT:
+        return f"it takes longer than {MOST_WAIT:.0f} s"
+    if code == -getattr(signal, "SIGPROF", 0):
+        return f"it takes more than {MOST_SECONDS:.0f} s of processor time"
+    return f"its process broke off, with code {code}"
 
 
 def _added(before: str, after: str) -> str:

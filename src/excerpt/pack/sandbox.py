@@ -1,0 +1,124 @@
+"""The process that a user's template runs in: Jinja2's sandbox, with limits of time and memory around all of it.
+
+Requests come as lines of JSON on stdin, answers go as lines of JSON to stdout, until stdin ends. The sandbox keeps a
+template that somebody copied from reaching into Python; the limits end one that does not end.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from excerpt.pack.render import fence_of, xml_text
+from excerpt.pack.render_template import MOST_CHARACTERS, MOST_MEMORY, MOST_SECONDS, Source
+from excerpt.text.visible import visible_line
+
+_MOST_EXPONENT = 64
+_NAMES = ("range", "dict", "namespace", "cycler", "joiner")  # of Jinja's own; not lipsum, which is made by chance
+
+
+def main() -> None:
+    """Answer requests until stdin ends."""
+    _limit_memory()
+    for request in sys.stdin.buffer:
+        sys.stdout.buffer.write(json.dumps(_answer(json.loads(request))).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _limit_memory() -> None:
+    """Where the system has such a limit: Windows has not, and macOS refuses it."""
+    with suppress(ImportError, AttributeError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+def _limit_seconds(seconds: float) -> None:
+    """Have the system kill this process after that much processor time, none for 0. Windows cannot."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The text, the mistake in the template with its line, or the limit that it reached."""
+    sources = [Source(**{**each, "heading_path": tuple(each["heading_path"])}) for each in request["sources"]]
+    questions = request["questions"]
+    parts: list[str] = []
+    size = 0
+    _limit_seconds(MOST_SECONDS)
+    try:
+        template = _compiled(request["template"])
+        for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
+            parts.append(part)
+            size += len(part)
+            if size > MOST_CHARACTERS:
+                return {"limit": f"it gives more than {MOST_CHARACTERS:,} characters"}
+        return {"text": "".join(parts)}
+    except MemoryError:
+        return {"limit": f"it needs more than {MOST_MEMORY >> 30} GB of memory"}
+    except Exception as error:  # whatever a template does, the user gets a sentence
+        return {"mistake": _reason(error), "line": _line_of(error)}
+    finally:
+        _limit_seconds(0)
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox without what differs from one rendering to the next, and with bounds for `*` and `**`, which
+    name the line. Where the system has no limit for memory, they are the only ones."""
+
+    intercepted_binops = frozenset(["*", "**"])
+
+    def __init__(self) -> None:
+        super().__init__(
+            undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, cache_size=0
+        )
+        self.globals = {name: self.globals[name] for name in _NAMES}
+        del self.filters["random"]
+        self.filters |= {"fence": _fence, "xml": xml_text, "line": visible_line}
+        self.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "sort_keys": True}
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and abs(right) > _MOST_EXPONENT:
+            raise SecurityError(f"{left} ** {right} is too large")
+        if operator == "*":
+            for one, times in ((left, right), (right, left)):
+                if isinstance(one, str | list | tuple) and len(one) * times > MOST_CHARACTERS:
+                    raise SecurityError(f"it gives more than {MOST_CHARACTERS:,} characters")
+        return super().call_binop(context, operator, left, right)
+
+
+def _fence(text: str, language: str = "") -> str:
+    fence = fence_of(text)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+_ENVIRONMENT = _Sandbox()
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> Template:
+    return _ENVIRONMENT.from_string(template)
+
+
+def _line_of(error: Exception) -> int:
+    """The line of the template that failed, which Jinja puts into the traceback; 0 if it is not known."""
+    if isinstance(error, TemplateSyntaxError):
+        return error.lineno
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
+    return (lines[-1] or 0) if lines else 0
+
+
+def _reason(error: Exception) -> str:
+    said = (error.message if isinstance(error, TemplateError) else str(error)) or type(error).__name__
+    return said.strip().rstrip(".").replace("\n", " ")
