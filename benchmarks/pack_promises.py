@@ -74,7 +74,9 @@ def _of_text(snapshot: Snapshot, result: PackResult) -> Iterator[str]:
             yield f"lines of {pack.path} twice"
         lines.update(own)
         note = snapshot.note_text(pack.path).split("\n")
-        if pack.text != "\n".join(note[pack.line_start - 1 : pack.line_end]):
+        whole = "\n".join(note[pack.line_start - 1 : pack.line_end])
+        above, there, below = whole.partition(pack.text)
+        if not there or (above and not pack.cut_above) or (below and not pack.cut_below):
             yield f"not the lines {pack.line_start}-{pack.line_end} of {pack.path}"
 
 

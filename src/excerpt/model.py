@@ -206,7 +206,8 @@ class Pack:
     """Consecutive lines of one note around one or more hits.
 
     `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of
-    `text` alone. `cut_above` and `cut_below` say that its fragment, section or note goes on there but had no room.
+    `text` alone. `cut_above` and `cut_below` say that its fragment, section or note goes on there but had no room; then
+    `text` may begin or end within the first or last of its lines.
     `modified` is the day on which the note's file was last changed when it was read, ISO 8601, UTC.
     """
 

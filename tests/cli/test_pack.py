@@ -99,6 +99,31 @@ def ids_of(excerpt: Excerpt, vault: Path, query: str) -> list[str]:
     return [hit["fragment_id"] for hit in excerpt("search", query, "--vault", vault, "--json").json["hits"]]
 
 
+def test_an_empty_pack_says_why(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("pack", "lentils", "--budget", "20", "--expand", "none", "--vault", vault)
+    assert (answer.code, answer.out) == (1, "")
+    assert "nothing fits into 20 tokens (Cooking/Lentil soup.md:3 has 12 tokens, and its source line" in answer.err
+    assert "nothing was found" in excerpt("pack", '"qxyz"', "--vault", vault).err
+
+
+def test_a_paragraph_larger_than_the_budget_is_cut_and_its_part_can_be_checked(
+    excerpt: Excerpt, vault: Path, tmp_path: Path
+) -> None:
+    long = " ".join(f"Sentence {number} tells of thing{number} alone." for number in range(200))
+    (vault / "Long.md").write_text(f"{long}\n", encoding="utf-8")
+    answer = excerpt("pack", '"thing150"', "--budget", "300", "--vault", vault)
+    assert answer.code == 0
+    assert "thing150" in answer.out
+    pack, reply = tmp_path / "p.md", tmp_path / "a.md"
+    pack.write_text(answer.out, encoding="utf-8")
+    reply.write_text('"Sentence 150 tells of thing150 alone." [1]\n', encoding="utf-8")
+    checked = excerpt("check", reply, "--pack", pack, "--vault", vault, "--json")
+    assert checked.code == 0
+    assert checked.json["sources"][0]["state"] == "stands"
+    (vault / "Long.md").write_text(f"{long.replace('thing150', 'thing999')}\n", encoding="utf-8")
+    assert excerpt("check", reply, "--pack", pack, "--vault", vault).code == 1
+
+
 def test_several_queries_are_answered_together(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "red lentils", "ripe banana", "--vault", vault, "--limit", "2", "--json")
     assert set(paths(answer)) == {"Cooking/Lentil soup.md", "Colour.md"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,19 @@ def test_a_text_in_another_note_has_moved_there() -> None:
     assert found.state is State.MOVED
     assert found.standing is not None
     assert (found.standing.path, found.standing.line_start) == ("Archive/Old.md", 5)
+
+
+def test_a_part_of_a_line_stands_where_it_was_cut_and_nowhere_else() -> None:
+    cut = Source(1, "Sync.md", "Sync", 3, 3, "arises when two devices", "", cut_above=True, cut_below=True)
+    for part, state in (
+        (cut, State.STANDS),
+        (replace(cut, line_start=9), State.MOVED),
+        (replace(cut, path="Gone.md"), State.MOVED),
+        (replace(cut, text="arises when ten devices"), State.CHANGED),
+        (replace(cut, cut_above=False, cut_below=False), State.CHANGED),
+    ):
+        (found,) = check("So it is [1].", pack=PackFile((part,))).citations
+        assert found.state is state
 
 
 def test_a_changed_text_comes_with_what_is_there_now() -> None:

@@ -82,6 +82,7 @@ def test_what_is_written_is_read(form: str, packs: list[Pack]) -> None:
         assert source.heading == "Sync › Conflicts › By hand"
         assert one.digest.startswith(source.digest)
         assert len(source.digest) >= 6
+        assert (source.cut_above, source.cut_below) == (one.cut_above, one.cut_below)
         assert source.intact
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 
 import pytest
 
 from excerpt.kinds import Scope, Strategy
-from excerpt.model import Hit, PackResult
+from excerpt.model import Hit, PackResult, Span
 from excerpt.pack.gather import MARK_SCORE
 from excerpt.pack.pack import build_pack
 from excerpt.pack.wishes import AS_RANKED, Wishes
@@ -303,6 +304,76 @@ def test_an_oversized_top_hit_is_cut_to_the_blocks_around_its_match() -> None:
     assert pack.cut_above
     assert pack.cut_below
     assert result.text.count("[…]") == 2
+
+
+def test_a_weaker_hit_that_is_larger_than_the_budget_is_in_by_a_part_where_there_is_room() -> None:
+    vault = Vault({"a.md": "A thing30 stands here.", "b.md": LONG, "c.md": LONG.replace("thing", "that")})
+    hits = vault.hit("thing30 stands", 0.9), vault.hit("thing30 and", 0.8), vault.hit("that30", 0.7)
+    result = packed(vault, *hits, budget=300, scope=Scope.NONE)
+    assert [pack.path for pack in result.packs] == ["a.md", "b.md"]
+    assert "thing30" in result.packs[1].text
+    assert [(left.path, left.reason) for left in result.left_out] == [("c.md", "too large")]
+
+
+LONG = " ".join(f"Sentence {number} tells of thing{number} and of nothing else." for number in range(60))
+CODE = "```python\n" + "\n".join(f"call{number}(argument{number})  # one" for number in range(60)) + "\n```"
+CHINESE = "".join(f"第{number}句话说的是东西{number}，没有别的。" for number in range(60))
+WITHOUT_END = " ".join(f"word{number}" for number in range(300))
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_a_best_hit_of_one_long_paragraph_is_shrunk_to_the_sentences_around_its_match(scope: Scope) -> None:
+    vault = Vault({"a.md": f"# Long\n\n{LONG}\n", "b.md": "A weaker thing30 stands here.\n"})
+    hits = vault.hit("thing30 and", 0.9), vault.hit("thing30 stands", 0.8)
+    result = packed(vault, *hits, budget=300, scope=scope)
+    long = result.packs[0]
+    assert (long.path, long.line_start, long.line_end) == ("a.md", 3, 3)
+    assert long.text in LONG
+    assert "Sentence 30 tells" in long.text
+    assert long.text.startswith("Sentence ")
+    assert long.text.endswith("else.")
+    assert (long.cut_above, long.cut_below) == (True, True)
+    assert result.text.count("[…]") == 2
+    assert 200 < result.tokens <= 300
+
+
+@pytest.mark.parametrize(
+    ("text", "match", "begins", "ends"),
+    [
+        (LONG, "thing0", ("Sentence 0",), ("else.",)),
+        (CHINESE, "东西30", ("第",), ("。",)),
+        (CODE, "call30", ("call",), ("# one",)),
+        (WITHOUT_END, "word150", ("word",), ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")),
+        (CHINESE.replace("。", "，"), "东西30", ("",), ("",)),
+        ("\n".join(f"- item{number} is one of many" for number in range(40)), "item20", ("- item",), ("many",)),
+    ],
+)
+def test_a_block_is_cut_at_sentences_and_items_then_lines_then_words(
+    text: str, match: str, begins: tuple[str, ...], ends: tuple[str, ...]
+) -> None:
+    vault = Vault({"a.md": text})
+    (pack,) = packed(vault, vault.hit(match), budget=160, scope=Scope.NONE).packs
+    assert match in pack.text
+    assert len(pack.text) < len(text)
+    assert pack.text.startswith(begins)
+    assert pack.text.endswith(ends)
+
+
+def test_a_cut_never_parts_a_character_from_its_marks() -> None:
+    thai = "ที่นี่" * 200
+    vault = Vault({"a.md": thai})
+    (pack,) = packed(vault, Hit(vault.fragments[0], 1.0, spans=(Span(600, 603),)), budget=120, scope=Scope.NONE).packs
+    assert not unicodedata.category(pack.text[0]).startswith("M")
+    after = thai[thai.index(pack.text) + len(pack.text) :]
+    assert not unicodedata.category(after[0]).startswith("M")
+
+
+def test_more_budget_gives_more_of_a_long_paragraph_and_then_all_of_it() -> None:
+    vault = Vault({"a.md": LONG})
+    sizes = [len(packed(vault, vault.hit("thing30"), budget=each).packs[0].text) for each in range(100, 1300, 100)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[3] < sizes[6]
+    assert sizes[-1] == len(LONG)
 
 
 def test_neighbours_are_given_up_before_hits() -> None:

@@ -13,12 +13,15 @@ from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack.gather import DROPPED
 from excerpt.pack.pack import MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
+from excerpt.pack.reading import read_pack
 from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer, as_json
 from excerpt.pack.render_template import TemplateRenderer
+from excerpt.pack.standing import State, standing_of
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
-from tests.pack.vaults import Case, cases, tokenizers
+from tests.pack.lookups import Notes
+from tests.pack.vaults import Case, Vault, cases, sentence, tokenizers
 
 PLENTY = 1_000_000
 OWN = """Notes for {{ question }}:
@@ -112,11 +115,47 @@ def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, opti
 
 @settings(deadline=None)
 @given(cases(), pack_settings)
-def test_a_packs_text_is_exactly_the_notes_lines(case: Case, options: PackSettings) -> None:
+def test_a_packs_text_is_exactly_the_notes_lines_and_where_it_is_cut_a_part_of_them(
+    case: Case, options: PackSettings
+) -> None:
     for pack in packed(case, options).packs:
         lines = case.vault.note_text(pack.path).split("\n")
-        assert pack.text == "\n".join(lines[pack.line_start - 1 : pack.line_end])
+        whole = "\n".join(lines[pack.line_start - 1 : pack.line_end])
+        above, _, below = whole.partition(pack.text)
+        assert pack.text in whole
+        assert "\n" not in above + below
+        assert pack.cut_above or not above
+        assert pack.cut_below or not below
         assert pack.text.strip()
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.integers(12, 400), min_size=1, max_size=5),
+    st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
+    pack_settings.filter(lambda options: options.budget > 150),
+)
+def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
+    sizes: list[int], scores: list[float], options: PackSettings
+) -> None:
+    vault = Vault({f"{number}.md": sentence(f"w{number}x", size) for number, size in enumerate(sizes)})
+    ranked = sorted(scores, reverse=True)
+    hits = tuple(Hit(fragment, score) for fragment, score in zip(vault.fragments, ranked, strict=False))
+    result = packed(Case(vault, hits), options)
+    if hits[0].fragment.tokens > options.budget:
+        assert result.packs[0].entry.fragment_id == hits[0].fragment.id
+        assert result.packs[0].cut_above or result.packs[0].cut_below
+
+
+@settings(deadline=None)
+@given(cases(), pack_settings)
+def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
+    result = packed(case, options)
+    lookup = Notes({path: note.text for path, note in case.vault.notes.items()})
+    for text in (result.text, as_json(result)) if result.packs else ():
+        for source in read_pack(text).sources:
+            assert source.intact
+            assert standing_of(source, lookup).state is State.STANDS
 
 
 @settings(deadline=None)

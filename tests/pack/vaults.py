@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -131,8 +132,18 @@ def cases(draw: st.DrawFn) -> Case:
         return Case(vault, ())
     chosen = draw(st.lists(st.sampled_from(fragments), unique_by=lambda fragment: fragment.id, max_size=10))
     scores = draw(st.lists(st.floats(0, 1), min_size=len(chosen), max_size=len(chosen)))
-    hits = [Hit(fragment, score) for fragment, score in zip(chosen, scores, strict=True)]
+    places = draw(st.lists(st.floats(0, 1), min_size=len(chosen), max_size=len(chosen)))
+    hits = [
+        Hit(fragment, score, spans=_word_at(fragment.text, place))
+        for fragment, score, place in zip(chosen, scores, places, strict=True)
+    ]
     return Case(vault, tuple(sorted(hits, key=lambda hit: (-hit.score, hit.fragment.path, hit.fragment.line_start))))
+
+
+def _word_at(text: str, place: float) -> tuple[Span, ...]:
+    """The word that far into a text, if any, as what matched."""
+    words = [found.span() for found in re.finditer(r"\w+", text)]
+    return (Span(*words[int(place * (len(words) - 1))]),) if words and place else ()
 
 
 def tokenizers() -> st.SearchStrategy[Tokenizer]:

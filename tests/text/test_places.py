@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from excerpt.text.places import in_place_of
+import pytest
+
+from excerpt.text.places import in_place_of, place_of
 
 NOTE = [
     "---",
@@ -45,3 +47,20 @@ def test_a_last_line_that_has_changed_belongs_to_the_place() -> None:
 
 def test_lines_of_which_none_is_left_have_no_place() -> None:
     assert in_place_of(["Gone.", "", "All of it."], NOTE, 9) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "cut", "place"),
+    [
+        (["two devices change one note."], (True, False), 9),
+        (["A conflict happens"], (False, True), 9),
+        (["two devices"], (True, True), 9),
+        (["one note.", "", "Conflicts happen"], (True, True), 9),
+        (["two devices"], (True, False), 0),
+        (["two devices"], (False, False), 0),
+        (["one note.", "", "often when"], (True, True), 0),
+        (["one note.", "Conflicts happen"], (True, True), 0),
+    ],
+)
+def test_lines_that_are_cut_stand_where_their_parts_do(lines: list[str], cut: tuple[bool, bool], place: int) -> None:
+    assert place_of(lines, NOTE, 9, cut) == place

@@ -18,6 +18,7 @@ from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.settings import MOST, PackSettings, Places, Settings, places, settings_of
+from excerpt.text.line_range import line_range
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -103,6 +104,8 @@ def command(
     for unknown in _unknown(ids, packed):
         narrate(f"no fragment has the id {unknown}; ids are those of `excerpt search --json`.")
     narrate(_summary(packed))
+    if not packed.packs:
+        narrate(_why_empty(packed))
     if packed.format is not Format.JSON:
         _count(where.savings_file(folder), packed)
     return 0 if packed.packs else 1
@@ -232,6 +235,20 @@ def _unknown(ids: Sequence[str], packed: PackResult) -> list[str]:
     """Those of `ids` that the index does not have."""
     gone = {left.path for left in packed.left_out if not left.line_start}
     return [each for each in ids if each in gone]
+
+
+def _why_empty(packed: PackResult) -> str:
+    """Why nothing is in the pack, by the best of what was left out."""
+    from excerpt.pack.pack import TOO_LARGE
+
+    if not packed.left_out:
+        return "the pack is empty: nothing was found."
+    best = next((left for left in packed.left_out if left.reason == TOO_LARGE), packed.left_out[0])
+    where = f"{best.path}:{line_range(best.line_start, best.line_end)}" if best.line_start else best.path
+    if best.reason != TOO_LARGE:
+        return f"the pack is empty: {where} is {best.reason}."
+    needs = f"{where} has {best.tokens:,} tokens, and its source line needs room too"
+    return f"the pack is empty: nothing fits into {packed.budget:,} tokens ({needs}). Give a larger --budget."
 
 
 def _count(file: Path, packed: PackResult) -> None:

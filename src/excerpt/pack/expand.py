@@ -12,10 +12,11 @@ from excerpt.pack.source import OpenNote, Range
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Lines of one note that hold the fragments `first`..`last` (ordinals) whole. A section or a note may have blank
-    lines at its ends, which no pack has.
+    """Lines of one note that hold the fragments `first`..`last` (ordinals) whole, or a part of one that was shrunk. A
+    section or a note may have blank lines at its ends, which no pack has.
 
-    `section` is the ordinal of the section that it is, if it is one.
+    `section` is the ordinal of the section that it is, if it is one. `skipped` are the characters that it leaves out,
+    at the beginning of its first line and at the end of its last.
     """
 
     path: str
@@ -25,6 +26,7 @@ class Stretch:
     line_end: int
     scope: Scope
     section: int | None = None
+    skipped: tuple[int, int] = (0, 0)
 
 
 def reading(fragment: Fragment, scope: Scope, neighbors: int) -> Range:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, LeftOut, Pack, PackResult
-from excerpt.pack.budget import selections
+from excerpt.pack.budget import Selection, Taken, selections
 from excerpt.pack.cost import Costs
 from excerpt.pack.duplicates import DuplicateRule, near_copy
 from excerpt.pack.gather import Gathering, left_out
@@ -16,7 +16,7 @@ from excerpt.pack.merge import Wanted, merge
 from excerpt.pack.packs import draft
 from excerpt.pack.render import MarkdownRenderer, Renderer
 from excerpt.pack.source import NoteSource, notes_of
-from excerpt.pack.units import Choices, Made, choices
+from excerpt.pack.units import Choices, Made, choices, shrunk
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer
@@ -61,7 +61,7 @@ def build_pack(
         choices(each, notes[each.stretch.path], costs, cuts_fragment=place == 0)
         for place, each in enumerate(candidates)
     ]
-    choice = _choose(
+    offered, choice = _choose(
         offered, settings.budget, costs, partial(_in_order, wanted=gathered.wanted, wishes=wishes, ranked=ranked)
     )
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
@@ -86,22 +86,68 @@ def build_pack(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The packs that go in, the hits in them, the text and its tokens, and what they are worth."""
+    """The packs that go in, in their order and as they were made, the text and its tokens, and what they are worth."""
 
     packs: Sequence[Pack]
-    hits: Sequence[Hit]
+    made: Sequence[Made]
     text: str
     tokens: int
     value: float
 
 
-def _choose(offered: Sequence[Choices], budget: int, costs: Costs, in_order: _Ordering) -> _Choice:
-    """The most valuable choice whose rendered whole is within the budget."""
-    shared = _shared_cost(offered, costs)
-    for selection in selections([each.chain for each in offered], budget - shared):
+_NOTHING = _Choice((), (), "", 0, 0.0)
+
+
+def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Ordering) -> tuple[list[Choices], _Choice]:
+    """The most valuable choice whose rendered whole is within the budget, and what it was chosen from: where the best
+    hit does not fit alone, parts of its blocks too."""
+    if not offered:
+        return offered, _NOTHING
+    room = budget - _shared_cost(offered, costs)
+    first_within = partial(_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
+    others = (Taken(),) * (len(offered) - 1)
+    best = first_within(((taken, *others) for taken in offered[0].best_alone(room)), offered)
+    if best is None:
+        offered = shrunk(offered, room)
+    chosen = first_within(selections([each.chain for each in offered], room), offered)
+    choice = max((each for each in (chosen, best) if each), key=lambda each: each.value, default=_NOTHING)
+    for each in offered[1:]:
+        if not each.fits(budget):
+            choice = _with_part(choice, each, budget=budget, room=room, costs=costs, in_order=in_order)
+    return offered, choice
+
+
+def _with_part(
+    choice: _Choice, large: Choices, *, budget: int, room: int, costs: Costs, in_order: _Ordering
+) -> _Choice:
+    """The choice and, where it leaves room, a part of a hit that is larger than the budget. It adds no value: a budget
+    that has room for the whole of it may have a better use for that."""
+    left = room - sum(made.cost for made in choice.made)
+    for _, _, part in reversed(list(large.parts(left))):
+        made = [*choice.made, part]
+        packs = in_order(made)
+        text = costs.renderer.render(packs)
+        tokens = costs.tokenizer.count(text)
+        if tokens <= budget:
+            return _Choice(packs, made, text, tokens, choice.value)
+    return choice
+
+
+def _first_within(
+    selected: Iterable[Selection],
+    offered: Sequence[Choices],
+    *,
+    budget: int,
+    room: int,
+    costs: Costs,
+    in_order: _Ordering,
+) -> _Choice | None:
+    """The first selection whose rendered whole is within the budget; `room` is the budget without what is rendered
+    once."""
+    for selection in selected:
         made = [made for each, taken in zip(offered, selection, strict=True) for made in each.packs(taken)]
         # Counted source by source first: cheap, since the selections of like costs have most of them in common.
-        if sum(one.cost for one in made) + shared > budget:
+        if sum(one.cost for one in made) > room:
             continue
         packs = in_order(made)
         text = costs.renderer.render(packs)
@@ -110,14 +156,12 @@ def _choose(offered: Sequence[Choices], budget: int, costs: Costs, in_order: _Or
             value = 0.0
             for each, taken in zip(offered, selection, strict=True):
                 value = each.value(taken, value)
-            return _Choice(packs, [hit for one in made for hit in one.hits], text, tokens, value)
-    return _Choice((), (), "", 0, 0.0)
+            return _Choice(packs, made, text, tokens, value)
+    return None
 
 
 def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
     """What is rendered once, however many packs there are: the first one's frame has it."""
-    if not offered:
-        return 0
     pack = draft(offered[0].candidate, offered[0].note)
     return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
 
@@ -140,7 +184,7 @@ def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], wishes: Wishes,
 
 def _unchosen(offered: Sequence[Choices], choice: _Choice, budget: int, costs: Costs) -> Iterator[LeftOut]:
     """The hits that are in no pack, and why."""
-    inside = {hit.fragment.id for hit in choice.hits}
+    inside = {hit.fragment.id for made in choice.made for hit in made.hits}
     for each in offered:
         reason = OUT_OF_BUDGET if each.fits(budget) else TOO_LARGE
         for one in each.candidate.wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from excerpt.kinds import Scope
 from excerpt.model import Entry, Pack
@@ -33,7 +34,8 @@ def pack_of(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> Pack:
     """The pack of a stretch, without blank lines at its ends, and of the hits in it, best first. Its tokens are not
     counted yet."""
     first, last = stretch.line_start, stretch.line_end
-    lines = note.text(first, last).split("\n")
+    text = note.text(first, last)
+    lines = text[stretch.skipped[0] : len(text) - stretch.skipped[1]].split("\n")
     while not lines[0].strip():
         del lines[0]
         first += 1
@@ -41,7 +43,7 @@ def pack_of(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> Pack:
         del lines[-1]
         last -= 1
     text = "\n".join(lines)
-    trimmed = Stretch(stretch.path, stretch.first, stretch.last, first, last, stretch.scope, stretch.section)
+    trimmed = replace(stretch, line_start=first, line_end=last)
     cut = _cut_above(trimmed, wanted, note), _cut_below(trimmed, wanted, note)
     return _pack(trimmed, wanted, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
 
@@ -53,12 +55,14 @@ def _cut_above(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bo
     """Whether the fragment, section or note goes on above but had no room. Less neighbours are no cut: they are as many
     as there was room for."""
     missing = any(each.stretch.first < stretch.first for each in wanted if each.stretch.scope in _WHOLE)
-    return missing or stretch.line_start > note.parts(stretch.first, stretch.first)[0].line_start
+    own = note.parts(stretch.first, stretch.first)[0]
+    return missing or stretch.line_start > own.line_start or stretch.skipped[0] > 0
 
 
 def _cut_below(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bool:
     missing = any(each.stretch.last > stretch.last for each in wanted if each.stretch.scope in _WHOLE)
-    return missing or stretch.line_end < note.parts(stretch.last, stretch.last)[0].line_end
+    own = note.parts(stretch.last, stretch.last)[0]
+    return missing or stretch.line_end < own.line_end or stretch.skipped[1] > 0
 
 
 def _pack(

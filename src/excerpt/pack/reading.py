@@ -17,6 +17,7 @@ from typing import Annotated
 import msgspec
 
 from excerpt.errors import ExcerptError
+from excerpt.pack.render import CUT
 from excerpt.text.fragments import digest_of_text
 from excerpt.text.markdown import normalise_newlines
 
@@ -34,7 +35,8 @@ class PackUnreadableError(ExcerptError):
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a pack gives under `[number]`. `path` is as it was shown: controls in it may stand as signs. `digest` is
-    what the pack says of the text, in as many digits as it shows; "" where it says nothing."""
+    what the pack says of the text, in as many digits as it shows; "" where it says nothing. `cut_above` and `cut_below`
+    say that it may begin or end within a line."""
 
     number: int
     path: str
@@ -43,6 +45,8 @@ class Source:
     line_end: int
     text: str
     digest: str = ""
+    cut_above: bool = False
+    cut_below: bool = False
 
     @property
     def intact(self) -> bool:
@@ -88,6 +92,8 @@ class _JsonPack:
     title: str = ""
     heading_path: tuple[str, ...] = ()
     digest: str = ""
+    cut_above: bool = False
+    cut_below: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,8 @@ def _from_json(text: str) -> PackFile:
             line_end=pack.line_end,
             text=pack.text,
             digest=pack.digest,
+            cut_above=pack.cut_above,
+            cut_below=pack.cut_below,
         )
         for number, pack in enumerate(read.packs, 1)
     )
@@ -142,10 +150,12 @@ def _from_lines(lines: Sequence[str]) -> PackFile:
         at += 1
         if head and place:
             number, heading = int(head[1]), head[2]
-            first, last, at = _text_lines(lines, at + 1, number)
+            above = at + 1
+            first, last, at = _text_lines(lines, above, number)
             begin = int(place[2])
             text = "\n".join(lines[first:last])
-            sources.append(Source(number, place[1], heading, begin, int(place[3] or begin), text, place[4]))
+            cut = CUT in lines[above:first], CUT in lines[at : at + 2]
+            sources.append(Source(number, place[1], heading, begin, int(place[3] or begin), text, place[4], *cut))
         elif line.startswith(_QUESTION):
             questions.append(line.removeprefix(_QUESTION))
     return PackFile(tuple(sources), "\n".join(questions))
@@ -182,6 +192,7 @@ def _xml_source(document: ET.Element) -> Source:
     if missing := {"source", "lines", "document_content"} - set(part):
         raise ValueError(f"a document without {min(missing)}")
     first, _, last = _xml_text(part["lines"]).partition("-")
+    cut = part["document_content"].get("cut", "").split()
     return Source(
         number=int(document.get("index", "")),
         path=_xml_text(part["source"]),
@@ -190,6 +201,8 @@ def _xml_source(document: ET.Element) -> Source:
         line_end=int(last or first),
         text=_xml_text(part["document_content"]),
         digest=_xml_text(part["digest"]) if "digest" in part else "",
+        cut_above="above" in cut,
+        cut_below="below" in cut,
     )
 
 

@@ -41,16 +41,17 @@ _LEAST_MOVED = 3
 def standing_of(source: Source, lookup: Lookup) -> Standing:
     """What stands in the vault now of `source`. Only notes of the index are looked at."""
     lines = source.text.split("\n")
+    cut = source.cut_above, source.cut_below
     path = lookup.path(source.path)
     note: Sequence[str] = ()
     if path is not None:
         note = lookup.text(path).split("\n")
-        if at := place_of(lines, note, source.line_start):
+        if at := place_of(lines, note, source.line_start, cut):
             state = State.STANDS if at == source.line_start else State.MOVED
             return Standing(state, path, at, at + len(lines) - 1, source.text)
     if words_in(source.text) >= _LEAST_MOVED:
         for other in lookup.notes_with_line(max(lines, key=len)):
-            if at := place_of(lines, lookup.text(other).split("\n"), source.line_start):
+            if at := place_of(lines, lookup.text(other).split("\n"), source.line_start, cut):
                 return Standing(State.MOVED, other, at, at + len(lines) - 1, source.text)
     if path is None:
         return Standing(State.GONE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from excerpt.kinds import Scope
@@ -13,7 +13,7 @@ from excerpt.pack.cost import Costs
 from excerpt.pack.expand import Stretch, spanning
 from excerpt.pack.merge import Candidate, Wanted
 from excerpt.pack.packs import draft, pack_of
-from excerpt.pack.shrink import inner_stretches
+from excerpt.pack.shrink import inner_stretches, parts_of_block
 from excerpt.pack.source import OpenNote
 
 _CONTEXT = 0.01
@@ -72,10 +72,26 @@ class Choices:
             self._made[first, last] = made
         return made
 
+    def parts(self, room: int) -> Iterator[tuple[Stretch, float, Made]]:
+        """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
+        for stretch, share in parts_of_block(self.candidate.best):
+            made = self._pack(stretch, self.candidate.wanted[:1])
+            if made.cost > room:
+                break
+            yield stretch, share, made
+
     def _pack(self, stretch: Stretch, wanted: Sequence[Wanted]) -> Made:
         pack = pack_of(stretch, wanted, self.note)
         cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
         return Made(pack, tuple(each.hit for each in wanted), cost)
+
+    def best_alone(self, budget: int) -> Iterator[Taken]:
+        """The best hit's fragment, whole or cut at blocks, as far as its cost is within `budget`."""
+        own = self.candidate.best.fragment.ordinal
+        unit = self.pieces.index((own, own))
+        if self.chain.units[unit].opening <= budget:
+            yield Taken(((unit, unit),))
+        yield from (Taken(option=at) for at, option in enumerate(self.chain.options) if option.cost <= budget)
 
     def fits(self, budget: int) -> bool:
         """Whether anything of it fits the budget if nothing else goes in."""
@@ -114,6 +130,31 @@ def choices(candidate: Candidate, note: OpenNote, costs: Costs, *, cuts_fragment
     worth = candidate.wanted[0].worth * (1 - _CUT)
     options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), worth) for each in inner)
     return Choices(candidate, note, costs, pieces, Chain(units, options), inner)
+
+
+def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
+    """The same where the best hit does not fit `room` even when cut at blocks: in place of its blocks, parts of the
+    one with most of its match.
+
+    A part is worth more than all others together, so that no weaker hit goes in for it, and all together less than
+    the best hit cut at blocks, so that the budget that has room for that never has less value. Beyond that, a part
+    counts by its share of the fragment, as others count by their worth.
+    """
+    first = offered[0]
+    worth = first.candidate.wanted[0].worth
+    scale = 0.5 * _CUT * worth / sum(unit.value for each in offered for unit in each.chain.units)
+    stretches: list[Stretch] = []
+    options: list[Option] = []
+    for stretch, share, made in first.parts(room):
+        stretches.append(stretch)
+        cost = max([made.cost, *(option.cost for option in options[-1:])])
+        options.append(Option(cost, worth * (1 - 2 * _CUT + scale * share)))
+    scaled = [
+        replace(each, chain=Chain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
+        for each in offered
+    ]
+    parts = Chain(scaled[0].chain.units, tuple(options))
+    return [replace(scaled[0], chain=parts, inner=tuple(stretches)), *scaled[1:]]
 
 
 def _values(candidate: Candidate, note: OpenNote) -> dict[int, float]:

@@ -15,15 +15,31 @@ _ALIKE = (
 )
 
 
-def place_of(lines: Sequence[str], note: Sequence[str], near: int) -> int:
-    """The line of `note` from which `lines` stand there, that nearest to line `near`; 0 if they do not."""
-    first, count = lines[0], len(lines)
-    found = (
-        number
-        for number, line in enumerate(note, 1)
-        if line == first and list(note[number - 1 : number - 1 + count]) == list(lines)
-    )
+def place_of(lines: Sequence[str], note: Sequence[str], near: int, cut: tuple[bool, bool] = (False, False)) -> int:
+    """The line of `note` from which `lines` stand there, that nearest to line `near`; 0 if they do not. Where they are
+    `cut` at the beginning or the end, the first or last of them may be a part of its line."""
+    count = len(lines)
+    begins, ends = cut
+
+    def stand(number: int) -> bool:
+        there = note[number - 1 : number - 1 + count]
+        return len(there) == count and (
+            _is_part(lines[0], there[0], begins, ends)
+            if count == 1
+            else _is_part(lines[0], there[0], begins, False)
+            and _is_part(lines[-1], there[-1], False, ends)
+            and list(there[1:-1]) == list(lines[1:-1])
+        )
+
+    found = (number for number, line in enumerate(note, 1) if lines[0] in line and stand(number))
     return min(found, key=lambda number: (abs(number - near), number), default=0)
+
+
+def _is_part(line: str, whole: str, begins: bool, ends: bool) -> bool:
+    """Whether `line` is `whole`, or what is left of it where it was cut at the beginning or the end."""
+    if begins and ends:
+        return line in whole
+    return line == whole or (begins and whole.endswith(line)) or (ends and whole.startswith(line))
 
 
 def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[int, int] | None:
