@@ -110,7 +110,7 @@ def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path,
     told = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json")
     assert told.code == 1
     data = told.json
-    assert list(data) == ["true", "sources", "citations", "quotations", "sentences", "uncited"]
+    assert list(data) == ["true", "sources", "citations", "quotations", "sentences", "uncited", "unchecked", "more"]
     assert data["true"] is False
     assert data["sources"] == [
         {
@@ -124,7 +124,7 @@ def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path,
             "now": {"path": "Sync.md", "line_start": 9, "line_end": 9, "text": CONFLICT},
         }
     ]
-    assert data["citations"][1] == {"line": 1, "text": "[1, 2]", "number": 2, "state": "unknown"}
+    assert data["citations"][1] == {"line": 1, "text": "[1, 2]", "number": 2, "state": "unknown", "times": 1}
     place = {"path": "Sync.md", "line_start": 9, "line_end": 9, "passage": CONFLICT}
     assert data["quotations"] == [
         {
@@ -137,12 +137,79 @@ def test_as_data_it_has_the_keys_of_the_reference(excerpt: Excerpt, vault: Path,
             "similarity": 1.0,
             "place": {**place, "source": 1},
             "now": {**place, "source": None},
+            "turned_by": [],
         }
     ]
     assert data["sentences"] == [
         {"line": 1, "text": "Devices meet.", "cited": [1], "words": 2, "found": 2, "missing": []}
     ]
     assert data["uncited"] == [{"line": 1, "text": "So they do it."}]
+    assert data["unchecked"] == []
+    assert data["more"] == dict.fromkeys(("citations", "quotations", "sentences", "uncited", "unchecked"), 0)
+
+
+def test_what_could_not_be_checked_is_named_and_is_exit_code_3_if_one_is_strict(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
+) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    answer.write_text('It says "two devices change it [1].\n', encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 0
+    assert '    1  unchecked     "two devices change it [1].\n' in told.out
+    assert "nothing closes this quotation mark" in told.out
+    assert told.err.endswith(" · 1 unchecked\n")
+    assert excerpt("check", answer, "--pack", pack, "--vault", vault, "--strict").code == 3
+    data = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json").json
+    assert [each["line"] for each in data["unchecked"]] == [1]
+    answer.write_text('It says "two devices change it [2].\n', encoding="utf-8")
+    assert excerpt("check", answer, "--pack", pack, "--vault", vault, "--strict").code == 1
+
+
+def test_an_ellipsis_that_leaves_out_a_not_is_said_to_do_so(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
+) -> None:
+    (vault / "Keys.md").write_text("You must not delete the key.\n", encoding="utf-8")
+    pack = packed(excerpt, vault, tmp_path, query="delete key")
+    answer.write_text("It says “You must […] delete the key.” [1]\n", encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 1
+    assert "leaves out “not”, which turns what [1] Keys.md:1 says" in told.out
+
+
+@pytest.mark.parametrize("apart", [" ", "\n", "\n\n"])
+def test_what_is_told_of_an_answer_is_bounded(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, apart: str
+) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    answer.write_text(apart.join(["[1-999]"] * 2000), encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 1
+    assert "[2-999] are not in the pack, which has [1]\n                     2,000 times, here first\n" in told.out
+    assert told.out.count("unknown") == 1
+    assert len(told.out) < 100_000
+    data = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json")
+    assert len(data.out) < 200_000
+    cited = sum(each["times"] for each in data.json["citations"]) + data.json["more"]["citations"]
+    assert cited == 2000 * 999
+    assert {each["number"] for each in data.json["citations"]} == set(range(1, 1000))
+
+
+def test_of_thousands_of_quotations_the_untrue_ones_are_told_first(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
+) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    lines = ['"A sync conflict arises" [1].'] * 3000
+    lines[2500] = lines[2600] = '"the moon settles all of it" [1].'
+    answer.write_text("\n".join(lines), encoding="utf-8")
+    told = excerpt("check", answer, "--pack", pack, "--vault", vault)
+    assert told.code == 1
+    assert " 2501  invented      “the moon settles all of it”\n                     2 times, here first\n" in told.out
+    assert told.out.count("\n") < 5000
+    assert told.out.endswith(" more\n")
+    data = excerpt("check", answer, "--pack", pack, "--vault", vault, "--json").json
+    assert len(data["quotations"]) == 1000
+    assert [each["line"] for each in data["quotations"] if each["verdict"] == "invented"] == [2501, 2601]
+    assert data["more"]["quotations"] == 2000
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,8 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     pack, answer = root / "pack.md", root / "answer.md"
     told("pack", "swarm queen cells", "-o", pack)
     answer.write_text(
-        "“the hive will swarm in a week” [1]. Shake it well twice [1].\n\nNo bee says so.\n", encoding="utf-8"
+        "“the hive will swarm in a week” [1]. Shake it well twice [1].\n\nNo bee says so.\n\n“No bee.\n",
+        encoding="utf-8",
     )
     yield "overview", ask("overview", "hive")
     yield "related", ask("related", "Swarms")

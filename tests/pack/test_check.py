@@ -62,6 +62,18 @@ def test_a_number_that_the_pack_does_not_have_is_unknown() -> None:
     assert not check("So it is [3].").holds
 
 
+def test_a_number_that_does_not_hold_comes_once_with_how_often_it_is_cited() -> None:
+    found = check("So [1]. So [1-3].\n\nSo [3][1].")
+    assert [(each.number, each.citation.line, each.times) for each in found.citations] == [
+        (1, 1, 1),
+        (1, 1, 1),
+        (2, 1, 1),
+        (3, 1, 2),
+        (1, 3, 1),
+    ]
+    assert found.cited == {1: 3, 2: 1, 3: 2}
+
+
 def test_a_text_on_other_lines_of_its_note_has_moved() -> None:
     found = citation("So it is [1].", {**NOTES, "Sync.md": f"New.\n\nMore.\n\n{SYNC}"})
     assert found.state is State.MOVED
@@ -190,6 +202,23 @@ def test_a_word_or_two_may_be_the_answers_own() -> None:
     assert quotation('It says "blue moon" [1].').verdict is Verdict.INVENTED
     assert quotation('It says "blue moon rising".').verdict is Verdict.INVENTED
     assert check('This "moon" is meant [1].').holds
+
+
+def test_what_an_ellipsis_turns_around_is_altered_with_the_words_left_out() -> None:
+    notes = {"Sync.md": "You must not delete the key."}
+    pack = PackFile((source(1, "Sync.md", 1, notes["Sync.md"]),))
+    (found,) = check("“You must […] delete the key.” [1]", notes, pack).quotations
+    assert (found.verdict, found.turned_by, found.holds) == (Verdict.ALTERED, ("not",), False)
+    assert found.place is not None
+    assert found.place.passage == "You must not delete the key."
+
+
+def test_it_is_true_if_it_stands_elsewhere_without_what_turns_it() -> None:
+    notes = {"Sync.md": "You must not delete the key.", "Other.md": "You must now delete the key."}
+    pack = PackFile((source(1, "Sync.md", 1, notes["Sync.md"]),))
+    assert check("“You must […] delete the key.”", notes, pack).quotations[0].verdict is Verdict.TRUE
+    cited = check("“You must […] delete the key.” [1]", notes, pack).quotations[0]
+    assert cited.verdict is Verdict.MISATTRIBUTED
 
 
 def test_the_question_may_be_repeated() -> None:

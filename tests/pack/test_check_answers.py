@@ -85,6 +85,33 @@ def test_a_footnote_of_the_answer_may_cite() -> None:
         ("> Two devices\n> meet.", ["Two devices\nmeet."]),
         ("> “Two devices meet.”\n> — Sync.md [1]", ["Two devices meet."]),
         ("> Two devices.\n>\n> They meet.", ["Two devices.", "They meet."]),
+        ("It says 'two devices meet'.", ["two devices meet"]),
+        ("('two devices')[1] and *'two notes'*", ["two devices", "two notes"]),
+        ("'the users' notes are here' [1]", ["the users' notes are here"]),
+        ("'delete the keys' and 'the rest'", ["delete the keys", "the rest"]),
+        ("'delete the keys' and go on", ["delete the keys"]),
+        ("'Tis the season to do' [1]", ["Tis the season to do"]),
+        ("他说'两台设备'。", ["两台设备"]),
+        ("‚zwei Geräte‘ und ›zwei Notizen‹ und ‹deux›", ["zwei Geräte", "zwei Notizen", "deux"]),
+        ("Det står ’två enheter’.", ["två enheter"]),
+        ("''two devices'' and \\\"two notes\\\"", ["two devices", "two notes"]),
+        ("&quot;two devices&quot; &#34;meet a&#34; &#x22;b c&#x22;", ["two devices", "meet a", "b c"]),
+        ("&ldquo;two devices&rdquo; &laquo;a b&raquo; &lsquo;c d&rsquo;", ["two devices", "a b", "c d"]),
+        ('"AT&amp;T pays" and `"a &amp; b"`', ["AT&T pays", '"a &amp; b"']),
+        ('<q>two devices</q> and <q cite="a b c">two notes</q>', ["two devices", "two notes"]),
+        ("It says <blockquote>two devices</blockquote> so.", ["two devices"]),
+        ("<blockquote>\n\nTwo devices.\n\nThey meet.\n\n</blockquote>\n\nSo.", ["Two devices.", "They meet."]),
+        ("<blockquote>\nTwo devices.\n<footer>— Sync.md</footer>\n</blockquote>", ["Two devices."]),
+        ('He said "two "or three" devices" so', ['two "or three" devices']),
+        ("He said “two “or three” devices” so", ["two “or three” devices"]),
+        ("He said 'two \"or three\" devices' so", ['two "or three" devices']),
+        ('yes and "no and "two devices" so', ["two devices"]),
+        ('a "6" pipe is wide" one', ['6" pipe is wide']),
+        ('"Two devices\n\nmeet." [1]', ["Two devices", "meet."]),
+        ('"Two devices.\n\n"They meet." [1]', ["Two devices.", "They meet."]),
+        ("“One.\n\n“Two.\n\n“Three.” [1]", ["One.", "Two.", "Three."]),
+        ("“One.\n\nTwo.\n\nThree.” [1]", ["One.", "Two.", "Three."]),
+        ("> “Two devices.\n>\n> “They meet.”", ["Two devices.", "They meet."]),
         ("Type `excerpt pack QUERY` then `excerpt`.", ["excerpt pack QUERY"]),
         ('Type `x "two devices" y`.', ['x "two devices" y']),
     ],
@@ -97,6 +124,10 @@ def test_quotations_are_what_marks_blockquotes_and_long_code_spans_hold(text: st
     "text",
     [
         "It isn't the user's.",
+        "The users' notes from the '90s, 5' 6\" tall, rock 'n' roll; 'tis James' cat on rockin' chairs.",
+        "the ’90s, rock ’n’ roll, the users’ notes and don’t",
+        "`keep`'s value, **it**'s, [a](b)'s and the keys'",
+        "the 'nother users' notes, goin' on",
         '<a href="a b c">x</a> [x](y "a b c")',
         "> [!note] Mind\n> that this is mine.",
         '```\nprint("a b c")\n```',
@@ -123,6 +154,10 @@ def test_what_looks_like_a_quotation_is_none(text: str) -> None:
         ("> Two devices.\n>\n> — Sync.md [1]", [(1,)]),
         ("Another thing [2].\n\n> Two devices.", [()]),
         ('| claim |\n|---|\n| "two devices" | \n', [()]),
+        ('"Two devices\n\nmeet." [1]', [(1,), (1,)]),
+        ("As [1] says: “One.\n\n“Two.”", [(1,), (1,)]),
+        ("As [1] says:\n\n<blockquote>two devices</blockquote>", [(1,)]),
+        ("<q>two devices</q> [1]", [(1,)]),
         ('| claim | source |\n|---|---|\n| "two devices" | [1] |\n', [(1,)]),
     ],
 )
@@ -167,6 +202,60 @@ def test_chinese_sentences_end_without_a_space() -> None:
     assert sentences("冲突会发生[1]。下一句。[2]再一句") == [("冲突会发生。", (1,)), ("下一句。", (2,)), ("再一句", ())]
 
 
+@pytest.mark.parametrize(
+    ("text", "unchecked"),
+    [
+        ('So.\n\nIt says "two devices [1].', [(3, '"two devices [1].', "nothing closes this quotation mark")]),
+        ("'You must delete it [1].", [(1, "'You must delete it [1].", "nothing closes this quotation mark")]),
+        ("It says “two devices.\n\nThey meet.", [(1, "“two devices.", "nothing closes this quotation mark")]),
+        ('So. Two devices" [1]', [(1, 'Two devices"', "nothing opens this quotation mark")]),
+        ("So: <q>two devices", [(1, "<q>two devices", "nothing closes this quotation mark")]),
+        ("So.\n\n<blockquote>two devices", [(3, "<blockquote>two devices", "nothing closes this tag")]),
+        ('It says "two devices\n\n# A title\n\nmeet"', [(1, '"two devices'), (5, 'meet"')]),
+    ],
+)
+def test_a_mark_without_its_other_one_is_named(text: str, unchecked: list[tuple[object, ...]]) -> None:
+    found = [(each.line, each.text, each.reason) for each in read_answer(text).unchecked]
+    assert [each[: len(told)] for each, told in zip(found, unchecked, strict=True)] == unchecked
+
+
+@pytest.mark.parametrize("text", ['a 5" disk', 'the " sign, the “x” mark and `"`', "'Tis so", '> "two devices'])
+def test_what_is_no_quotation_mark_is_not_named(text: str) -> None:
+    assert read_answer(text).unchecked == ()
+
+
+_APOSTROPHES = [
+    "don't", "it's", "users' notes", "the '90s", "5' 6\" tall", "rock 'n' roll", "'tis so", "James' cat", "o' clock",
+    "rockin' chairs", "`code`'s", "**bold**'s", "l'eau", "d'un", "'em all", "boss' desk", "keys',",
+    "Hans', the", "'s avonds",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from([*_APOSTROPHES, "and", "notes.", "(so)", "- 2,", "well"]), max_size=12), st.booleans())
+def test_apostrophes_quote_nothing(words: list[str], curly: bool) -> None:
+    text = " ".join(words)
+    assert quoted(text.replace("'", "’") if curly else text) == []
+    assert read_answer(text).unchecked == ()
+
+
+@given(
+    st.lists(st.sampled_from(["two", "devices", "don't", "meet,", "it's", "so"]), min_size=2, max_size=8),
+    st.sampled_from(["'{}'", "‘{}’", '"{}"', "&quot;{}&quot;", "<q>{}</q>", "‚{}‘", "«{}»", "「{}」", "“{}”"]),
+    st.sampled_from(["", "It don't say: ", "The '90s, ", "James' cat "]),
+    st.sampled_from(["", " [1].", ", so it isn't.", " and the rest"]),
+)
+def test_what_stands_in_marks_is_seen_among_apostrophes(words: list[str], marks: str, before: str, after: str) -> None:
+    inner = " ".join(["Two", *words, "end"])
+    assert quoted(f"{before}{marks.format(inner)}{after}") == [inner]
+
+
+def test_a_citation_of_many_sources_is_one_range() -> None:
+    assert [each.ranges for each in read_answer("[1-999] [2, 4]").citations] == [
+        (range(1, 1000),),
+        (range(2, 3), range(4, 5)),
+    ]
+
+
 _STARTS = ["[1]", "[^1]", "[1]: x\n", "[^1]: y\n", "> ", "- ", "|", "|-|-|\n", "    ", "— ", "# ", "```\n", "\n\n"]
 _INSIDE = [
     '"',
@@ -186,6 +275,15 @@ _INSIDE = [
     "。",
     "\x00",
     "\ud800",
+    "'",
+    "’",
+    "‘",
+    "&quot;",
+    "<q>",
+    "</q>",
+    "<blockquote>",
+    "</blockquote>",
+    "\n\n",
 ]
 _PIECES = st.one_of(st.sampled_from(_STARTS), st.sampled_from(_INSIDE))
 

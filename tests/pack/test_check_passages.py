@@ -75,6 +75,37 @@ def test_other_words_do_not_stand_there(quotation: str) -> None:
     assert found(quotation) is None
 
 
+@pytest.mark.parametrize(
+    ("quotation", "text", "turned_by"),
+    [
+        ("You must […] delete the key.", "You must not delete the key.", ("not",)),
+        ("You can … delete the key", "You can see why you shouldn't delete the key", ("shouldn't",)),
+        ("Delete the key … you read this", "Delete the key only if you read this", ("only",)),
+        ("It is … ever done", "It is hardly ever done", ("hardly",)),
+        ("Start it … and stop it", "Start it. Only then wait. Now sleep and stop it", ()),
+        ("Start it … and stop it", "Start it. Never wait. Now sleep and stop it", ("Never",)),
+        ("Sie müssen […] den Schlüssel löschen", "Sie müssen keinesfalls den Schlüssel löschen", ("keinesfalls",)),
+        ("vous devez … supprimer la clé", "vous devez donc ne jamais supprimer la clé", ("ne", "jamais")),
+        ("вы должны … удалить этот ключ", "вы должны никогда не удалить этот ключ", ("никогда", "не")),
+        ("你必须[…]删除密钥", "你必须不要删除密钥", ("不",)),
+        ("今後は […] 鍵を消して", "今後はいけませんので鍵を消して", ("ません",)),
+        ("no deve […] apagar a chave", "no deve no computador da casa apagar a chave que não é de um dos", ()),
+        ("You must … delete the key", "You must not delete the key. You must now delete the key.", ()),
+    ],
+)
+def test_an_ellipsis_that_leaves_out_what_turns_the_meaning_names_it(
+    quotation: str, text: str, turned_by: tuple[str, ...]
+) -> None:
+    passage = find(quotation, text)
+    assert passage is not None
+    assert passage.turned_by == turned_by
+
+
+def test_marks_within_marks_may_be_others_but_feet_are_no_inches() -> None:
+    assert find("It isn't able to merge 'both'", NOTE) is not None
+    assert find("It is 5' wide", 'It is 5" wide') is None
+
+
 @pytest.mark.parametrize("quotation", ["ync conflict", "two device", "It isn", "5 GB of", "at 1", "empty", "t able to"])
 def test_a_word_is_not_cut(quotation: str) -> None:
     """ "able to" is not what "unable to" says, nor "5 GB" what "1.5 GB" does."""

@@ -27,16 +27,18 @@ _MOST = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 )
 @vault_option
 @click.option("--uncited", is_flag=True, help="List the sentences that cite and quote nothing.")
+@click.option("--strict", is_flag=True, help="Exit code 3 if something that may be a quotation could not be checked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def command(
-    *, answer: Path, pack_file: Path, vault: Path | None, uncited: bool, as_json: bool, no_refresh: bool
+    *, answer: Path, pack_file: Path, vault: Path | None, uncited: bool, strict: bool, as_json: bool, no_refresh: bool
 ) -> int:
     """Check the citations and quotations of ANSWER, a file with an LLM's answer (- is stdin).
 
     Says of each [n] whether the pack has that source and whether its lines still stand in the vault, of each quoted
     passage whether it stands where the answer says, and of each other sentence with a citation how many of its rare
-    words the source has. The exit code is 1 if something is not true.
+    words the source has. What may be a quotation but could not be checked, such as a mark that nothing closes, is
+    named. The exit code is 1 if something is not true.
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
@@ -60,7 +62,9 @@ def command(
     else:
         print_check(check, uncited=uncited)
     narrate(summary_of(check))
-    return 0 if check.holds else 1
+    if not check.holds:
+        return 1
+    return 3 if strict and check.unchecked else 0
 
 
 def _read(file: Path, what: str) -> str:

@@ -7,10 +7,11 @@ a pipe alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher, unified_diff
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
 from excerpt.cli.hits import columns_of, cut, paint, share_of
 from excerpt.cli.printing import put
@@ -26,24 +27,33 @@ _VERDICT = 14
 _INDENT = " " * (7 + _VERDICT)
 _MOST_DIFFERENCES = 6
 _MOST_BELOW = 10
+_MOST = 1_000  # of each kind as JSON, and lines of the table: any answer that is read has fewer
+_MOST_CITED = 20  # numbers of a quotation
 _ENDS = " .,;:!?。，"
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def check_as_json(check: Check) -> dict[str, Any]:
     """The form is described in the guide's note on JSON forms."""
-    cited = Counter(each.number for each in check.citations)
+    citations, quotations = _most(check.citations), _most(check.quotations)
+    sentences, uncited, unchecked = check.sentences[:_MOST], check.uncited[:_MOST], check.unchecked[:_MOST]
     return {
         "true": check.holds,
         "sources": [
-            _source(source, standing, cited[source.number])
+            _source(source, standing, check.cited.get(source.number, 0))
             for source, standing in zip(check.pack.sources, check.standings, strict=True)
         ],
         "citations": [
-            {"line": each.citation.line, "text": each.citation.text, "number": each.number, "state": each.state.value}
-            for each in check.citations
+            {
+                "line": each.citation.line,
+                "text": each.citation.text,
+                "number": each.number,
+                "state": each.state.value,
+                "times": each.times,
+            }
+            for each in citations
         ],
-        "quotations": [_quotation(each) for each in check.quotations],
+        "quotations": [_quotation(each) for each in quotations],
         "sentences": [
             {
                 "line": each.sentence.line,
@@ -53,10 +63,29 @@ def check_as_json(check: Check) -> dict[str, Any]:
                 "found": each.found,
                 "missing": list(each.missing),
             }
-            for each in check.sentences
+            for each in sentences
         ],
-        "uncited": [{"line": each.line, "text": each.text} for each in check.uncited],
+        "uncited": [{"line": each.line, "text": each.text} for each in uncited],
+        "unchecked": [asdict(each) for each in unchecked],
+        "more": {
+            "citations": check.cited.total() - sum(each.times for each in citations),
+            "quotations": len(check.quotations) - len(quotations),
+            "sentences": len(check.sentences) - len(sentences),
+            "uncited": len(check.uncited) - len(uncited),
+            "unchecked": len(check.unchecked) - len(unchecked),
+        },
     }
+
+
+_Told = TypeVar("_Told", CheckedCitation, CheckedQuotation, "_Row")
+
+
+def _most(found: Sequence[_Told]) -> Sequence[_Told]:
+    """As many as are told, in their order: of more than that, what does not hold before the others."""
+    if len(found) <= _MOST:
+        return found
+    first = sorted(range(len(found)), key=lambda number: found[number].holds)[:_MOST]
+    return [found[number] for number in sorted(first)]
 
 
 def _source(source: Source, standing: Standing, cited: int) -> dict[str, Any]:
@@ -81,12 +110,13 @@ def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
         "line": quotation.line,
         "kind": quotation.kind.value,
         "text": quotation.text,
-        "cited": list(quotation.cited),
+        "cited": list(quotation.cited[:_MOST_CITED]),
         "verdict": checked.verdict.value,
         "differences": [each.value for each in checked.differences],
         "similarity": round(checked.similarity, 3),
         "place": None if checked.place is None else asdict(checked.place),
         "now": None if checked.now is None else asdict(checked.now),
+        "turned_by": list(checked.turned_by),
     }
 
 
@@ -96,14 +126,21 @@ def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
 def print_check(check: Check, uncited: bool = False) -> None:
     """What was found, by the answer's lines; `uncited` sentences too, if they are wanted."""
     sources = {source.number: source for source in check.pack.sources}
-    rows = [_citation_row(each, sources) for each in check.citations]
+    rows = [_citation_row(each, sources) for each in check.citations if each.standing]
+    rows += _unknown_rows([each for each in check.citations if not each.standing], sources)
     rows += map(_quotation_row, check.quotations)
     rows += map(_sentence_row, check.sentences)
+    rows += [_Row(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked]
     rows += [_Row(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
-    for row in sorted(rows, key=lambda row: row.line):
+    shown = _most(sorted(_merged(rows), key=lambda row: row.line))
+    for row in shown:
         put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.said)}")
-        for below in row.below[:_MOST_BELOW]:
+        times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
+        for below in [*times, *row.below[:_MOST_BELOW]]:
             put(f"{_INDENT}{paint(_line(below), dim=True)}")
+    untold = check.cited.total() - sum(each.times for each in check.citations)
+    if more := sum(row.times for row in rows) - sum(row.times for row in shown) + untold:
+        put(f"       and {more:,} more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +150,21 @@ class _Row:
     line: int
     verdict: str
     said: str
-    below: Sequence[str] = ()
+    below: tuple[str, ...] = ()
     colour: str | None = None
+    times: int = 1
+
+    @property
+    def holds(self) -> bool:
+        return self.colour not in ("red", "yellow")
+
+
+def _merged(rows: Iterable[_Row]) -> Iterator[_Row]:
+    """Rows that say the same once: of what does not hold all in the answer, of anything else those of one line."""
+    same: dict[_Row, list[_Row]] = {}
+    for row in rows:
+        same.setdefault(replace(row, line=row.line if row.holds else 0, times=1), []).append(row)
+    return (replace(each[0], times=sum(row.times for row in each)) for each in same.values())
 
 
 def _one_line(text: str) -> str:
@@ -125,12 +175,21 @@ def _line(text: str) -> str:
     return cut(visible_line(text), _WIDTH - columns_of(_INDENT))
 
 
+def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_Row]:
+    """A row for each run of numbers that one citation names and the pack does not have."""
+    have = ", ".join(f"[{number}]" for number in sources)
+    runs = groupby(enumerate(citations), lambda each: (each[1].citation, each[1].times, each[1].number - each[0]))
+    for (citation, times, _), run in runs:
+        numbers = [checked.number for _, checked in run]
+        named = f"[{line_range(numbers[0], numbers[-1])}] {'is' if len(numbers) == 1 else 'are'}"
+        said = f"{named} not in the pack, which has {have}"
+        yield _Row(citation.line, State.UNKNOWN.value, said, colour="red", times=times)
+
+
 def _citation_row(checked: CheckedCitation, sources: dict[int, Source]) -> _Row:
     line, state, standing = checked.citation.line, checked.state.value, checked.standing
     colour = "green" if checked.holds else "red"
-    if standing is None:
-        have = ", ".join(f"[{number}]" for number in sources)
-        return _Row(line, state, f"[{checked.number}] is not in the pack, which has {have}", colour=colour)
+    assert standing
     source = sources[checked.number]
     said = f"[{checked.number}] {_lines(source.path, source.line_start, source.line_end)}"
     below = [] if source.intact else ["the pack's text is not the one that its digest was made of"]
@@ -141,17 +200,17 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, Source]) -> _Row:
         below += _differences(source.text, standing.text)
     elif standing.state is State.GONE:
         below.append("neither the note nor the text is in the vault")
-    return _Row(line, state, said, below, colour)
+    return _Row(line, state, said, tuple(below), colour, checked.times)
 
 
 def _quotation_row(checked: CheckedQuotation) -> _Row:
     colour = None if checked.verdict is Verdict.SHORT else "green" if checked.holds else "red"
     said = f"“{_one_line(checked.quotation.text)}”"
-    return _Row(checked.quotation.line, checked.verdict.value, said, list(_below_quotation(checked)), colour)
+    return _Row(checked.quotation.line, checked.verdict.value, said, tuple(_below_quotation(checked)), colour)
 
 
 def _sentence_row(checked: CheckedSentence) -> _Row:
-    missing = [f"missing: {', '.join(checked.missing)}"] if checked.missing else []
+    missing = (f"missing: {', '.join(checked.missing)}",) if checked.missing else ()
     said = _one_line(checked.sentence.text)
     return _Row(checked.sentence.line, f"words {checked.found}/{len(checked.words)}", said, missing)
 
@@ -166,13 +225,17 @@ def _differences(before: str, now: str) -> list[str]:
 
 def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
     place, verdict = checked.place, checked.verdict
-    cited = ", ".join(f"[{number}]" for number in checked.quotation.cited)
+    cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MOST_CITED])
     if verdict is Verdict.SHORT:
         yield "stands nowhere, but is too short to be called a quotation"
     elif place is None:
         yield "stands in the question" if verdict is Verdict.TRUE else "nothing like it in the pack or the vault"
     elif verdict is Verdict.INVENTED:
         yield f"the nearest is {share_of(checked.similarity)} like it: {_at(place)}"
+    elif checked.turned_by:
+        words = ", ".join(f"“{word}”" for word in checked.turned_by)
+        yield f"leaves out {words}, which turns what {_at(place)} says"
+        yield f"“{_one_line(place.passage)}”"
     elif verdict is Verdict.ALTERED:
         yield f"{share_of(checked.similarity)} like {_at(place)}"
         yield f"“{_one_line(place.passage)}”"
@@ -216,14 +279,19 @@ def _lines(path: str, first: int, last: int) -> str:
 
 def summary_of(check: Check) -> str:
     """What was found, in a line."""
+    states: Counter[str] = Counter()
+    told = {each.number: each.state.value for each in check.citations}
+    for number, times in check.cited.items():
+        states[told[number]] += times
     parts = [
-        _with_kinds(len(check.citations), "citation", Counter(each.state.value for each in check.citations)),
+        _with_kinds(check.cited.total(), "citation", states),
         _with_kinds(len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)),
         f"{counted(len(check.uncited), 'sentence')} without either",
+        *([f"{len(check.unchecked):,} unchecked"] if check.unchecked else []),
     ]
     return " · ".join(parts)
 
 
 def _with_kinds(count: int, noun: str, kinds: Counter[str]) -> str:
-    listed = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
     return f"{counted(count, noun)}{f' ({listed})' if listed else ''}"

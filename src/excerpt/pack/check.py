@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate
 
-from excerpt.pack.answers import Answer, Citation, Quotation, Sentence
+from excerpt.pack.answers import Answer, Citation, Quotation, Sentence, Unchecked
 from excerpt.pack.lookup import Lookup
 from excerpt.pack.passages import Difference, Passage, find, longest_part, most_like
 from excerpt.pack.reading import PackFile, Source
@@ -20,8 +22,8 @@ class Verdict(StrEnum):
 
     TRUE: it stands in what it cites, or, without a citation, anywhere in pack or vault. CHANGED: it stood there when
     the pack was made, and stands nowhere in the vault now. MISATTRIBUTED: it stands in another place than the cited.
-    ALTERED: something very like it stands there. INVENTED: nothing does. SHORT: nothing does either, but so few words
-    may be the answer's own, set off by marks.
+    ALTERED: something very like it stands there, or an ellipsis leaves out what turns its meaning. INVENTED: nothing
+    does. SHORT: nothing does either, but so few words may be the answer's own, set off by marks.
     """
 
     TRUE = "true"
@@ -46,11 +48,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCitation:
-    """One number of one citation; `standing` is None where the pack has no such source."""
+    """One number of one citation; `standing` is None where the pack has no such source. A number that does not hold
+    comes once, with the citation that is its first, and is cited so many `times` in all."""
 
     citation: Citation
     number: int
     standing: Standing | None
+    times: int = 1
 
     @property
     def state(self) -> State:
@@ -67,7 +71,8 @@ class CheckedQuotation:
     """A quotation with its verdict.
 
     `similarity` (0 to 1) is that to the passage at `place`, which is where it stands, or what is most like it.
-    `differences` are what a true one differs in. `now` is where it stands in the vault, if it does.
+    `differences` are what a true one differs in. `now` is where it stands in the vault, if it does. `turned_by` are
+    the words that an ellipsis leaves out there and that turn its meaning.
     """
 
     quotation: Quotation
@@ -76,6 +81,7 @@ class CheckedQuotation:
     differences: tuple[Difference, ...] = ()
     similarity: float = 1.0
     now: Place | None = None
+    turned_by: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -99,8 +105,9 @@ class CheckedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found of an answer. `standings` are those of the pack's sources, in their order; `uncited` are the
-    sentences without a citation or quotation."""
+    """What was found of an answer. `standings` are those of the pack's sources, in their order; `cited` says how often
+    each number is cited, also by the citations that are too many to be among `citations`; `uncited` are the sentences
+    without a citation or quotation; `unchecked` is what may be a quotation, but could not be told to be one."""
 
     pack: PackFile
     standings: tuple[Standing, ...]
@@ -108,6 +115,8 @@ class Check:
     quotations: tuple[CheckedQuotation, ...]
     sentences: tuple[CheckedSentence, ...]
     uncited: tuple[Sentence, ...]
+    unchecked: tuple[Unchecked, ...] = ()
+    cited: Counter[int] = field(default_factory=Counter)
 
     @property
     def holds(self) -> bool:
@@ -117,6 +126,8 @@ class Check:
 
 ALTERED = 0.8
 """Similarity from which a quotation is an altered passage rather than an invention (docs/design/citations.md)."""
+MOST_CITATIONS = 10_000
+"""Citations that hold which are kept each by itself: 2,000 × [1-999] are two millions."""
 LEAST_CITED, LEAST_ALONE = 2, 3
 """Words from which what stands nowhere is called invented, with a citation and without one: marks around fewer often
 set off a word, and quote nothing."""
@@ -127,12 +138,8 @@ def check_answer(answer: Answer, pack: PackFile, lookup: Lookup) -> Check:
     """Check `answer` against the pack it was given and the vault behind `lookup`. The same three give the same."""
     checker = _Checker(pack, lookup)
     quotations = [checker.quotation(quotation) for quotation in answer.quotations]
-    citations = [
-        CheckedCitation(citation, number, checker.standings.get(number))
-        for citation in answer.citations
-        if not _is_quoted(citation, quotations)
-        for number in citation.numbers
-    ]
+    own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
+    cited = _times_cited(own)
     sentences = [found for each in answer.sentences if (found := checker.sentence(each))]
     uncited = [
         each
@@ -140,8 +147,25 @@ def check_answer(answer: Answer, pack: PackFile, lookup: Lookup) -> Check:
         if not each.cited and not each.quotes and words_in(each.text) >= _LEAST_SENTENCE
     ]
     return Check(
-        pack, tuple(checker.standings.values()), tuple(citations), tuple(quotations), tuple(sentences), tuple(uncited)
+        pack,
+        tuple(checker.standings.values()),
+        tuple(checker.citations(own, cited)),
+        tuple(quotations),
+        tuple(sentences),
+        tuple(uncited),
+        answer.unchecked,
+        cited,
     )
+
+
+def _times_cited(citations: Iterable[Citation]) -> Counter[int]:
+    """How often each number is cited."""
+    steps: Counter[int] = Counter()
+    for named, times in Counter(each for citation in citations for each in citation.ranges).items():
+        steps[named.start] += times
+        steps[named.stop] -= times
+    running = accumulate(steps[number] for number in range(max(steps, default=0)))
+    return Counter({number: times for number, times in enumerate(running) if times})
 
 
 def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bool:
@@ -157,14 +181,41 @@ class _Checker:
     pack: PackFile
     lookup: Lookup
     _told: dict[str, frozenset[str]] = field(default_factory=dict)
+    _judgements: dict[Quotation, CheckedQuotation] = field(default_factory=dict)
+    _turned: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
 
     @cached_property
     def standings(self) -> dict[int, Standing]:
         return {source.number: standing_of(source, self.lookup) for source in self.pack.sources}
 
+    # --- citations ----------------------------------------------------------------------------------------------------
+
+    def citations(self, citations: Iterable[Citation], cited: Mapping[int, int]) -> Iterator[CheckedCitation]:
+        """The numbers of `citations` in their order: those that hold up to a bound, the others once each."""
+        unseen = set(cited)
+        room = MOST_CITATIONS
+        for citation in citations:
+            for number in citation.numbers:
+                if number not in unseen and (room <= 0 or number not in self.standings):
+                    continue
+                checked = CheckedCitation(citation, number, self.standings.get(number))
+                if checked.holds:
+                    room -= 1
+                    yield checked
+                elif number in unseen:
+                    yield replace(checked, times=cited[number])
+                unseen.discard(number)
+
     # --- quotations ---------------------------------------------------------------------------------------------------
 
     def quotation(self, quotation: Quotation) -> CheckedQuotation:
+        """The verdict on `quotation`, looked up once for all that say and cite the same."""
+        said = replace(quotation, line=0)
+        if said not in self._judgements:
+            self._judgements[said] = self._as_cited(said)
+        return replace(self._judgements[said], quotation=quotation)
+
+    def _as_cited(self, quotation: Quotation) -> CheckedQuotation:
         if quotation.cited != quotation.beside:
             whole = self._judged(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
             if whole.verdict is Verdict.TRUE:
@@ -174,11 +225,13 @@ class _Checker:
     def _judged(self, quotation: Quotation) -> CheckedQuotation:
         cited = [source for number in quotation.cited if (source := self.pack.source(number))]
         others = [source for source in self.pack.sources if source not in cited]
+        self._turned = None
         return (
             self._in_sources(quotation, cited, Verdict.TRUE)
             or self._in_sources(quotation, others, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
             or self._in_question(quotation)
             or self._in_vault(quotation, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
+            or self._turned
             or self._nowhere(quotation, [*cited, *others])
         )
 
@@ -187,6 +240,9 @@ class _Checker:
             for source in sources:
                 if passage := find(reading, source.text):
                     place = _place_in(source.text, passage, source.path, source.line_start, source.number)
+                    if passage.turned_by:
+                        self._keep_turned(quotation, place, passage)
+                        continue
                     now = self._now(reading, source, place)
                     if verdict is Verdict.TRUE and now is None:
                         verdict = Verdict.CHANGED
@@ -204,15 +260,27 @@ class _Checker:
             moved = standing.line_start - source.line_start
             return Place(standing.path, place.line_start + moved, place.line_end + moved, place.passage)
         if standing.state is State.CHANGED and (passage := find(reading, standing.text)):
-            return _place_in(standing.text, passage, standing.path, standing.line_start)
+            return None if passage.turned_by else _place_in(standing.text, passage, standing.path, standing.line_start)
         found = self._found_in_vault(reading, standing.path)
-        return found[0] if found else None
+        return found[0] if found and not found[1].turned_by else None
+
+    def _keep_turned(self, quotation: Quotation, place: Place, passage: Passage) -> None:
+        like = most_like(quotation.text, place.passage)
+        self._turned = self._turned or CheckedQuotation(
+            quotation,
+            Verdict.ALTERED,
+            place,
+            passage.differences,
+            like.similarity / 100 if like else 0.0,
+            turned_by=passage.turned_by,
+        )
 
     def _in_question(self, quotation: Quotation) -> CheckedQuotation | None:
         """The answer may repeat what it was asked."""
-        if quotation.cited or not self.pack.question or not find(quotation.text, self.pack.question):
+        if quotation.cited or not self.pack.question:
             return None
-        return CheckedQuotation(quotation, Verdict.TRUE)
+        found = find(quotation.text, self.pack.question)
+        return CheckedQuotation(quotation, Verdict.TRUE) if found and not found.turned_by else None
 
     def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
         if words_in(quotation.text) < LEAST_CITED:
@@ -220,15 +288,23 @@ class _Checker:
         for reading in quotation.readings:
             if found := self._found_in_vault(reading):
                 place, passage = found
+                if passage.turned_by:
+                    self._keep_turned(quotation, place, passage)
+                    continue
                 return CheckedQuotation(quotation, verdict, place, passage.differences, now=place)
         return None
 
     def _found_in_vault(self, reading: str, first: str = "") -> tuple[Place, Passage] | None:
-        """Where `reading` stands in the vault, in the note `first` if it stands there."""
+        """Where `reading` stands in the vault, in the note `first` if it stands there; with what turns its meaning left
+        out only if it stands nowhere else."""
+        turned: tuple[Place, Passage] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
             if passage := find(reading, lines.text):
-                return _place_in(lines.text, passage, lines.path, lines.line_start), passage
-        return None
+                found = _place_in(lines.text, passage, lines.path, lines.line_start), passage
+                if not passage.turned_by:
+                    return found
+                turned = turned or found
+        return turned
 
     def _nowhere(self, quotation: Quotation, sources: Sequence[Source]) -> CheckedQuotation:
         if words_in(quotation.text) < (LEAST_CITED if quotation.cited else LEAST_ALONE):

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from html import unescape
+from itertools import chain
 from typing import Protocol
 
+from excerpt.text.fragments import words_in
 from excerpt.text.languages import WIDE_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A citation, and the numbers of the sources that it names, each once."""
+    """A citation, and the numbers of the sources that it names, as ranges that do not overlap: [1-999] is one."""
 
     start: int
     end: int
-    numbers: tuple[int, ...]
+    ranges: tuple[range, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Quoted:
 
 _BLOT = "\ufffc"  # neither space, nor letter, nor a mark of anything
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
-_NO_PROSE = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
+_NO_PROSE = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
 
 # --- citations --------------------------------------------------------------------------------------------------------
 
@@ -58,17 +60,24 @@ _LISTED = re.compile(
 _NUMBERS = re.compile(_NUMBER)
 
 
-def _numbers(listed: str) -> tuple[int, ...]:
-    """The numbers that a citation names; none if it is no citation. Sources are numbered from 1, so what has a 0 is an
-    index or an interval."""
-    found: list[int] = []
+def numbers_in(ranges: Iterable[range]) -> tuple[int, ...]:
+    """The numbers of `ranges`, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(ranges))))
+
+
+def _ranges(listed: str) -> tuple[range, ...]:
+    """What a citation names; nothing if it is no citation. Sources are numbered from 1, so what has a 0 is an index or
+    an interval."""
+    found: list[range] = []
     for part in _NUMBERS.findall(listed):
         first, *rest = (int(number) for number in re.findall(r"\d+", part))
         last = rest[0] if rest else first
         if not 1 <= first <= last:
             return ()
-        found += range(first, last + 1)
-    return tuple(dict.fromkeys(found))
+        found.append(range(first, last + 1))
+    if len(found) < 2:
+        return tuple(found)
+    return tuple(range(number, number + 1) for number in numbers_in(found))
 
 
 def _citations(text: str, own: Container[str]) -> Iterator[Cited]:
@@ -78,8 +87,8 @@ def _citations(text: str, own: Container[str]) -> Iterator[Cited]:
         start = bracketed.start()
         inside = next(group for group in bracketed.groups() if group is not None)
         listed = _LISTED.fullmatch(inside)
-        numbers = _numbers(listed[1]) if listed else ()
-        if not numbers or inside.strip() in own:
+        ranges = _ranges(listed[1]) if listed else ()
+        if not ranges or inside.strip() in own:
             continue
         if text[start - 1 : start] == "]" and start != end:
             continue  # [text][1]: a link by reference
@@ -87,50 +96,180 @@ def _citations(text: str, own: Container[str]) -> Iterator[Cited]:
             continue  # [1]: the target of such a link
         end = bracketed.end()
         double = text[start - 1 : start] == "[" and text[end : end + 1] == "]"
-        yield Cited(start - double, end + double, numbers)
+        yield Cited(start - double, end + double, ranges)
 
 
 # --- quotation marks --------------------------------------------------------------------------------------------------
 
-# English and Chinese, German and Polish, French, Danish, Swedish, Japanese; single ones only where they cannot be
-# apostrophes. A straight mark may close a curly one.
-_TYPOGRAPHIC = re.compile(
-    r"“([^“”]+)”|“([^“”\"]+)\"|„([^„“”\"]+)[“”\"]|«([^«»]+)»|»([^«»]+)«|”([^“”]+)”|「([^「」]+)」|『([^『』]+)』"
-    r"|〝([^〝〞]+)[〞〟]|＂([^＂]+)＂|‹([^‹›]+)›|(?<!\w)‘([^‘]+?)’(?!\w)"
+# What closes what each sign opens: English, German and Polish, Swedish, French, Danish, Chinese and Japanese. Straight
+# and curly ones may close each other.
+_CLOSERS: dict[str, Container[str]] = {
+    '"': '"”', "“": '”"“', "„": '“”"', "‟": "”", "”": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」",
+    "『": "』", "｢": "｣", "﹁": "﹂", "﹃": "﹄", "〝": "〞〟", "＂": "＂", "'": "'’", "‘": "’'", "‛": "’", "‚": "‘’'",
+    "’": "’", "＇": "＇", "''": ("''",), "<q>": ("</q>",),
+}  # fmt: skip
+_ONLY_OPEN = frozenset(("„", "‟", "「", "『", "｢", "﹁", "﹃", "〝", "‚", "‛", "<q>"))
+_SINGLE = frozenset("'‘’")  # each of them may be an apostrophe
+_MARK = re.compile(
+    r"\\?\"|''|[“”„‟«»‹›「」『』｢｣﹁﹂﹃﹄〝〞〟＂'‘’‛‚＇]|&(?:#\d{2,5}|#[xX][\dA-Fa-f]{2,4}|[A-Za-z]{4,6});|<(/?)[qQ]\b[^<>]*>"
 )
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_WORD_JOINED = re.compile(rf"[*_~]*[^\W{WIDE_CHARACTERS}]")
+_WORD_FOLLOWS = re.compile(r"\s+[\w*_~\ufffc]")
+_CLAUSE_ENDS = re.compile(r"\s|$|[)\]},;:!?]|\.(?![\w.])")
+# What an apostrophe stands before: '90s, 'tis, rock 'n' roll; behind code or a link, 's.
+_ELIDED = re.compile(
+    r"(?:\d|(?:s|t|d|m|k|ll|re|ve|n|ne|nen|em|im|er|e|til|till|tis|twas|twere|twould|twill|cause|cuz|coz|bout|round"
+    r"|neath|gainst|cept|nother|ere|ello|ave|ow)(?!\w))",
+    re.IGNORECASE,
+)
+# What an apostrophe stands behind: the users' notes, rockin' chairs, 5' 6".
+_SHORTENED = re.compile(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
+_LONGEST_SHORTENED = 8
+_LEAST_ELIDED = 2  # words in marks of which the first may stand for letters left out
+_MOST_NESTED = 8
 
 
-def _quotations(text: str) -> list[Quoted]:
-    """The outermost passages in quotation marks."""
-    found = [*_straight(text), *_typographic(text)]
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A quotation mark with its `sign`, whatever it is written as (", &quot;, &#34;), and what it may do there.
+
+    A `weak` one may be an apostrophe or a sign of measure.
+    """
+
+    start: int
+    end: int
+    sign: str
+    opens: bool
+    closes: bool
+    weak: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether it may be an apostrophe."""
+        return self.sign in _SINGLE
+
+    def pairs_with(self, other: Mark) -> bool:
+        """Whether what this mark opens may be closed by `other`."""
+        return other.closes and other.sign in _CLOSERS[self.sign]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a text has in quotation marks: `quoted` are the outermost passages, `opened` and `closed` the marks that
+    have no counterpart and are no apostrophes."""
+
+    quoted: list[Quoted]
+    opened: list[Mark]
+    closed: list[Mark]
+
+
+def _marks(text: str) -> Iterator[Mark]:
+    for found in _MARK.finditer(text):
+        written = found[0]
+        if written[0] == "<":
+            yield Mark(found.start(), found.end(), f"<{found[1]}q>", opens=not found[1], closes=bool(found[1]))
+            continue
+        sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
+        if _MARK.fullmatch(sign) and (mark := _placed(text, found.start(), found.end(), sign)):
+            yield mark
+
+
+def _placed(text: str, start: int, end: int, sign: str) -> Mark | None:
+    """The mark as what stands around it has it; None for one within a word, and for one alone."""
+    before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
+    if sign in _ONLY_OPEN:
+        return Mark(start, end, sign, opens=True, closes=False)
+    if sign not in _CLOSERS:
+        return Mark(start, end, sign, opens=False, closes=True)
+    behind_word = before.isalnum() and not _WIDE.match(before)
+    single = sign in _SINGLE
+    if behind_word and after.isalnum() and not _WIDE.match(after):
+        return None
+    opens = not behind_word and not _CLAUSE_ENDS.match(text, end)
+    begins = opens and (before.isspace() or before in "([{")
+    if not single:
+        weak = sign == '"' and before.isdigit() and bool(_WORD_FOLLOWS.match(text, end))
+        opens = opens or (sign in "“«‹" and (before.isspace() or sign != "“"))
+        return Mark(start, end, sign, opens=opens, closes=not begins, weak=weak)
+    closes = not begins and not before.isspace() and not _WORD_JOINED.match(text, end)
+    if not closes:
+        return Mark(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
+    weak = not opens and _is_shortened(text, start) and bool(_WORD_FOLLOWS.match(text, end))
+    return Mark(start, end, sign, opens, closes, weak)
+
+
+def _is_shortened(text: str, at: int) -> bool:
+    """Whether an apostrophe at `at` may stand for the end of a word, or for feet."""
+    return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
+
+
+def _is_measure(text: str, mark: Mark) -> bool:
+    """Whether a mark that closes may stand for inches, or be an apostrophe."""
+    if mark.single:
+        return _is_shortened(text, mark.start)
+    return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
+
+
+def _marked(text: str) -> Marked:
+    marks = list(_marks(text))
+    later = _closed_later(text, marks)
+    found: list[Quoted] = []
+    lost: list[Mark] = []
+    closed: list[Mark] = []
+    stack: list[Mark] = []
+    for mark, is_inner in zip(marks, later, strict=True):
+        depth = next((at for at in reversed(range(len(stack))) if _pairs(text, stack[at], mark)), None)
+        if depth is not None:
+            if mark.weak and (is_inner or depth < len(stack) - 1):
+                continue
+            opened = stack[depth]
+            del stack[depth:]
+            if opened.end < mark.start:
+                found.append(Quoted(opened.start, mark.end, opened.end, mark.start))
+        elif mark.opens:
+            stack.append(mark)
+            if len(stack) > _MOST_NESTED:
+                lost.append(stack.pop(0))
+        elif text[max(mark.start - 1, 0) : mark.start].strip() and not _is_measure(text, mark):
+            closed.append(mark)
+    quoted = _outermost(found)
+    opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
+    return Marked(
+        quoted,
+        [mark for mark in opened_alone if around(quoted, mark.start) is None],
+        [mark for mark in closed if around(quoted, mark.start) is None],
+    )
+
+
+def _pairs(text: str, opened: Mark, mark: Mark) -> bool:
+    """Whether `mark` closes `opened`. Of what may be an apostrophe at both ends nothing is a quotation."""
+    if not opened.pairs_with(mark):
+        return False
+    if not opened.weak:
+        return True
+    inner = text[opened.end : mark.start]
+    return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _LEAST_ELIDED
+
+
+def _closed_later(text: str, marks: Sequence[Mark]) -> list[bool]:
+    """For each mark that may be an apostrophe or a measure, whether one that is neither closes what it could close."""
+    later: list[bool] = []
+    sure: dict[str, bool] = {}
+    for mark in reversed(marks):
+        family = "'" if mark.sign in _SINGLE else mark.sign
+        later.append(mark.weak and not mark.opens and sure.get(family, False))
+        if not mark.weak:
+            sure[family] = mark.closes and not mark.opens and not text[mark.start - 1].isdigit()
+    return later[::-1]
+
+
+def _outermost(found: Iterable[Quoted]) -> list[Quoted]:
     outermost: list[Quoted] = []
     for quoted in sorted(found, key=lambda quoted: (quoted.start, -quoted.end)):
         if not outermost or quoted.start >= outermost[-1].end:
             outermost.append(quoted)
     return outermost
-
-
-def _typographic(text: str) -> Iterator[Quoted]:
-    for match in _TYPOGRAPHIC.finditer(text):
-        assert match.lastindex
-        yield Quoted(match.start(), match.end(), match.start(match.lastindex), match.end(match.lastindex))
-
-
-def _straight(text: str) -> Iterator[Quoted]:
-    """Passages in "…". Which mark opens is told by what stands around it: one after a letter or a digit (5") does not,
-    and one after a space, before a letter, opens anew."""
-    opened = None
-    for mark in re.finditer('"', text):
-        at = mark.start()
-        before, after = text[at - 1 : at] or " ", text[at + 1 : at + 2] or " "
-        may_open = not after.isspace() and not (before.isalnum() and not _WIDE.match(before))
-        if opened is None or (may_open and (before.isspace() or before in "([{")):
-            opened = at if may_open else None
-        else:
-            if opened + 1 < at:
-                yield Quoted(opened, at + 1, opened + 1, at)
-            opened = None
 
 
 class _Span(Protocol):
@@ -159,15 +298,21 @@ def _start(span: _Span) -> int:
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 _STOP = re.compile(r"[.!?…]+|[。！？]+")
-_AFTER_STOP = re.compile(r"[\"”“»«」』’)\]*_~]*")
+_AFTER_STOP = re.compile(r"(?:[\"'”“»«›」』’)\]*_~]|&(?:quot|#34|#39|apos|[lr][sd]quo|[lr]s?aquo);|</[qQ]>)*")
 _BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"“„«])([\w.]+)$")
 _SIGNS = re.compile(r"[\s.,;:!?…*_~—–\-。，、；：！？（(]*")
 _LISTING = re.compile(r"[\s,;，；、]*")
+_LINE_BEGINS = re.compile(r"^[^\S\n]*", re.MULTILINE)
 _ONE_STOP = re.compile(r"[.。]?")
 _SPACE = re.compile(r"\s*")
 _ABBREVIATED = frozenset(
     ("e.g", "i.e", "eg", "ie", "cf", "vs", "dr", "mr", "mrs", "ms", "prof", "st", "fig", "approx", "resp", "vgl", "bzw")
 )
+
+
+def without_code(text: str) -> str:
+    """`text` with its code spans blotted out."""
+    return _blotted(text, [match.span() for match in _CODE.finditer(text)])
 
 
 class Paragraph:
@@ -184,11 +329,35 @@ class Paragraph:
         self.cited = list(_citations(self._prose, own))
 
     @cached_property
+    def marked(self) -> Marked:
+        return _marked(self._prose)
+
+    def begins(self, at: int) -> bool:
+        """Whether nothing but marks of Markdown stands before `at`."""
+        return not self._prose[:at].strip(" \t\n*_~>-")
+
+    def has(self, written: str, each: Quoted | Mark) -> bool:
+        """Whether `each` begins with a mark that is `written` so."""
+        return self._prose.startswith(written, each.start)
+
+    def quote(self, start: int, end: int, inner_start: int, inner_end: int) -> Quoted:
+        """Take what stands there for quoted: its marks are in other paragraphs."""
+        quoted = Quoted(start, end, inner_start, inner_end)
+        marked = self.marked
+        self.marked = Marked(
+            _outermost([*marked.quoted, quoted]),
+            [mark for mark in marked.opened if not start <= mark.start < end],
+            [mark for mark in marked.closed if not start <= mark.start < end],
+        )
+        self.__dict__.pop("quoted", None)
+        return quoted
+
+    @cached_property
     def quoted(self) -> list[Quoted]:
         """Passages in quotation marks, and the code spans that are in none of them."""
-        marked = _quotations(self._prose)
+        marked = self.marked.quoted
         codes = [code for code in self._codes if around(marked, code.start) is None]
-        return sorted([*marked, *codes], key=lambda quoted: quoted.start)
+        return sorted([*marked, *codes], key=_start)
 
     def cited_from(self, start: int, end: int) -> list[Cited]:
         """The citations from `start` to `end`."""
@@ -204,14 +373,15 @@ class Paragraph:
 
     def following(self, end: int) -> tuple[int, ...]:
         """The numbers of the citations that stand directly behind `end`."""
-        numbers: list[int] = []
+        ranges: list[range] = []
         between = _SIGNS
-        for cited in islice(self.cited, within(self.cited, end, end)[0], None):
+        for number in range(within(self.cited, end, end)[0], len(self.cited)):
+            cited = self.cited[number]
             if not between.fullmatch(self._prose, end, cited.start):
                 break
-            numbers += cited.numbers
+            ranges += cited.ranges
             end, between = cited.end, _LISTING
-        return tuple(dict.fromkeys(numbers))
+        return numbers_in(ranges)
 
     def sentences(self) -> list[tuple[int, int]]:
         """Where each sentence begins and ends. A citation behind the full stop is the sentence's before it."""
@@ -225,7 +395,8 @@ class Paragraph:
 
     def _items(self) -> list[int]:
         """Where lines begin in a list of sources without bullets: two or more that begin with a citation."""
-        begins = [cited.start for cited in self.cited if not self._prose[: cited.start].rpartition("\n")[2].strip()]
+        lines = {found.end() for found in _LINE_BEGINS.finditer(self._prose)}
+        begins = [cited.start for cited in self.cited if cited.start in lines]
         return begins if len(begins) > 1 else []
 
     def _end(self, stop: re.Match[str]) -> int:
@@ -252,7 +423,8 @@ class Paragraph:
         return 0 if short and stop[0] == "." and at == before else at
 
     def _after_citations(self, at: int) -> int:
-        for cited in islice(self.cited, within(self.cited, at, at)[0], None):
+        for number in range(within(self.cited, at, at)[0], len(self.cited)):
+            cited = self.cited[number]
             if self._prose[at : cited.start].strip(" \t"):
                 break
             at = self._match(_ONE_STOP, cited.end)

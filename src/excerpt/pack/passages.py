@@ -11,15 +11,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from itertools import pairwise
 
 from rapidfuzz import fuzz
 
 from excerpt.text.fragments import words_in
-from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.languages import WIDE_CHARACTERS, denying_words, detect_language, restricting_words
 
 
 class Difference(StrEnum):
@@ -35,11 +36,13 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a text, in characters, `end` exclusive."""
+    """A stretch of a text, in characters, `end` exclusive. `turned_by` are the words in it that an ellipsis leaves out
+    and that turn its meaning."""
 
     start: int
     end: int
     differences: tuple[Difference, ...] = ()
+    turned_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ _ENDS = ".,;:!?。，、；：！？"
 _LEAST_PART = 2
 """Words on each side of an ellipsis. Single words in some order stand in any text."""
 _MOST_PARTS = 12
+_MOST_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
+_SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
 _KEPT = 256  # texts, each of some fragments at most
 
 
@@ -118,15 +123,41 @@ def _find_parts(quotation: str, text: str) -> Passage | None:
         return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
     if not 2 <= len(parts) <= _MOST_PARTS or any(words_in(part) < _LEAST_PART for part in parts):
         return None
-    spans: list[Passage] = []
-    for part in parts:
-        after = spans[-1].end if spans else 0
-        found = find(part, text[after:])
-        if not found:
-            return None
-        spans.append(Passage(after + found.start, after + found.end, found.differences))
+    first: Passage | None = None
+    begin = 0
+    for _ in range(_MOST_TRIED):
+        spans: list[Passage] = []
+        for part in parts:
+            after = spans[-1].end if spans else begin
+            found = find(part, text[after:])
+            if not found:
+                return first
+            spans.append(Passage(after + found.start, after + found.end, found.differences))
+        passage = _joined(spans, text)
+        if not passage.turned_by:
+            return passage
+        first = first or passage
+        begin = spans[0].end
+    return first
+
+
+def _joined(spans: Sequence[Passage], text: str) -> Passage:
+    """The passage that has `spans` and what an ellipsis leaves out between them."""
     differences = {each for span in spans for each in span.differences}
-    return Passage(spans[0].start, spans[-1].end, (*(d for d in Difference if d in differences), Difference.ELLIPSIS))
+    left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
+    languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}
+    return Passage(
+        spans[0].start,
+        spans[-1].end,
+        (*(each for each in Difference if each in differences), Difference.ELLIPSIS),
+        tuple(dict.fromkeys(word for said in left_out for word in _turning(said, languages))),
+    )
+
+
+def _turning(left_out: str, languages: Collection[str]) -> list[str]:
+    """The words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
+    found = denying_words(left_out, languages)
+    return found if _SENTENCE_ENDS.search(left_out) else [*found, *restricting_words(left_out, languages)]
 
 
 # --- where words end --------------------------------------------------------------------------------------------------
@@ -200,12 +231,20 @@ def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str
         shown = text[start:end]
         if Difference.SIGNS in ignored:
             shown = unicodedata.normalize("NFC", shown) if len(shown) > 1 else _SIGN.get(shown, shown)
+            if shown == "'" and not _is_apostrophe(text, start):
+                shown = '"'  # marks within marks are single, whatever they were
         if shown == "|" and Difference.MARKUP in ignored:
             shown = " "
         if Difference.CASE in ignored:
             shown = shown.casefold()
         for character in shown:
             yield character, start
+
+
+def _is_apostrophe(text: str, at: int) -> bool:
+    """Whether the mark at `at` stands within a word, or for feet."""
+    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+    return before.isdigit() or (before.isalnum() and after.isalnum())
 
 
 def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, int]]:

@@ -7,8 +7,9 @@ a text too short or too mixed to tell has no language, "".
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 SAMPLE_CHARACTERS = 4000
 """How much of a text is looked at: more changed no answer on seven translations of one vault."""
@@ -55,6 +56,110 @@ for _language, _words in _STOP_WORDS.items():
 def is_function_word(word: str, languages: Iterable[str]) -> bool:
     """Whether the folded `word` is one of the commonest, such as articles and prepositions, in one of `languages`."""
     return not set(_BY_WORD.get(word, ())).isdisjoint(languages)
+
+
+# Words that deny what they stand in; * is any ending. Those of one language are other words in another (Portuguese
+# "no" is "in the"), so they are asked for by language.
+_NEGATIONS = {
+    "en": "not no never nor none neither nobody nothing nowhere without cannot cant dont",
+    "de": "nicht kein* nie niemals niemand* nichts nirgend* ohne weder",
+    "fr": "ne pas jamais sans rien aucun* ni guère non nul nulle",
+    "es": "no nunca jamás sin ni nada nadie ningun* ningún tampoco",
+    "it": "non mai senza né nessun* niente nulla neanche nemmeno",
+    "pt": "não nunca jamais sem nem nada ninguém nenhum* tampouco",
+    "nl": "niet geen nooit zonder niemand niets nergens noch",
+    "sv": "inte icke ej aldrig utan ingen inget inga ingenting varken",
+    "no": "ikke ikkje aldri uten ingen intet ingenting verken",
+    "da": "ikke aldrig uden ingen intet ingenting hverken",
+    "fi": "ei emme ette eivät älä älkää ilman koskaan",
+    "hu": "nem ne sem se soha nélkül nincs* sincs*",
+    "ro": "nu niciodată fără nici nimic nimeni niciun nicio",
+    "tr": "değil* hiç asla yok yoktur olmadan",
+    "pl": "nie nigdy bez ani nikt nic żaden żadn*",
+    "cs": "ne není nejsou nikdy bez ani nic nikdo žádn* nesmí* nelze nemus* nemůže* nemá nebude* nebyl*",
+    "ca": "no mai sense ni res ningú cap",
+    "id": "tidak bukan jangan tanpa belum",
+    "vi": "không chẳng đừng chưa chớ",
+    "ru": "не ни нет никогда без нельзя никто ничего ничто",
+    "uk": "не ні ані ніколи без немає ніхто нічого",
+    "bg": "не нито няма никога без никой нищо",
+    "ar": "لا لم لن ليس ليست ولا ولم ولن وليس غير بدون دون",
+    "fa": "نه نیست نیستند نباید نمی* هرگز بدون هیچ",
+    "hi": "नहीं न मत ना बिना",
+    "el": "δεν δε μην μη όχι ποτέ χωρίς ούτε",
+    "hy": "ոչ չի չէ չեն երբեք առանց",
+    "he": "לא אין בלי ללא",
+}
+# Words that turn a sentence around, or take most of it back, without denying it.
+_RESTRICTIONS = {
+    "en": "unless except excepting only hardly scarcely barely rarely seldom merely instead forbidden prohibited",
+    "de": "außer nur kaum selten sofern ausgenommen lediglich verboten statt",
+    "fr": "sauf seulement rarement uniquement interdit* excepté plutôt",
+    "es": "salvo excepto solo sólo solamente apenas raramente únicamente prohibid*",
+    "it": "salvo eccetto tranne solo soltanto raramente appena vietat*",
+    "pt": "salvo exceto só somente apenas raramente proibid*",
+    "nl": "tenzij behalve alleen slechts nauwelijks zelden verboden",
+    "sv": "förutom utom bara endast knappast sällan förbjud*",
+    "no": "unntatt bare kun knapt sjelden forbudt",
+    "da": "undtagen bare kun næppe sjældent forbudt",
+    "fi": "paitsi vain tuskin harvoin ellei",
+    "hu": "kivéve csak alig ritkán hacsak tilos",
+    "ro": "decât doar numai abia rareori exceptând interzis*",
+    "tr": "hariç sadece yalnızca ancak nadiren yasak*",
+    "pl": "chyba oprócz tylko ledwo rzadko wyjątkiem zabron*",
+    "cs": "kromě pouze jen sotva zřídka leda zakáz*",
+    "ca": "llevat excepte només rarament prohibi*",
+    "id": "kecuali hanya jarang dilarang",
+    "vi": "trừ chỉ hiếm cấm",
+    "ru": "кроме только лишь едва редко исключением запрещ*",
+    "uk": "крім лише тільки ледве рідко заборон*",
+    "bg": "освен само едва рядко забран*",
+    "ar": "إلا سوى عدا فقط نادرا ممنوع",
+    "fa": "مگر جز فقط تنها ممنوع",
+    "hi": "केवल सिर्फ सिवाय",
+    "el": "εκτός μόνο σπάνια μόλις",
+    "hy": "միայն բացի հազիվ",
+    "he": "רק אלא למעט",
+}
+# The same in scripts without spaces, and in Korean, whose words end with them. 未来 is the future, 特别 special.
+_WIDE_NEGATIONS = re.compile(
+    r"[不没沒勿毋]|未(?![来來])|[无無]|非(?!常)|(?<![特类類级級区區性分个個识識差告辨])[别別]"
+    r"|ない|なかっ|なけれ|なく|ません|せず|ずに|なし|않|없|아니|못|(?<!\w)안(?!\w)|지\s?(?:마|말)|ไม่|อย่า|ห้าม|ปราศจาก"
+    r"|ບໍ່|ຢ່າ|ຫ້າມ|မဟုတ်|မရှိ|ဘူး|មិន|កុំ|ពុំ|គ្មាន|இல்லை|அல்ல|இல்லாமல்|கூடாது"
+)
+_WIDE_RESTRICTIONS = re.compile(
+    r"除非|除了|除外|[只仅僅]|很少|几乎|幾乎|禁止|だけ|のみ|しか|以外|ほとんど|めったに|제외|오직|거의|외에|금지|ยกเว้น|เว้นแต่|เท่านั้น"
+)
+# Letters with the vowel signs and points that follow them, which \w leaves out.
+_LETTERS = r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f])+"
+_LISTED_WORD = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*")
+_CONTRACTED = re.compile(r"n['’]t$")
+
+
+def denying_words(text: str, languages: Collection[str]) -> list[str]:
+    """The words of `text` that deny something, as they stand there; of every language if `languages` is empty."""
+    return _listed_words(text, languages, _NEGATIONS, _WIDE_NEGATIONS)
+
+
+def restricting_words(text: str, languages: Collection[str]) -> list[str]:
+    """The words of `text` that turn a meaning or take most of it back: unless, only, hardly."""
+    return _listed_words(text, languages, _RESTRICTIONS, _WIDE_RESTRICTIONS)
+
+
+def _listed_words(text: str, languages: Collection[str], listed: Mapping[str, str], wide: re.Pattern[str]) -> list[str]:
+    entries = [
+        entry for language, words in listed.items() if language in languages or not languages for entry in words.split()
+    ]
+    whole = frozenset(entry for entry in entries if entry[-1] != "*")
+    begun = tuple(entry[:-1] for entry in entries if entry[-1] == "*")
+    found = [
+        word[0]
+        for word in _LISTED_WORD.finditer(unicodedata.normalize("NFC", text))
+        if (plain := word[0].casefold()) in whole
+        or (begun and plain.startswith(begun))
+        or (listed is _NEGATIONS and _CONTRACTED.search(plain))
+    ]
+    return [*found, *wide.findall(text)]
 
 
 _WORD = re.compile(r"[^\W\d_]+")
