@@ -112,6 +112,7 @@ def test_a_footnote_of_the_answer_may_cite() -> None:
         ("“One.\n\n“Two.\n\n“Three.” [1]", ["One.", "Two.", "Three."]),
         ("“One.\n\nTwo.\n\nThree.” [1]", ["One.", "Two.", "Three."]),
         ("> “Two devices.\n>\n> “They meet.”", ["Two devices.", "They meet."]),
+        ("“两台设备。\n\n它们相遇。”他说，“是的。”", ["两台设备。", "它们相遇。", "是的。"]),
         ("Type `excerpt pack QUERY` then `excerpt`.", ["excerpt pack QUERY"]),
         ('Type `x "two devices" y`.', ['x "two devices" y']),
     ],

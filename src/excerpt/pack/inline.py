@@ -109,6 +109,7 @@ _CLOSERS: dict[str, Container[str]] = {
     "’": "’", "＇": "＇", "''": ("''",), "<q>": ("</q>",),
 }  # fmt: skip
 _ONLY_OPEN = frozenset(("„", "‟", "「", "『", "｢", "﹁", "﹃", "〝", "‚", "‛", "<q>"))
+_MOSTLY_CLOSE = frozenset("”»›’")  # Swedish and German open with them, behind a space
 _SINGLE = frozenset("'‘’")  # each of them may be an apostrophe
 _MARK = re.compile(
     r"\\?\"|''|[“”„‟«»‹›「」『』｢｣﹁﹂﹃﹄〝〞〟＂'‘’‛‚＇]|&(?:#\d{2,5}|#[xX][\dA-Fa-f]{2,4}|[A-Za-z]{4,6});|<(/?)[qQ]\b[^<>]*>"
@@ -127,6 +128,7 @@ _ELIDED = re.compile(
 _SHORTENED = re.compile(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
 _LONGEST_SHORTENED = 8
 _LEAST_ELIDED = 2  # words in marks of which the first may stand for letters left out
+_LONGEST_ELIDED = 100  # characters in which these words are looked for
 _MOST_NESTED = 8
 
 
@@ -188,6 +190,8 @@ def _placed(text: str, start: int, end: int, sign: str) -> Mark | None:
         return None
     opens = not behind_word and not _CLAUSE_ENDS.match(text, end)
     begins = opens and (before.isspace() or before in "([{")
+    if sign in _MOSTLY_CLOSE:
+        opens = opens and (before.isspace() or before in "([{*_~-–—")
     if not single:
         weak = sign == '"' and before.isdigit() and bool(_WORD_FOLLOWS.match(text, end))
         opens = opens or (sign in "“«‹" and (before.isspace() or sign != "“"))
@@ -248,7 +252,7 @@ def _pairs(text: str, opened: Mark, mark: Mark) -> bool:
         return False
     if not opened.weak:
         return True
-    inner = text[opened.end : mark.start]
+    inner = text[opened.end : min(mark.start, opened.end + _LONGEST_ELIDED)]
     return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _LEAST_ELIDED
 
 
