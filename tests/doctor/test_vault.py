@@ -58,6 +58,13 @@ def test_links_out_of_the_vault_are_named(vault: Path, tmp_path: Path) -> None:
     assert any(line.startswith("warning: Passed over: out.md. It is a link out of the vault.") for line in told(vault))
 
 
+def test_an_ignore_file_that_holds_in_part_is_named(vault: Path) -> None:
+    (vault / ".gitignore").write_text("a" * 501)
+    (line,) = (line for line in told(vault) if ".gitignore" in line)
+    assert line.startswith("warning: Left out in part: .gitignore. It has patterns of more than 500 letters: 1,")
+    assert line.endswith("Its other patterns hold; shorten it.")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 def test_a_name_that_is_not_utf8_is_named(vault: Path) -> None:
     Path(os.fsdecode(os.fsencode(vault) + b"/caf\xe9.md")).write_text("x")

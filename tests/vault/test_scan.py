@@ -1,12 +1,16 @@
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
 
 from excerpt.errors import SettingsError, VaultError
 from excerpt.settings import VaultSettings
-from excerpt.vault.scan import scan
+from excerpt.vault.scan import patterns_of, scan
 
 DEFAULTS = VaultSettings()
 
@@ -121,6 +125,69 @@ def test_a_broken_pattern_is_passed_over(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md")
     (vault / ".gitignore").write_bytes(b"a[z-b]\n!\nb.md\n\xff\xfe\n")
     assert paths(vault) == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 60 + "b", "a" * 200 + ".md"),
+        ("**/a/" * 20 + "b", "a/" * 150 + "a.md"),
+        ("x/" + "**/a/" * 20 + "b", "x/" + "a/" * 150 + "a.md"),
+        ("a/*?*" * 20, "a/" * 150 + "a.md"),
+    ],
+)
+def test_no_pattern_takes_long_to_be_tried(write: Callable[..., Path], pattern: str, path: str) -> None:
+    vault = write(path, **{".gitignore": f"{pattern}\n*.txt"})
+    began = time.process_time()
+    assert paths(vault) == [path]
+    assert time.process_time() - began < 2
+
+
+parts = st.lists(st.sampled_from(["a", "b", "*", "*", "?", "[ab]", "\\*", "a*", "**"]), min_size=1, max_size=7)
+patterns = st.lists(parts.map("".join), min_size=1, max_size=5).map("/".join)
+names = st.text("ab*", min_size=1, max_size=7)
+
+
+@given(
+    st.builds("{}{}{}".format, st.sampled_from(["", "/"]), patterns, st.sampled_from(["", "/", "/**"])),
+    st.lists(names, min_size=1, max_size=6).map("/".join),
+    st.sampled_from(["", "/"]),
+)
+def test_a_pattern_rules_out_what_it_does_elsewhere(pattern: str, path: str, end: str) -> None:
+    _, ours = patterns_of(VaultSettings(exclude=(pattern,)))
+    assert ours.match_file(path + end) == GitIgnoreSpec.from_lines([pattern]).match_file(path + end)
+
+
+def test_so_many_patterns_hold_and_what_is_over_is_told(write: Callable[..., Path]) -> None:
+    many = "".join(f"# a note\n{number}.md\n" for number in range(50_000))
+    vault = write("0.md", "999.md", "1000.md", "a/b.md", "c.md", **{".gitignore": many, "a/.excerptignore": "b.md"})
+    began = time.process_time()
+    assert paths(vault) == ["1000.md", "a/b.md", "c.md"]
+    assert time.process_time() - began < 2
+    most = "1,000 may hold in a folder and 20,000 in a vault"
+    assert reasons(vault) == {
+        ".gitignore": f"Of its 50,000 patterns the first 1,000 hold, for {most}.",
+        "a/.excerptignore": f"Of its 1 patterns the first 0 hold, for {most}.",
+    }
+
+
+def test_the_patterns_of_all_folders_are_bounded_together(write: Callable[..., Path]) -> None:
+    lines = "\n".join(f"{number}.md" for number in range(1_000))
+    vault = write(**{f"{folder}/{name}": lines for folder in range(25) for name in (".gitignore", "999.md")})
+    assert len(paths(vault)) == 5
+    assert len(reasons(vault)) == 5
+
+
+def test_a_pattern_that_is_too_long_is_left_out_and_told(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "b.md", **{".gitignore": f"{'a*' * 300}\nb.md"})
+    assert paths(vault) == ["a.md"]
+    assert reasons(vault) == {".gitignore": "It has patterns of more than 500 letters: 1, which are left out."}
+
+
+def test_of_a_huge_ignore_file_the_beginning_is_read_and_that_is_told(write: Callable[..., Path]) -> None:
+    vault = write("a.md", "b.md", **{".gitignore": "a.md\n" + "# much\n" * 200_000 + "b.md"})
+    assert paths(vault) == ["b.md"]
+    assert reasons(vault) == {".gitignore": "Only its first 1 MB is read."}
 
 
 def test_an_ignore_file_that_is_a_folder_rules_nothing_out(write: Callable[..., Path]) -> None:

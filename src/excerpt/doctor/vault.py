@@ -7,7 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from excerpt import moved_vaults
 from excerpt.doctor.finding import Finding, megabytes, named, ok, problem, warning
@@ -110,6 +110,8 @@ def _not_read(found: Scan) -> Iterator[Finding]:
             yield warning(what, "Rename it, with a tool such as convmv, to have it read.")
         elif "within the vault" in reason:
             yield ok(what)
+        elif all(PurePosixPath(path).name in IGNORE_FILES for path in paths):
+            yield warning(f"Left out in part: {named(paths)}. {reason}", "Its other patterns hold; shorten it.")
         elif "link to nothing" in reason:
             yield warning(what, "Make the link anew, or remove it.")
         else:

@@ -5,6 +5,9 @@ below it (the nearest and last rule wins, and `.excerptignore` over `.gitignore`
 they include anything, all that they do not include.
 Symbolic links are never followed: what they point to inside the vault is found in its own place, what lies outside is
 not the vault's.
+
+Ignore files are the vault's and may be anything: how many patterns hold, and how long each is, has a limit, and what is
+over it is told among what is skipped.
 """
 
 from __future__ import annotations
@@ -13,17 +16,31 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from excerpt.errors import SettingsError, VaultError
 from excerpt.model import Skipped
 from excerpt.settings import VaultSettings
 
 IGNORE_FILES = (".gitignore", ".excerptignore")
+
+# The longest collections of patterns that are passed around have some hundreds, of up to a hundred letters. A thousand
+# patterns take half a millisecond for each file and folder; twenty thousand take two seconds to be read.
 _MAX_IGNORE_BYTES = 1024 * 1024
+_LONGEST_PATTERN = 500
+_MOST_IN_FOLDER = 1_000
+_MOST_IN_VAULT = 20_000
+
+# As they stand in the regular expressions that pathspec makes: a star (or some, side by side), a `**` between two names
+# of a path, and one in front of the first.
+_STARS = re.compile(r"(?:\[\^/\]\*)+")
+_DEEPER = "(?:/.+)?"
+_ANYWHERE = "^(?:.+/)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +76,8 @@ class _Folder:
     """Relative to the vault, "" or ending in "/"."""
     rules: tuple[_Rules, ...]
     """Those that hold in it, strongest first."""
+    patterns: int
+    """How many they are made of."""
     whole: bool
     """Whether all that it holds is looked at, or only what was asked for."""
 
@@ -76,7 +95,8 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
     skipped: list[Skipped] = []
     folders: list[str] = []
     above = {path[:at] for path in wanted for at, letter in enumerate(path) if letter == "/"}
-    pending = [_Folder("", (), only is None)]
+    left = _MOST_IN_VAULT
+    pending = [_Folder("", (), 0, only is None)]
     while pending:
         folder = pending.pop()
         try:
@@ -88,7 +108,10 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
             skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
             continue
         folders.append(folder.path)
-        rules = (*_rules_of(folder.path, entries), *folder.rules)
+        own, taken, remarks = _rules_of(folder.path, entries, min(left, _MOST_IN_FOLDER - folder.patterns))
+        rules, patterns = (*own, *folder.rules), folder.patterns + taken
+        left -= taken
+        skipped += remarks
         for entry in entries:
             path = folder.path + entry.name
             whole = folder.whole or path in wanted
@@ -101,7 +124,7 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
             if _is_ignored(path, is_folder or (is_link and Path(entry.path).is_dir()), (*excluded, *rules)):
                 continue
             if is_folder:
-                pending.append(_Folder(f"{path}/", rules, whole))
+                pending.append(_Folder(f"{path}/", rules, patterns, whole))
                 continue
             if not whole or (settings.include and not included.match_file(path)):
                 continue
@@ -161,29 +184,78 @@ def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
     return False
 
 
-def _rules_of(base: str, entries: Iterable[os.DirEntry[str]]) -> list[_Rules]:
-    """The rules of a folder's own ignore files, strongest first."""
+def _rules_of(base: str, entries: Iterable[os.DirEntry[str]], room: int) -> tuple[list[_Rules], int, list[Skipped]]:
+    """The rules of a folder's own ignore files, strongest first; how many patterns they have, at most `room`; and what
+    of these files was left out."""
     found = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
     rules: list[_Rules] = []
+    taken = 0
+    remarks: list[Skipped] = []
     for name in reversed(IGNORE_FILES):
         entry = found.get(name)
         if entry and entry.is_file(follow_symlinks=False):
             try:
                 with Path(entry.path).open("rb") as file:
-                    text = file.read(_MAX_IGNORE_BYTES).decode("utf-8-sig", "replace")
+                    data = file.read(_MAX_IGNORE_BYTES + 1)
             except OSError:
                 continue  # what cannot be read rules nothing out, as for git
-            rules.append(_Rules(base, _spec(text.splitlines())))
-    return rules
+            lines = data[:_MAX_IGNORE_BYTES].decode("utf-8-sig", "replace").splitlines()
+            patterns = [line for line in lines if line.strip() and not line.startswith("#")]
+            short = [line for line in patterns if len(line) <= _LONGEST_PATTERN]
+            kept = short[: room - taken]
+            taken += len(kept)
+            rules.append(_Rules(base, _spec(kept)))
+            if len(data) > _MAX_IGNORE_BYTES:
+                remarks.append(_skip(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read."))
+            if len(short) < len(patterns):
+                over = len(patterns) - len(short)
+                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters: {over:,}, which are left out."
+                remarks.append(_skip(base + name, reason))
+            if len(kept) < len(short):
+                most = f"{_MOST_IN_FOLDER:,} may hold in a folder and {_MOST_IN_VAULT:,} in a vault"
+                reason = f"Of its {len(short):,} patterns the first {len(kept):,} hold, for {most}."
+                remarks.append(_skip(base + name, reason))
+    return rules, taken, remarks
 
 
-def _spec(patterns: Iterable[str]) -> GitIgnoreSpec:
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
     """The patterns as git reads them; one that is no pattern is passed over, as git does."""
-    lines = list(patterns)
-    try:
-        return GitIgnoreSpec.from_lines(lines)
-    except (ValueError, re.error):
-        return GitIgnoreSpec.from_lines([line for line in lines if _is_pattern(line)])
+    patterns = []
+    for line in lines:
+        with suppress(ValueError, re.error):
+            patterns.append(_pattern(line))
+    # Named, as pathspec would take re2 where that is installed, which refuses many patterns at once.
+    return GitIgnoreSpec(patterns, backend="simple")
+
+
+def _pattern(line: str) -> GitIgnoreSpecPattern:
+    """A pattern as git reads it. Raises ValueError or re.error for what is none."""
+    regex, include = GitIgnoreSpecPattern.pattern_to_regex(line)
+    return GitIgnoreSpecPattern(None if regex is None else re.compile(_bounded(regex)), include)
+
+
+def _bounded(regex: str) -> str:
+    """What pathspec makes of a pattern, so that it takes no time that grows with a power of the path's length.
+
+    What follows a star matches best where it first can: then the next star has the most to choose from. So of the stars
+    in a name, and of the `**` in a path, only the last is tried at every place; each other is an atomic group with what
+    follows it (fnmatch.translate does the same).
+    """
+    first, *deeper = (_with_one_star_tried(part) for part in regex.split(_DEEPER))
+    if not deeper:
+        return first
+    if first.startswith(_ANYWHERE):
+        first = f"^(?>(?:[^/]+/)*?{first.removeprefix(_ANYWHERE)}(?=/))"
+    *between, last = deeper
+    return "".join((first, *(f"(?>(?:/[^/]+)*?{part}(?=/))" for part in between), _DEEPER, last))
+
+
+def _with_one_star_tried(regex: str) -> str:
+    first, *rest = _STARS.split(regex)
+    return first + "".join(
+        f"[^/]*{after}" if at == len(rest) - 1 or "/" in after.replace("[^/]", "") else f"(?>[^/]*?{after})"
+        for at, after in enumerate(rest)
+    )
 
 
 def patterns_of(settings: VaultSettings) -> tuple[GitIgnoreSpec, GitIgnoreSpec]:
@@ -199,12 +271,12 @@ def _spec_of(setting: str, patterns: Sequence[str]) -> GitIgnoreSpec:
                 f"vault.{setting} is not valid: {pattern!r} is no pattern as in .gitignore.",
                 "`excerpt config --path` says where the settings are.",
             )
-    return GitIgnoreSpec.from_lines(patterns)
+    return _spec(patterns)
 
 
 def _is_pattern(line: str) -> bool:
     try:
-        GitIgnoreSpec.from_lines([line])
+        _pattern(line)
     except (ValueError, re.error):
         return False
     return True
