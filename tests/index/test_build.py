@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +21,7 @@ from filelock import FileLock
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
 from excerpt.index import fields, prepare, updating, workers, writer
 from excerpt.index.build import Updater, build
-from excerpt.index.catalog import Catalog
+from excerpt.index.catalog import FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
 from excerpt.model import Fragment, Note, Progress
@@ -27,6 +29,7 @@ from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSet
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
+from excerpt.vault import scan
 from tests.index.conftest import WriteNote
 
 ROSES = """---
@@ -87,14 +90,14 @@ def test_title_aliases_headings_tags_and_properties_are_fields_of_their_own(
 
 
 def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
-    vault: Path, index: Path, settings: Settings, write: WriteNote
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = write("Roses.md", ROSES)
-    os.utime(note, (1, 1))
+    os.utime(write("Roses.md", ROSES), (1, 1))
+    monkeypatch.setattr(updating, "_TICK_NS", 0)  # what has just been written is looked at once more
     first = build(vault, index, settings)
-    note.chmod(0)
-    second = build(vault, index, settings)
-    assert (second.unchanged, second.embedded, second.skipped) == (1, 0, ())
+    told: list[Progress] = []
+    second = build(vault, index, settings, told.append)
+    assert (second.unchanged, second.embedded, told[-1].notes_total) == (1, 0, 0)
     assert second.generation == first.generation
 
 
@@ -118,6 +121,13 @@ def same_size_and_time(note: Path, before: str, after: str) -> None:
     assert note.stat().st_size == was.st_size
 
 
+@pytest.fixture
+def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that does not say when anything of a file was last changed."""
+    monkeypatch.setattr(scan, "_TELLS_CHANGES", False)
+
+
+@pytest.mark.usefixtures("without_ctime")
 @pytest.mark.parametrize("seconds", [0.0, -1.0, 1e9], ids=["now", "a tick ago", "in the future"])
 def test_an_edit_that_leaves_size_and_time_is_seen_where_the_clock_cannot_tell(
     vault: Path, index: Path, settings: Settings, write: WriteNote, seconds: float
@@ -130,7 +140,58 @@ def test_an_edit_that_leaves_size_and_time_is_seen_where_the_clock_cannot_tell(
     assert found(index, settings, "basket") == ["Tea.md"]
 
 
-def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen_when_the_file_is_named(
+@pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
+def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    note = write("Tea.md", TEA)
+    os.utime(note, (1, 1))
+    build(vault, index, settings)
+    same_size_and_time(note, "kettle", "basket")
+    assert build(vault, index, settings).changed == 1
+    assert found(index, settings, "basket") == ["Tea.md"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
+def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_seen(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updating, "_TICK_NS", 0)
+    os.utime(write("Tea.md", TEA), (1, 1))
+    os.utime(write("Other.md", TEA.replace("kettle", "basket")), (1, 1))
+    build(vault, index, settings)
+    (vault / "Other.md").replace(vault / "Tea.md")
+    assert build(vault, index, settings).changed == 1
+    assert found(index, settings, "basket") == ["Tea.md"]
+
+
+def test_a_vault_that_was_copied_back_is_compared_and_not_made_anew(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Roses.md", ROSES)
+    write("Tea.md", TEA)
+    first = build(vault, index, settings)
+    shutil.copytree(vault, vault.with_name("copy"))
+    shutil.rmtree(vault)
+    shutil.copytree(vault.with_name("copy"), vault)
+    second = build(vault, index, settings)
+    assert (second.unchanged, second.embedded, second.generation) == (2, 0, first.generation)
+
+
+def test_an_index_that_knows_one_time_of_a_file_goes_on_with_what_it_has(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    os.utime(write("Tea.md", TEA), (1, 1))
+    first = build(vault, index, settings)
+    with closing(sqlite3.connect(index / FILE)) as connection:
+        connection.executescript("ALTER TABLE notes DROP COLUMN ctime_ns; PRAGMA user_version = 3")
+    second = build(vault, index, settings)
+    assert (second.unchanged, second.embedded, second.rebuilt) == (1, 0, "")
+    assert second.generation == first.generation
+
+
+@pytest.mark.usefixtures("without_ctime")
+def test_an_edit_that_no_time_tells_of_is_seen_when_the_file_is_named(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:
     note = write("Tea.md", TEA)
@@ -150,8 +211,9 @@ def test_a_file_with_an_older_time_is_read(vault: Path, index: Path, settings: S
 
 
 def test_when_files_were_looked_at_is_written_down_once(
-    vault: Path, index: Path, settings: Settings, write: WriteNote
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(updating, "_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     build(vault, index, settings)
     with closing(Catalog.open_to_read(index)) as catalog:

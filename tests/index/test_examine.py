@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -24,7 +25,7 @@ from excerpt.index.lexical import open_segments
 from excerpt.index.postings import Inverted, Segment, fuse
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
-from excerpt.vault.scan import scan
+from excerpt.vault import scan
 from tests.index.conftest import WriteNote
 
 NOTES = {
@@ -70,7 +71,7 @@ def built(vault: Path, index: Path, made: Path) -> Path:
 @pytest.fixture
 def look(built: Path, vault: Path, settings: Settings) -> Look:
     def at_all(quick: bool = False, using: Settings = settings) -> Health:
-        return examine(built, vault, scan(vault, using.vault), using, lambda *_: None, quick=quick)
+        return examine(built, vault, scan.scan(vault, using.vault), using, lambda *_: None, quick=quick)
 
     return at_all
 
@@ -142,15 +143,40 @@ def test_a_note_that_was_cut_by_other_code_is_not_indexed_yet(look: Look, built:
     assert said(health) == []
 
 
-def test_a_change_that_keeps_time_and_size_is_found_by_content_alone(
+def edited(file: Path) -> None:
+    """Change a text in a way that keeps time and size."""
+    before = file.stat()
+    file.write_text(file.read_text().replace("Compost", "Compass"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there no time tells of it")
+def test_a_change_that_keeps_time_and_size_is_one_that_the_next_build_sees(look: Look, vault: Path) -> None:
+    edited(vault / "garden" / "Soil.md")
+    health = look()
+    assert health.stale == [("garden/Soil.md", Stale.CHANGED)]
+    assert said(health) == []
+
+
+def test_a_file_with_other_permissions_is_not_a_changed_one(look: Look, vault: Path) -> None:
+    (vault / "garden" / "Soil.md").chmod(0o600)
+    assert look().stale == []
+
+
+@pytest.fixture
+def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that does not say when anything of a file was last changed."""
+    monkeypatch.setattr(scan, "_TELLS_CHANGES", False)
+
+
+@pytest.mark.usefixtures("without_ctime")
+def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
     look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
     os.utime(file, (1_700_000_000, 1_700_000_000))  # of a file written a moment ago a build looks at the content
     build(vault, built, settings)
-    before = file.stat()
-    file.write_text(file.read_text().replace("Compost", "Compass"))
-    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    edited(file)
     assert build(vault, built, settings).changed == 0
     assert said(look(quick=True)) == []
     health = look()

@@ -73,7 +73,7 @@ def write(tmp_path: Path) -> Callable[..., list[Task]]:
     def write_notes(*names: str, size: int = LARGE) -> list[Task]:
         for name in names:
             (tmp_path / name).write_text(f"# {name}\n\nSome text.\n", encoding="utf-8")
-        return [Task(name, size, 1) for name in names]
+        return [Task(name, size, 1, 1) for name in names]
 
     return write_notes
 
@@ -317,7 +317,7 @@ from tests.index.test_workers import prepare_oddly
 if __name__ == "__main__":
     workers = Workers(1, Limits(seconds=1), prepare_oddly)
     for path in ("first.md", {name!r}):
-        run = workers.prepare(Recipe(Path({str(tmp_path)!r}), "chars/4", 1000), [Task(path, {LARGE}, 1)], ticked)
+        run = workers.prepare(Recipe(Path({str(tmp_path)!r}), "chars/4", 1000), [Task(path, {LARGE}, 1, 1)], ticked)
         next(run)
 """
     ticked = """

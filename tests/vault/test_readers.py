@@ -85,8 +85,11 @@ def test_two_encodings_in_one_file_are_both_read(tmp_path: Path) -> None:
     assert "café" in note.text
 
 
-def test_a_zero_byte_here_and_there_is_text(tmp_path: Path) -> None:
-    assert read(tmp_path, b"some text\x00" + b" and more" * 20).warnings == ()
+@pytest.mark.parametrize("after", [b"", b" and", b" and more" * 20])
+def test_a_zero_byte_here_and_there_is_text(tmp_path: Path, after: bytes) -> None:
+    note = read(tmp_path, b"some text\x00" + after)
+    assert note.text.startswith("some text")
+    assert note.warnings == ()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_a_file_has_its_size_and_time(write: Callable[..., Path]) -> None:
     os.utime(vault / "a.md", ns=(1, 1_234_567_890_123_456_789))
     (file,) = scan(vault, DEFAULTS).files
     assert (file.size, file.mtime_ns) == (4, 1_234_567_890_123_456_789)
+    assert file.ctime_ns == (0 if sys.platform == "win32" else (vault / "a.md").stat().st_ctime_ns)
 
 
 def test_names_with_a_dot_in_front_are_left_out(write: Callable[..., Path]) -> None:

@@ -1,6 +1,6 @@
 """Bring a vault's index up to date: what changed since the last build is read, the rest is left alone.
 
-A file counts as unchanged if its size and time are the known ones (it is not opened), or else if its content's digest
+A file counts as unchanged if its size and times are the known ones (it is not opened), or else if its content's digest
 is. Changed and new files are committed in batches, the most recently modified first; each batch is a generation that
 can be searched while the next is prepared. Killed at any point, the last generation stands and the next build goes on
 from there: what was committed is known by then.
@@ -120,7 +120,7 @@ class Updater:
         if self._writer is None:
             return
         self._writer.embedder.embed(["text"])
-        smallest = self._writer.catalog.rows("SELECT path, size, mtime_ns FROM notes ORDER BY size LIMIT 1")
+        smallest = self._writer.catalog.rows("SELECT path, size, mtime_ns, ctime_ns FROM notes ORDER BY size LIMIT 1")
         prepare(self._recipe, [Task(*note) for note in smallest])
 
     def _update(self, only: Collection[str] | None, rebuild: bool, accept_empty: bool) -> BuildReport:

@@ -23,7 +23,7 @@ from excerpt.index.files import DerivedFile
 from excerpt.index.rows import GivenUp, KnownNote, NoteRows, Placed
 from excerpt.model import Skipped
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 FILE = "catalog.sqlite"
 _WRITER_CACHE = 32_000  # KiB
 _LONG_LOG = 8 << 20
@@ -35,7 +35,8 @@ CREATE TABLE files (name TEXT PRIMARY KEY, kind TEXT NOT NULL, size INTEGER NOT 
     WITHOUT ROWID;
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-    digest TEXT NOT NULL, cut TEXT NOT NULL, title TEXT NOT NULL, language TEXT NOT NULL, tokens INTEGER NOT NULL);
+    ctime_ns INTEGER NOT NULL, digest TEXT NOT NULL, cut TEXT NOT NULL, title TEXT NOT NULL,
+    language TEXT NOT NULL, tokens INTEGER NOT NULL);
 CREATE TABLE note_texts (note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, text BLOB NOT NULL);
 CREATE TABLE sections (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
@@ -74,6 +75,12 @@ CREATE INDEX gone_by_digest ON gone (digest);
 CREATE TABLE arrived (path TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
+# From version 3. The next build compares the content of every file once, and makes no vector anew.
+_MIGRATION = """
+ALTER TABLE notes ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;
+DELETE FROM meta WHERE name = 'given_up';
+"""
+
 # "0" is the letter after "/". Two ranges of the index over the paths, where LIKE would be a scan of it.
 _AT_OR_BELOW = "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))"
 
@@ -101,6 +108,8 @@ class Catalog:
             connection.execute("PRAGMA journal_size_limit = 67108864")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+            if _version(connection) == 3:
+                connection.executescript(f"BEGIN; {_MIGRATION} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
             _check_version(connection)
         except BaseException:
             connection.close()
@@ -214,7 +223,7 @@ class Catalog:
 
     def known_notes(self, only: Iterable[str] | None = None) -> dict[str, KnownNote]:
         """What is known of all notes, or of those at and below `only` some paths."""
-        sql = "SELECT path, size, mtime_ns, digest, cut FROM notes"
+        sql = "SELECT path, size, mtime_ns, ctime_ns, digest, cut FROM notes"
         if only is None:
             found = self.rows(sql)
         else:
@@ -254,9 +263,10 @@ class Catalog:
 
     def _insert_note(self, note: NoteRows) -> int:
         row = self.rows(
-            "INSERT INTO notes (path, size, mtime_ns, digest, cut, title, language, tokens)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-            *(note.path, note.size, note.mtime_ns, note.digest, note.cut, note.title, note.language, note.tokens),
+            "INSERT INTO notes (path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            *(note.path, note.size, note.mtime_ns, note.ctime_ns, note.digest, note.cut),
+            *(note.title, note.language, note.tokens),
         )
         self.rows("INSERT INTO note_texts VALUES (?, ?)", row[0][0], note.text)
         self._many("INSERT INTO remarks VALUES (?, 0, ?)", [(note.path, warning) for warning in note.warnings])
@@ -272,10 +282,13 @@ class Catalog:
             self.rows("DELETE FROM notes WHERE path = ?", path)
         return np.array(keys, np.int64)
 
-    def touch(self, path: str, size: int, mtime_ns: int) -> None:
-        """Remember that a file with another time has the text that is known."""
-        sql = "UPDATE notes SET size = ?1, mtime_ns = ?2 WHERE path = ?3 AND (size, mtime_ns) <> (?1, ?2)"
-        self.rows(sql, size, mtime_ns, path)
+    def touch(self, path: str, size: int, mtime_ns: int, ctime_ns: int) -> None:
+        """Remember that a file with other times has the text that is known."""
+        self.rows(
+            "UPDATE notes SET size = ?1, mtime_ns = ?2, ctime_ns = ?3"
+            " WHERE path = ?4 AND (size, mtime_ns, ctime_ns) <> (?1, ?2, ?3)",
+            *(size, mtime_ns, ctime_ns, path),
+        )
 
     def doubt_notes(self, paths: Iterable[str]) -> None:
         """Have notes read again by the next build, whatever time, size and content their files have.
@@ -308,7 +321,7 @@ class Catalog:
 
     def set_given_up(self, files: Mapping[str, GivenUp]) -> None:
         """Remember which files are not tried again as they are."""
-        rows = {path: (one.size, one.mtime_ns, one.cut, one.reason) for path, one in files.items()}
+        rows = {path: (one.size, one.mtime_ns, one.ctime_ns, one.cut, one.reason) for path, one in files.items()}
         self.set_meta("given_up", json.dumps(rows))
 
     # --- vectors ------------------------------------------------------------------------------------------------------
@@ -373,8 +386,12 @@ class DamagedCatalogError(sqlite3.DatabaseError):
     """The file is a database, but not a catalog that this version reads."""
 
 
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def _check_version(connection: sqlite3.Connection) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    version = _version(connection)
     if version != SCHEMA_VERSION:
         raise DamagedCatalogError(f"schema version {version} instead of {SCHEMA_VERSION}")
 

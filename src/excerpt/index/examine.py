@@ -170,6 +170,9 @@ class _Examination:
             elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
                 stale.append((file.path, Stale.CHANGED))
             elif not quick and note.digest != self._digest(vault / file.path):
+                if note.ctime_ns != file.ctime_ns:
+                    stale.append((file.path, Stale.CHANGED))
+                    continue
                 what = "Its file holds another text than the index, with the same time and size."
                 self._fault(file.path, what, Part.NOTE)
         stale += [(path, Stale.GONE) for path in sorted(known)]

@@ -53,7 +53,7 @@ class NoteCheck:
         # One mark of byte order is taken away by whoever parses; another that stands in the text is to stay.
         parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
         recipe = Recipe(Path(), self._tokenizer, 0)
-        made, _ = rows_of(recipe, parsed, Task(note.path, note.size, note.mtime_ns), note.digest)
+        made, _ = rows_of(recipe, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
         places = [row[3:5] for row in note.fragments]
         if missing := [row[3:5] for row in made.fragments if row[3:5] not in places]:
             yield f"Lines {_range(missing[0])} are in no fragment of their own."

@@ -43,6 +43,7 @@ class Task:
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
     digest: str = ""
 
 
@@ -113,6 +114,7 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
         path=task.path,
         size=task.size,
         mtime_ns=task.mtime_ns,
+        ctime_ns=task.ctime_ns,
         digest=digest,
         cut=recipe.cut,
         title=note.title,

@@ -34,6 +34,7 @@ class NoteRows:
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
     digest: str
     cut: str
     title: str
@@ -54,6 +55,7 @@ class KnownNote:
 
     size: int
     mtime_ns: int
+    ctime_ns: int
     digest: str
     cut: str
 
@@ -64,6 +66,7 @@ class GivenUp:
 
     size: int
     mtime_ns: int
+    ctime_ns: int
     cut: str
     reason: str
 

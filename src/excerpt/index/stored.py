@@ -11,7 +11,7 @@ from excerpt.index.fields import FieldCollector
 from excerpt.index.rows import ReadRows, heading_path_from_row, text_from_row
 
 _NOTE = (
-    "SELECT n.path, n.size, n.mtime_ns, n.digest, n.cut, n.title, n.language, n.tokens, t.text FROM notes n"
+    "SELECT n.path, n.size, n.mtime_ns, n.ctime_ns, n.digest, n.cut, n.title, n.language, n.tokens, t.text FROM notes n"
     " LEFT JOIN note_texts t ON t.note = n.id WHERE n.id = ?"
 )
 _SECTIONS = (
@@ -34,6 +34,7 @@ class StoredNote:
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
     digest: str
     cut: str
     title: str
@@ -50,13 +51,14 @@ class StoredNote:
 
 def read_stored(rows: ReadRows, number: int) -> StoredNote:
     """The note of that number in the catalog. Raises sqlite3.DatabaseError."""
-    ((path, size, mtime_ns, digest, cut, title, language, tokens, text),) = rows(_NOTE, number)
+    ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, text),) = rows(_NOTE, number)
     fragments = rows(_FRAGMENTS, number)
     return StoredNote(
         number=number,
         path=path,
         size=size,
         mtime_ns=mtime_ns,
+        ctime_ns=ctime_ns,
         digest=digest,
         cut=cut,
         title=title,

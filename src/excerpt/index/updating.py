@@ -15,7 +15,7 @@ from excerpt.index.workers import Workers
 from excerpt.index.writer import IndexWriter
 from excerpt.model import BuildReport, Skipped
 from excerpt.settings import VaultSettings
-from excerpt.vault.scan import Scan, scan
+from excerpt.vault.scan import FileState, Scan, scan
 
 # The first batch is there within a second or two, so that there is something to search; later ones grow, as each is a
 # segment, a sync and a new snapshot for every reader. The largest bounds the memory that a batch takes (about ten
@@ -98,7 +98,7 @@ class _Update:
 
     def _remember_when(self, found: Found) -> None:
         """Remember when all files were looked at, if there is one that this says something about."""
-        newest = max((file.mtime_ns for file in found.scan.files), default=0)
+        newest = max((_changed_ns(file) for file in found.scan.files), default=0)
         if found.only is None and newest >= self._sure_before():
             self._writer.catalog.set_meta("looked", str(found.began_ns))
 
@@ -135,7 +135,8 @@ class _Update:
         tried = []
         for task in tasks:
             one = before.get(task.path)
-            if one and (one.size, one.mtime_ns, one.cut) == (task.size, task.mtime_ns, self._recipe.cut):
+            now = (task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut)
+            if one and (one.size, one.mtime_ns, one.ctime_ns, one.cut) == now:
                 self._done.given_up[task.path] = one
                 self._done.skipped.append(Skipped(task.path, one.reason))
             else:
@@ -158,7 +159,8 @@ class _Update:
             reasons = {one.path: one.reason for one in prepared.skipped}
             for task in prepared.given_up:
                 reason = reasons[task.path]
-                self._done.given_up[task.path] = GivenUp(task.size, task.mtime_ns, self._recipe.cut, reason)
+                one = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut, reason)
+                self._done.given_up[task.path] = one
             notes += len(prepared.notes)
             size += sum(note.size for note in prepared.notes)
             early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))
@@ -198,17 +200,22 @@ class _Update:
 
 def _tasks(found: Found, known: dict[str, KnownNote], cut: str, sure_before: int) -> list[Task]:
     """Files that are new, may have changed or are known otherwise than `cut`, the most recently modified first. One
-    that was named may have changed whatever its size and time say."""
+    that was named may have changed whatever its size and times say."""
     named = frozenset(found.only or ())
     tasks = []
     for file in found.scan.files:
         note = known.get(file.path)
         if note is None or note.cut != cut:
-            tasks.append(Task(file.path, file.size, file.mtime_ns))
+            tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns))
         elif (
-            (note.size, note.mtime_ns) != (file.size, file.mtime_ns)
-            or file.mtime_ns >= sure_before
+            (note.size, note.mtime_ns, note.ctime_ns) != (file.size, file.mtime_ns, file.ctime_ns)
+            or _changed_ns(file) >= sure_before
             or file.path in named
         ):
-            tasks.append(Task(file.path, file.size, file.mtime_ns, note.digest))
+            tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns, note.digest))
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
+
+
+def _changed_ns(file: FileState) -> int:
+    """When a file was changed last, by the later of its times."""
+    return max(file.mtime_ns, file.ctime_ns)

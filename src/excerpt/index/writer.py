@@ -272,7 +272,7 @@ class IndexWriter:
             moves.arrive(self.catalog, [path for path in after if path not in known])
             for done in prepared:
                 for task in done.same:
-                    self.catalog.touch(task.path, task.size, task.mtime_ns)
+                    self.catalog.touch(task.path, task.size, task.mtime_ns, task.ctime_ns)
             if len(gone) or added or not self.catalog.generation:
                 self._words.delete(gone)
                 parts = [done.inverted for done in prepared if done.notes]

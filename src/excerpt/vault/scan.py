@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ _LONGEST_PATTERN = 500
 _MOST_IN_FOLDER = 1_000
 _MOST_IN_VAULT = 20_000
 
+_TELLS_CHANGES = sys.platform != "win32"  # there st_ctime is when the file was made
+
 # As they stand in the regular expressions that pathspec makes: a star (or some, side by side), a `**` between two names
 # of a path, and one in front of the first.
 _STARS = re.compile(r"(?:\[\^/\]\*)+")
@@ -45,11 +48,14 @@ _ANYWHERE = "^(?:.+/)?"
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A note's file as the file system describes it; `path` is relative to the vault, with "/"."""
+    """A note's file as the file system describes it; `path` is relative to the vault, with "/". `ctime_ns` is when
+    anything of it was last changed, its name and its times too, which no program sets back; 0 where the system does not
+    say."""
 
     path: str
     size: int
     mtime_ns: int
+    ctime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,7 @@ def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
         return f"It cannot be looked at: {error.strerror}."
     if not stat.S_ISREG(found.st_mode):
         return "It is not a file but a device, pipe or socket."
-    return FileState(path, found.st_size, found.st_mtime_ns)
+    return FileState(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns if _TELLS_CHANGES else 0)
 
 
 def _link_reason(entry: os.DirEntry[str], vault: Path, suffixes: tuple[str, ...]) -> str:

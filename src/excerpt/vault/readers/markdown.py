@@ -25,7 +25,7 @@ _MARKS = (
 )
 # What other kinds of file begin with, as far as they are ever named like notes.
 _MAGIC = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF", b"SQLite format 3")
-# A text has next to no zero bytes; UTF-16 of a Latin text has one in two.
+# A text has next to no zero bytes, a short one perhaps one; UTF-16 of a Latin text has one in two.
 _ZERO_SHARE = 0.02
 _UTF16_SHARE = 0.3
 # Text that is not UTF-8 and has fewer bytes beyond ASCII than this has too few to tell its encoding by: it is taken for
@@ -66,7 +66,7 @@ def decode(data: bytes) -> tuple[str, str]:
         raise ReadError("It holds nothing but zeros.", "It may have been damaged; is there a copy?")
     if data.startswith(_MAGIC):
         raise ReadError("It is not text, whatever its name says.")
-    if zeros > _ZERO_SHARE * len(data):
+    if zeros > max(1, _ZERO_SHARE * len(data)):
         return _decode_utf16(data), "It is encoded in UTF-16, without saying so."
     try:
         return data.decode("utf-8"), ""
