@@ -124,3 +124,16 @@ def test_what_was_opened_or_indexed_before_is_not_asked_about(places: Places) ->
     remember_vault(places, Path("/home/ada"))
     places.index_folder(Path("/")).mkdir(parents=True)
     assert [too_broad(places, Path(path), Path("/home/ada")) for path in ("/home/ada", "/")] == ["", ""]
+
+
+def test_every_known_vault_is_named_but_none_that_holds_much_else(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "ada"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "ada"))
+    for vault in (tmp_path, tmp_path / "ada", tmp_path / "ada" / "notes"):
+        remember_vault(places, vault)
+    assert known_vaults.known_vaults(places, {"HOME": str(tmp_path / "ada")}) == (
+        known_vaults.DEMO,
+        tmp_path / "ada" / "notes",
+    )

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 import msgspec
 
-from excerpt.settings import Places, vault_slug
+from excerpt.settings import Places, is_around_home, vault_slug
 from excerpt.state_files import replace_file
 
 Shape = TypeVar("Shape")
@@ -109,7 +109,17 @@ def too_broad(where: Places, vault: Path, home: Path) -> str:
         named = "a folder around your home folder"
     else:
         return ""
-    return "" if _file(where, vault).exists() or where.index_folder(vault).exists() else named
+    try:
+        return "" if _file(where, vault).exists() or where.index_folder(vault).exists() else named
+    except OSError:  # what may not be looked at does not speak for it
+        return named
+
+
+def known_vaults(where: Places, environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """The vaults that are known without being named, resolved; without home folders and disks, which hold much else."""
+    recent = (Path(recent.path) for recent in recent_vaults(where))
+    every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *obsidian_vaults(environment)))
+    return tuple(vault for vault in every if not is_around_home(vault))
 
 
 def obsidian_vaults(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:

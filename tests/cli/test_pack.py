@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from excerpt.known_vaults import DEMO, remember_vault
 from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.pack.wishes import Wishes
 from excerpt.settings import places
@@ -257,6 +258,17 @@ def test_a_file_stays_as_it_was_where_nothing_was_found(excerpt: Excerpt, vault:
     (tmp_path / "prompt.md").write_text("before")
     assert excerpt("pack", '"zzqqxx"', "--vault", vault, "-o", tmp_path / "prompt.md").code == 1
     assert (tmp_path / "prompt.md").read_text() == "before"
+
+
+def test_no_vault_that_is_known_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    remember_vault(places(), other)
+    for file in (other / "prompt.md", DEMO / "prompt.md"):
+        answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
+        assert (answer.code, answer.out) == (2, "")
+        assert f"is inside the vault {file.parent}" in answer.err
+        assert not file.exists()
 
 
 @pytest.mark.parametrize("place", ["prompt.md", "Cooking/../deep/prompt.md"])

@@ -69,3 +69,20 @@ def test_an_interrupt_is_exit_code_130_without_a_traceback(tmp_path: Path, vault
         err = child.stderr.read()
     assert child.returncode == 130
     assert err == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are UTF-8 whatever the locale")
+@pytest.mark.parametrize("how", [("-m", "excerpt"), ("-c", "from excerpt.__main__ import main; main()")])
+def test_names_of_files_are_read_as_utf8_whatever_the_locale(
+    tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch, how: tuple[str, str]
+) -> None:
+    (vault / "🚀 Überblick.md").write_text("A rocket for an overview.")
+    for name, value in (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    with start(tmp_path / "home", "search", "rocket überblick", "--vault", vault, "--json") as child:
+        out, err = child.communicate()
+    assert err == b""
+    assert [hit["path"] for hit in json.loads(out)["hits"]] == ["🚀 Überblick.md"]
+    packed = subprocess.run([sys.executable, *how, "pack", "rocket", "--vault", vault], capture_output=True, check=True)
+    assert "From 🚀 Überblick.md:1" in packed.stdout.decode()

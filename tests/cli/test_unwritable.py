@@ -48,3 +48,20 @@ def test_without_one_it_is_an_error_with_a_hint(excerpt: Excerpt, vault: Path, m
         assert (answer.code, answer.out) == (3, "")
         assert "cannot be written: Read-only file system." in answer.err
         assert "EXCERPT_HOME" in answer.err
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read every folder")
+@pytest.mark.parametrize("command", [("search", "soup"), ("status",), ("learned",), ("index",), ("pack", "soup")])
+@pytest.mark.parametrize("which", ["", ".."])
+def test_an_index_folder_without_permission_is_one_sentence(
+    excerpt: Excerpt, vault: Path, command: tuple[str, ...], which: str
+) -> None:
+    excerpt("index", "--vault", vault)
+    folder = (places().index_folder(vault) / which).resolve()
+    folder.chmod(0)
+    try:
+        answer = excerpt(*command, "--vault", vault)
+    finally:
+        folder.chmod(0o700)
+    assert answer.code == (1 if command == ("learned",) else 3)
+    assert "inside excerpt" not in answer.err

@@ -9,7 +9,7 @@ import pytest
 from excerpt.cli.vaults import chosen_vault, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, remember_vault
-from excerpt.settings import places
+from excerpt.settings import Places, check_apart, places
 from tests.cli.conftest import Excerpt
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -81,3 +81,35 @@ def test_who_insists_has_the_home_folder_indexed_and_is_not_asked_again(
     monkeypatch.setenv("HOME", str(vault))
     assert excerpt("index", "--vault", vault, "--accept-all").code == 0
     assert excerpt("search", "lentils", "--vault", vault).code == 0
+
+
+@pytest.mark.parametrize("command", [("search", "soup"), ("index",), ("remember", "hi"), ("doctor",), ("watch",)])
+def test_folders_of_ours_inside_the_vault_are_refused(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    before = sorted(vault.rglob("*"))
+    monkeypatch.setenv("EXCERPT_HOME", str(vault / "of ours"))
+    answer = excerpt(*command, "--vault", vault)
+    assert (answer.code, answer.out) == (3, "")
+    assert "is inside the vault" in answer.err
+    assert "Set EXCERPT_HOME" in answer.err
+    assert sorted(vault.rglob("*")) == before
+
+
+def test_the_app_does_not_open_a_vault_that_holds_folders_of_ours(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(vault))
+    answer = excerpt(vault)
+    assert answer.code == 3
+    assert "is inside the vault" in answer.err
+
+
+def test_memories_may_be_in_the_vault_where_the_user_puts_them(vault: Path, tmp_path: Path) -> None:
+    check_apart(vault, Places(tmp_path / "config", tmp_path / "cache", vault / "memories", tmp_path / "state"))
+
+
+def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(vault))
+    monkeypatch.setenv("USERPROFILE", str(vault))
+    check_apart(vault, Places(*(vault / ".local" / name for name in ("config", "cache", "data", "state"))))

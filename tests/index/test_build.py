@@ -266,6 +266,11 @@ def test_a_vault_without_any_note_left_does_not_empty_its_index(
     assert (again.generation, again.embedded) == (first.generation, 0)
 
 
+def test_an_index_that_may_not_be_looked_at_is_one_clear_error(tmp_path: Path, settings: Settings) -> None:
+    with pytest.raises(IndexUnusableError):
+        Snapshot.open(tmp_path / ("x" * 300), settings)
+
+
 def test_a_vault_that_is_gone_leaves_the_index_untouched(
     vault: Path, index: Path, settings: Settings, write: WriteNote
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -233,3 +234,16 @@ def test_a_vault_of_one_note_has_none_related(tmp_path: Path, count: int) -> Non
         assert not related(Engine(opened, Settings()), "Only.md").notes
     finally:
         opened.close()
+
+
+def test_a_note_of_one_line_without_end_takes_no_time_of_its_length(tmp_path: Path) -> None:
+    words = " ".join(f"w{number % 5000}x" for number in range(400_000))
+    notes = {"Big.md": f"{words} Kettle Drum", "Kettle Drum.md": f"# Kettle Drum\n\n{words[:2000]}", "Tea.md": "Tea.\n"}
+    snapshot = open_vault(tmp_path, notes)
+    engine = Engine(snapshot, Settings())
+    related(engine, "Tea.md")  # what is loaded once
+    began = time.process_time()
+    assert paths(related(engine, "Big.md")) == ["Kettle Drum.md"]
+    assert paths(related(engine, "Kettle Drum.md")) == ["Big.md"]
+    assert time.process_time() - began < 3
+    snapshot.close()

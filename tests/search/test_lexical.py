@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from excerpt.search.lexical import FIELDS, K1, WordIndex, total
-from tests.search.tiny import TinyReader, asked, rows_of
+from tests.search.tiny import TinyEntries, TinyReader, asked, rows_of
 
 
 def scores(reader: TinyReader, text: str, *, open_word: bool = False) -> list[float]:
@@ -113,3 +113,16 @@ def test_presence_is_told_by_field() -> None:
     words = index.expand(asked("fig"), open_word=False, fuzzy_threshold=0.8)
     found = index.presence_in(words, rows_of(0, 1, 2), ("title", "text", None))
     assert found[:, 0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 0]]
+
+
+def test_a_word_without_end_is_looked_up_no_more_often_than_a_long_one() -> None:
+    looked: list[str] = []
+
+    class Counting(TinyReader):
+        def entries(self, term: str) -> TinyEntries:
+            looked.append(term)
+            return super().entries(term)
+
+    reader = Counting("apple pear")
+    WordIndex(reader).expand(asked("ab" * 50_000), open_word=True, fuzzy_threshold=0.8)
+    assert len(looked) < 50

@@ -54,3 +54,7 @@ def test_where_it_cannot_be_written_nobody_is_told_and_nothing_fails(tmp_path: P
     (tmp_path / "file").write_text("in the way")
     with told_as_watched(tmp_path / "file"):
         assert not is_watched(tmp_path / "file")
+
+
+def test_where_it_cannot_be_told_nobody_watches(tmp_path: Path) -> None:
+    assert not is_watched(tmp_path / ("x" * 300))

@@ -11,7 +11,7 @@ from excerpt.cli.vaults import check_breadth, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import recent_vaults, remember_vault
 from excerpt.moved_vaults import recognise
-from excerpt.settings import load_settings, open_vault, places, settings_of
+from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
 
 
 def start_last(plain: bool = False) -> None:
@@ -49,6 +49,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     ExcerptError where it cannot be drawn."""
     vault = open_vault(path)
     where = places()
+    check_apart(vault, where)
     if not accept_all:
         check_breadth(vault, where)
     said = " ".join(recognise(where, vault))

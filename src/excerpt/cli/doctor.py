@@ -16,7 +16,7 @@ from excerpt.cli.printing import ProgressLine, line_for_stdout, print_json, put
 from excerpt.cli.vaults import last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.model import Progress
-from excerpt.settings import Places, open_vault, places
+from excerpt.settings import Places, check_apart, open_vault, places
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 
@@ -73,6 +73,7 @@ def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
     except RuntimeError as error:
         raise ExcerptError("There is no home folder to keep files in.", "Set HOME, or EXCERPT_HOME.") from error
     if vault is not None:
+        check_apart(vault.expanduser().resolve(), where)
         return vault, where
     try:
         return last_vault(), where

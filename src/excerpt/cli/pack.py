@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from excerpt.cli.printing import for_stdout, narrate, put
 from excerpt.cli.saving import checked_output, save
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.known_vaults import known_vaults
 from excerpt.model import Hit, PackResult
 from excerpt.settings import MOST, PackSettings, Places, Settings, places, settings_of
 from excerpt.text.line_range import line_range
@@ -82,7 +84,7 @@ def command(
     folder = chosen_vault(vault)
     settings = settings_of(folder, where)
     to_stdout = output is None or str(output) == "-"
-    target = None if to_stdout or output is None else checked_output(output, folder)
+    target = None if to_stdout or output is None else checked_output(output, (folder, *known_vaults(where, os.environ)))
     asked = _Asked(
         queries=queries,
         ids=ids,

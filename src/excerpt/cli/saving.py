@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,15 +13,16 @@ from excerpt.errors import ExcerptError
 from excerpt.state_files import users_umask
 
 
-def checked_output(file: Path, vault: Path) -> Path:
-    """The file that `file` means, all links followed. Raises a usage error if it is in the vault, which excerpt never
-    writes to, or is a folder."""
+def checked_output(file: Path, vaults: Iterable[Path]) -> Path:
+    """The file that `file` means, all links followed. Raises a usage error if it is in one of `vaults`, which excerpt
+    never writes to, or is a folder."""
     try:
         real = file.expanduser().resolve()
-        if real.is_relative_to(vault):
-            raise click.UsageError(
-                f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
-            )
+        for vault in vaults:
+            if real.is_relative_to(vault):
+                raise click.UsageError(
+                    f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
+                )
         if real.is_dir():
             raise click.UsageError(f"{file} is a folder: name a file in it.")
     except (OSError, RuntimeError, ValueError) as error:

@@ -35,14 +35,16 @@ def refresh_option(command: Command) -> Command:
 
 
 def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
-    """The vault that was given, or else the last one, resolved. Raises VaultError.
+    """The vault that was given, or else the last one, resolved. Raises VaultError, also where excerpt's own folders are
+    in it.
 
     What was kept of it in another place is taken over, and told on stderr; with `offer` also what could be.
     """
     from excerpt.moved_vaults import recognise, take_down
-    from excerpt.settings import open_vault
+    from excerpt.settings import check_apart, open_vault
 
     vault, where = open_vault(last_vault() if given is None else given), places()
+    check_apart(vault, where)
     for sentence in recognise(where, vault, offer=offer):
         narrate(sentence)
     take_down(where, vault)

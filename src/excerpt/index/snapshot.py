@@ -353,9 +353,9 @@ class _Rows:
 
 
 def _open_catalog(folder: Path) -> Catalog:
-    if not (folder / FILE).is_file():
-        raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
     with _damage_noted(folder):
+        if not (folder / FILE).is_file():
+            raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
         return Catalog.open_to_read(folder)
 
 
@@ -364,6 +364,11 @@ def _damage_noted(folder: Path) -> Iterator[None]:
     """Turn the database's errors into ours, and let the next build know that the catalog is not to be trusted."""
     try:
         yield
+    except OSError as error:
+        raise IndexUnusableError(
+            f"The index in {folder} cannot be read: {error.strerror}.",
+            "Give permission there, or set EXCERPT_HOME to another place.",
+        ) from error
     except sqlite3.DatabaseError as error:
         if is_damage(error):
             with suppress(OSError):  # where it cannot be written, nothing could be mended either

@@ -31,6 +31,8 @@ MOST_WORDS = 12
 """Words, or characters of scripts without spaces, of the longest name that is looked for."""
 SHORTEST = 3
 """Letters of the shortest name, of scripts with spaces; of others two characters."""
+MOST_READ = 100_000
+"""Letters of one passage that are read; only a line without end has more."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u200c\u200d"
 _WORD = re.compile(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
@@ -189,9 +191,10 @@ class Names:
         """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
         spaced = " ".join(name.split())
         # Most fragments that have all of its words do not have the name; what follows is ten times as slow.
-        if spaced not in _spaced(fragment.text):
+        passage = fragment.text[:MOST_READ]
+        if spaced not in _spaced(passage):
             return
-        text = text_alone(fragment.text)
+        text = text_alone(passage)
         for paragraph in _PARAGRAPH.finditer(text):
             if spaced in _spaced(paragraph[0]):
                 for found in names_in(text[: paragraph.end()], self._names, paragraph.start()):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from excerpt.index.fields import FIELDS
 from excerpt.index.note_facts import NoteInfo
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.mentions import Named, Names, without_addresses
+from excerpt.insight.mentions import MOST_READ, Named, Names, without_addresses
 from excerpt.insight.ties import Links, by_place, by_tags, links_of
 from excerpt.model import Fragment
 from excerpt.search.lexical import Rows
@@ -43,6 +44,8 @@ MOST_TERMS = 96
 """Words of a note that others are looked for by, those that say most."""
 POOL = 150
 """Notes that each kind of evidence puts forward, to be compared passage by passage."""
+MOST_LETTERS = 400_000
+"""Letters of one note that are read, which takes a second and a half: more than a novel of 200 pages has."""
 MOST_PASSAGES = 48
 """Passages of one note that are compared, spread evenly over all of it."""
 IN_A_NAME = 3
@@ -58,7 +61,7 @@ COMMON_FROM, COMMON_SHARE = 1000, 0.25
 _TEXT, _TITLE, _ALIAS = (FIELDS.index(field) for field in ("text", "title", "alias"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Origin:
     """What is asked about: a note, by its number in the snapshot's table, and those of its fragments that count, with
     their rows."""
@@ -67,6 +70,14 @@ class Origin:
     info: NoteInfo
     fragments: tuple[Fragment, ...]
     rows: Rows
+
+    @cached_property
+    def read(self) -> tuple[Fragment, ...]:
+        """The fragments with as much of their text as is read for words and names: of each the same share."""
+        lengths = [min(len(fragment.text), MOST_READ) for fragment in self.fragments]
+        letters = max(sum(lengths), MOST_LETTERS)
+        parts = zip(self.fragments, (length * MOST_LETTERS // letters for length in lengths), strict=True)
+        return tuple(replace(fragment, text=fragment.text[:most]) for fragment, most in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +157,7 @@ def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[Term, ...]:
     """The words that say most about the note: often there, rare in the vault, and telling in general language."""
     info, lexical = origin.info, snapshot.lexical
     counts: Counter[str] = Counter()
-    for fragment in origin.fragments:
+    for fragment in origin.read:
         counts.update(terms_of(without_addresses(fragment.text), info.language)[0])
     if len(origin.fragments) == 1:
         # Of a whole note, the text has them.
@@ -174,7 +185,7 @@ def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
     """Words as they are first spelled in the passages that are compared."""
     found: dict[str, str] = {}
     shown = set(spread(origin.rows).tolist())
-    for row, fragment in zip(origin.rows.tolist(), origin.fragments, strict=True):
+    for row, fragment in zip(origin.rows.tolist(), origin.read, strict=True):
         if row in shown:
             read = analyze(without_addresses(fragment.text), origin.info.language)
             for term, start, end in zip(read.terms, read.starts, read.ends, strict=True):
@@ -233,7 +244,7 @@ def by_words(snapshot: Snapshot, terms: Sequence[Term], info: NoteInfo) -> tuple
 def _by_names(snapshot: Snapshot, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
     names = Names(snapshot)
-    named = (*names.named_by(origin.note, origin.fragments), *names.naming(origin.note))
+    named = (*names.named_by(origin.note, origin.read), *names.naming(origin.note))
     here, there = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
     for one in named:
         by, other = (here, one.of) if one.within == origin.note else (there, one.within)

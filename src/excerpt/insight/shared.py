@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from excerpt.index.fields import FIELDS
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.mentions import text_alone
+from excerpt.insight.mentions import MOST_READ, text_alone
 from excerpt.insight.nearness import Origin, Term, centred, rows_of, spread
 from excerpt.model import Fragment, Span
 from excerpt.search.lexical import Rows
@@ -146,8 +146,8 @@ class Comparison:
         both = [number for number in sorted(self._tellable) if self._has[number, at] and self._has[number, to]]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
-        spans_here = self._finder.find(here.text, terms, self._language(here.path))
-        spans_there = self._finder.find(there.text, terms, self._language(there.path))
+        spans_here = self._finder.find(here.text[:MOST_READ], terms, self._language(here.path))
+        spans_there = self._finder.find(there.text[:MOST_READ], terms, self._language(there.path))
         words: list[str] = []
         for spelled in (self._terms[number].spelled for number in both):
             word = _grown(spelled, here.text, there.text)
@@ -179,7 +179,7 @@ class Comparison:
         """The fragment of `row`, and the line on which a word first stands in it."""
         fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
         term = frozenset([self._terms[number].term])
-        spans = self._finder.find(fragment.text, term, self._language(fragment.path))
+        spans = self._finder.find(fragment.text[:MOST_READ], term, self._language(fragment.path))
         return fragment, fragment.line_start + (fragment.text.count("\n", 0, spans[0].start) if spans else 0)
 
     def _language(self, path: str) -> str:
@@ -187,7 +187,7 @@ class Comparison:
 
 
 def _has_prose(text: str) -> bool:
-    return sum(map(str.isalpha, text_alone(text))) >= LEAST_PROSE
+    return sum(map(str.isalpha, text_alone(text[:MOST_READ]))) >= LEAST_PROSE
 
 
 def _grown(spelled: str, here: str, there: str) -> str:

@@ -81,6 +81,8 @@ FUZZY = 0.3
 """Share of a term that is merely spelled like the word, times their similarity: below a partial one."""
 MAX_PARTIAL = 12
 """Terms that a beginning may stand for, shortest first."""
+_LONGEST_ENDING = 16
+"""Letters of an ending, half typed or whole, that a stem has lost."""
 MAX_FUZZY = 3
 MOST_KEPT = 1_000_000
 """Rows of the last words whose gains are kept, nine bytes each."""
@@ -241,7 +243,7 @@ class WordIndex:
         found = self._reader.continuations(typed, MAX_PARTIAL)
         if found:
             return list(found)
-        for kept in range(len(typed) - 1, 2, -1):
+        for kept in range(len(typed) - 1, max(2, len(typed) - 1 - _LONGEST_ENDING), -1):
             likely = len(typed) - kept <= 2 or kept >= max(5, len(typed) // 2)
             if likely and len(self._tier((typed[:kept],)).rows):
                 return [typed[:kept]]

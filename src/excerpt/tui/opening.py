@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excerpt.moved_vaults import recognise
-from excerpt.settings import Places, Settings, open_vault, settings_of
+from excerpt.settings import Places, Settings, check_apart, open_vault, settings_of
 from excerpt.tui.session import NEW, Session, read_session
 
 
@@ -23,6 +23,7 @@ class Opening:
 def opening(path: Path, places: Places) -> Opening:
     """What is needed to open the vault at `path`. Raises VaultError, SettingsError."""
     vault = open_vault(path)
+    check_apart(vault, places)
     said = " ".join(recognise(places, vault))
     settings = settings_of(vault, places)
     return Opening(vault, settings, session_of(vault, settings, places), said)

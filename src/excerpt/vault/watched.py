@@ -31,8 +31,12 @@ def told_as_watched(folder: Path) -> Iterator[None]:
 
 
 def is_watched(folder: Path) -> bool:
-    """Whether one of the watchers of `folder` lives. What dead ones left behind is removed."""
-    return any(_is_held(file) for file in sorted(folder.glob("*.lock")))
+    """Whether one of the watchers of `folder` lives; not, where that cannot be looked into. What dead ones left behind
+    is removed."""
+    try:
+        return any(_is_held(file) for file in sorted(folder.glob("*.lock")))
+    except OSError:
+        return False
 
 
 def _is_held(file: Path) -> bool:
