@@ -271,21 +271,22 @@ def vault_slug(vault: Path) -> str:
     return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
 
 
-def check_apart(vault: Path, where: Places) -> None:
+def check_apart(vault: Path, where: Places, home: Path | None = None) -> None:
     """Raise VaultError if a folder that excerpt writes to is in the vault, unless the vault is a home folder or a disk,
-    where they are by themselves. Memories may be where the user likes."""
+    where they are by themselves. Memories may be where the user likes. `home` is the user's, if not by the environment
+    of this process."""
     for folder in (where.config, where.cache, where.state):
-        if folder.resolve().is_relative_to(vault) and not is_around_home(vault):
+        if folder.resolve().is_relative_to(vault) and not is_around_home(vault, home):
             raise VaultError(
                 f"{folder} is inside the vault {vault}, which excerpt never writes to.",
                 "Set EXCERPT_HOME to a folder elsewhere, or unset it.",
             )
 
 
-def is_around_home(folder: Path) -> bool:
-    """Whether a resolved folder is the user's home, or one around it."""
+def is_around_home(folder: Path, home: Path | None = None) -> bool:
+    """Whether a resolved folder is the user's `home`, or one around it."""
     try:
-        return Path.home().resolve().is_relative_to(folder)
+        return (home or Path.home()).resolve().is_relative_to(folder)
     except RuntimeError:  # there is none
         return False
 

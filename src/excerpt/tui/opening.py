@@ -20,10 +20,10 @@ class Opening:
     said: str = ""
 
 
-def opening(path: Path, places: Places) -> Opening:
-    """What is needed to open the vault at `path`. Raises VaultError, SettingsError."""
+def opening(path: Path, places: Places, home: Path) -> Opening:
+    """What is needed to open the vault at `path`; `home` is the user's. Raises VaultError, SettingsError."""
     vault = open_vault(path)
-    check_apart(vault, places)
+    check_apart(vault, places, home)
     said = " ".join(recognise(places, vault))
     settings = settings_of(vault, places)
     return Opening(vault, settings, session_of(vault, settings, places), said)

@@ -172,7 +172,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def _open(self, path: Path) -> Opened | Doubted | Failed:
         try:
-            found = opening(expanded(str(path), self._home), self._places)
+            found = opening(expanded(str(path), self._home), self._places, self._home)
             named = too_broad(self._places, found.vault, self._home.resolve())
             return self.Doubted(found, named) if named else self.Opened(found)
         except ExcerptError as error:
