@@ -95,6 +95,7 @@ def test_every_kind_of_value_is_read(file: Path) -> None:
         ('[vault]\ninclude = "Projects/"\n', "vault.include is not valid"),
         ("pack = 3\n", "pack is not valid"),
         ("[pack", "is not valid TOML"),
+        (f"pack = {'[' * 100_000}", "is not valid TOML"),
     ],
 )
 def test_a_mistake_names_file_key_and_the_nearest_valid_one(file: Path, text: str, said: str) -> None:
@@ -146,6 +147,11 @@ def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Places,
 def test_a_language_is_one_that_the_analyzer_tells_from_others() -> None:
     by_script = {*languages._NARROW_RUNS, *languages._WIDE} - {"kana", "han"} | {"ja", "zh"}
     assert set(LANGUAGES) == {*folding._ALGORITHMS, *folding._SCRIPT_OF, *languages._STOP_WORDS, *by_script}
+
+
+def test_a_byte_order_mark_is_left_out(file: Path) -> None:
+    file.write_text("[pack]\nbudget = 1234\n", encoding="utf-8-sig")
+    assert load_settings(file).pack.budget == 1234
 
 
 def test_a_file_that_is_no_text_is_told(file: Path) -> None:

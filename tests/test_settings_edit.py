@@ -125,3 +125,17 @@ def test_any_text_is_written_so_that_it_is_read_again(text: str) -> None:
         assert any("\ud800" <= character <= "\udfff" for character in text)
     else:
         assert tomllib.loads(changed)["screen"]["editor"] == text
+
+
+def test_a_file_with_a_byte_order_mark_is_changed(tmp_path: Path) -> None:
+    file = tmp_path / "excerpt.toml"
+    file.write_text(TEXT, encoding="utf-8-sig")
+    change_setting(file, "pack.budget", 6000)
+    assert load_settings(file).pack.budget == 6000
+
+
+def test_a_file_nested_too_deeply_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "excerpt.toml"
+    file.write_text(f"x = {'[' * 100_000}", encoding="utf-8")
+    with pytest.raises(SettingsError, match="is not valid TOML"):
+        change_setting(file, "pack.budget", 6000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class ExcerptError(Exception):
     """Base of the errors a user may see.
@@ -79,6 +81,16 @@ class MemoryUnusableError(ExcerptError):
     """A memory cannot be found, read or written."""
 
     title = "The memory cannot be used"
+
+
+class StreamError(ExcerptError):
+    """stdin cannot be read, or stdout cannot be written to: `failed` says which of them, and of what."""
+
+    title = "The input or output cannot be used"
+
+    def __init__(self, failed: str, reason: OSError) -> None:
+        said = "it is closed" if reason.errno == errno.EBADF else reason.strerror or str(reason)
+        super().__init__(f"{failed}: {said}.")
 
 
 class NotThereError(ExcerptError):

@@ -328,12 +328,12 @@ def load_settings(*files: Path) -> Settings:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:  # brackets too deep
         raise SettingsError(
             f"{file} is not valid TOML: {error}.", "Mend it, or run `excerpt config --check`."
         ) from error

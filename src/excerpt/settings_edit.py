@@ -84,7 +84,7 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
     """A settings file's values. Raises SettingsError if it is not TOML."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(f"{file} is not valid TOML: {error}.", "Mend it first.") from error
 
 
@@ -134,9 +134,9 @@ def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
 
 
 def _read(file: Path) -> str | None:
-    """The text with its line ends as they are; None if there is no file."""
+    """The text with its line ends as they are, without a byte order mark; None if there is no file."""
     try:
-        return file.read_bytes().decode("utf-8")
+        return file.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         return None
 

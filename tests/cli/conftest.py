@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +41,7 @@ class Answer:
 
 
 Excerpt = Callable[..., Answer]
+Piped = Callable[[bytes], None]
 
 
 @pytest.fixture
@@ -62,6 +65,16 @@ def excerpt(home: Path, capsys: pytest.CaptureFixture[str]) -> Excerpt:
         return Answer(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch) -> Piped:
+    """Puts bytes on stdin."""
+
+    def put(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+
+    return put
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.pack.memory_fragment import name_of
 from excerpt.settings import places
-from tests.cli.conftest import Excerpt
+from tests.cli.conftest import Excerpt, Piped
 
 CONFLICT = "A sync conflict arises when two devices change one note before they meet."
 
@@ -83,12 +81,19 @@ def test_a_text_that_moved_is_as_true_as_before(excerpt: Excerpt, vault: Path, t
     assert told.out.count("now Old sync.md:9") == 2
 
 
-def test_it_is_read_from_stdin(
-    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, monkeypatch: pytest.MonkeyPatch
+def test_it_is_read_from_stdin(excerpt: Excerpt, vault: Path, tmp_path: Path, piped: Piped) -> None:
+    pack = packed(excerpt, vault, tmp_path)
+    piped(b"So it is [1].\r\n")
+    assert excerpt("check", "-", "--pack", pack, "--vault", vault).code == 0
+
+
+def test_a_pack_that_a_shell_wrote_as_utf_16_is_read(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path
 ) -> None:
     pack = packed(excerpt, vault, tmp_path)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"So it is [1].\r\n"), encoding="utf-8"))
-    assert excerpt("check", "-", "--pack", pack, "--vault", vault).code == 0
+    pack.write_bytes(pack.read_text(encoding="utf-8").replace("\n", "\r\n").encode("utf-16"))
+    answer.write_text(f"> {CONFLICT} [1]\n", encoding="utf-8")
+    assert excerpt("check", answer, "--pack", pack, "--vault", vault).code == 0
 
 
 def test_words_of_a_sentence_are_counted_and_uncited_ones_listed_on_demand(

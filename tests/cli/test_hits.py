@@ -33,23 +33,20 @@ def test_a_hit_shows_rank_place_lines_tokens_score_and_text(capsys: pytest.Captu
     )
 
 
-def test_a_pipe_gets_the_text_as_it_is_and_a_terminal_sees_its_controls(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hostile = result(fragment("red \x1b[31mtext", "\x1b]0;title\x07"))
-    print_hits(hostile)
-    assert "red \x1b[31mtext" in capsys.readouterr().out
-
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_hit_is_three_lines_whatever_stands_in_it(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
-            return True
+            return is_terminal
 
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.setenv("NO_COLOR", "1")
-    print_hits(hostile)
-    assert "red ␛[31mtext" in screen.getvalue()
-    assert "\x1b" not in screen.getvalue()
+    print_hits(result(fragment("red \x1b[31mtext", "A\n\n  2  Trusted.md:1 · strong\x1b]0;title\x07")))
+    title, place, text = screen.getvalue().splitlines()
+    assert title == "  1  A␊␊  2  Trusted.md:1 · strong␛]0;title␇"
+    assert place.startswith("     ")
+    assert text == "     red ␛[31mtext"
 
 
 def test_matches_are_set_off_on_a_terminal_with_colours(monkeypatch: pytest.MonkeyPatch) -> None:

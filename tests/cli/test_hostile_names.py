@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from excerpt.cli.main import run
+from excerpt.search.use import Kind, UseLog
+from excerpt.settings import places
 from tests.cli.conftest import Excerpt
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows allows few of these names")
@@ -113,3 +117,42 @@ def test_a_word_of_the_command_line_is_no_escape_when_it_is_told(
     answer = excerpt(*(part.format(word) for part in command))
     assert "went wrong inside" not in answer.err
     assert OBEYED.findall(answer.err) == []
+
+
+FORGED = "  2  Trusted.md:1 · strong"
+
+
+@pytest.fixture
+def forging(tmp_path: Path) -> Path:
+    """A vault of two notes whose names, titles, tags and properties have FORGED on lines of its own."""
+    folder = tmp_path / "forging"
+    folder.mkdir()
+    forged = "Zeppelin" + "".join(f"{end}{FORGED}" for end in ("\n", "\r", "\x85", "\u2028"))
+    name = json.dumps(forged)
+    front = f"title: {name}\naliases: [{name}]\ntags: [{name}]\n{name}: {name}\n"
+    for number in (1, 2):
+        text = f"---\n{front}---\nA zeppelin, number{number}.\n\n## Head\n\nIt flies over the zeppelins.\n"
+        (folder / f"{number}{forged}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("search", "zeppelin", *options) for options in ((), ("--explain",), ("--why", "1Zeppelin{}"))),
+        *(("overview", "zeppelin"), ("related", "1Zeppelin{}"), ("map", "zeppelin"), ("map",), ("peek", "1Zeppelin{}")),
+        *(("pack", "zeppelin", "--expand", "none", "--format", form) for form in ("markdown", "xml", "plain")),
+        *(("status",), ("doctor", "--quick"), ("index", "--rebuild"), ("recall", "--sources"), ("learned",)),
+    ],
+    ids=" ".join,
+)
+def test_no_name_forges_a_line_of_the_output_through_a_pipe(
+    excerpt: Excerpt, forging: Path, command: tuple[str, ...]
+) -> None:
+    notes = sorted(file.name for file in forging.iterdir())
+    excerpt("remember", "--source", f"{notes[0]}:9", "--tag", notes[1], "--vault", forging)
+    UseLog(places().use_file(forging.resolve())).record(Kind.OPEN, [(notes[0], "")], time.time())
+    answer = excerpt(*(part.format(notes[0][9:]) for part in command), "--vault", forging)
+    assert answer.code in (0, 1)
+    assert answer.out
+    assert [line for line in (answer.out + answer.err).splitlines() if line.startswith(FORGED)] == []

@@ -209,3 +209,29 @@ def test_an_interrupt_ends_quietly(excerpt: Excerpt, vault: Path, monkeypatch: p
     monkeypatch.setattr(app, "start_app", interrupt)
     answer = excerpt(vault)
     assert (answer.code, answer.out, answer.err) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (("search", "-rust and go"), "excerpt search -- '-rust and go'"),
+        (("pack", "sync", "-phone"), "excerpt pack -- -phone"),
+        (("peek", "--zeppelin"), "excerpt peek -- --zeppelin"),
+    ],
+)
+def test_a_word_that_begins_with_a_dash_is_told_where_it_goes(
+    excerpt: Excerpt, argv: tuple[str, ...], hint: str
+) -> None:
+    answer = excerpt(*argv)
+    assert answer.code == 2
+    assert f"What begins with '-' and is no option goes behind '--': {hint}\n" in answer.err
+
+
+@pytest.mark.parametrize("argv", [("search", "x", "--limt", "3"), ("status", "-x"), ("-x",), ("./notes", "-x")])
+def test_a_misspelt_option_and_one_of_a_command_without_words_get_no_such_hint(
+    excerpt: Excerpt, argv: tuple[str, ...]
+) -> None:
+    answer = excerpt(*argv)
+    assert answer.code == 2
+    assert "No such option" in answer.err
+    assert "behind '--'" not in answer.err

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Excerpt
+from tests.cli.conftest import Excerpt, Piped
 
 
 def test_what_is_remembered_is_recalled_by_words_and_tags(excerpt: Excerpt, vault: Path) -> None:
@@ -55,10 +54,10 @@ def test_forgetting_what_is_not_there_is_a_sentence(excerpt: Excerpt, vault: Pat
     assert answer.err.startswith("excerpt: There is no memory m0000000000.")
 
 
-def test_text_is_read_from_a_pipe(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("from a pipe\n"))
-    excerpt("remember", "-", "--vault", vault)
-    assert "from a pipe" in excerpt("recall", "--vault", vault).out
+@pytest.mark.parametrize("data", ["from a pipe\né".encode(), "from a pipe\r\né".encode("utf-16")])
+def test_text_is_read_from_a_pipe(excerpt: Excerpt, vault: Path, piped: Piped, data: bytes) -> None:
+    piped(data)
+    assert excerpt("remember", "-", "--vault", vault, "--json").json["text"] == "from a pipe\né"
 
 
 def test_a_broken_memory_file_is_named_and_the_others_are_listed(excerpt: Excerpt, home: Path, vault: Path) -> None:
@@ -161,9 +160,9 @@ def test_remembering_into_a_memory_makes_no_new_one(excerpt: Excerpt, vault: Pat
     assert (into["id"], into["text"]) == (first["id"], "One.\n\nTwo.")
 
 
-def test_a_memory_is_edited(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_is_edited(excerpt: Excerpt, vault: Path, piped: Piped) -> None:
     memory = excerpt("remember", "old", "--tag", "a", "--tag", "b", "--vault", vault, "--json").json
-    monkeypatch.setattr("sys.stdin", io.StringIO("new\n"))
+    piped(b"new\n")
     answer = excerpt(
         *("edit", memory["id"], "--text", "-", "--tag", "C", "--untag", "#a", "--why", "w", "--vault", vault, "--json")
     )

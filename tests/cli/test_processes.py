@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -86,3 +87,91 @@ def test_names_of_files_are_read_as_utf8_whatever_the_locale(
     assert [hit["path"] for hit in json.loads(out)["hits"]] == ["🚀 Überblick.md"]
     packed = subprocess.run([sys.executable, *how, "pack", "rocket", "--vault", vault], capture_output=True, check=True)
     assert "From 🚀 Überblick.md:1" in packed.stdout.decode()
+
+
+STREAMS = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a shell and /dev/full")
+PRINTING = (
+    *(("--help",), ("--version",), ("pack", "--help"), ("demo", "--path"), ("config",), ("config", "--schema")),
+    *(("search", "sync"), ("search", "sync", "--json"), ("search", "sync", "--why", "Sync"), ("pack", "sync")),
+    *(
+        ("overview", "sync"),
+        ("related", "Sync", "--json"),
+        ("map",),
+        ("read", "Sync"),
+        ("peek", "Sync"),
+        ("remember", "text"),
+    ),
+    *(("index",), ("index", "--progress"), ("status",), ("doctor", "--quick"), ("remember", "text")),
+)
+
+
+def through_a_shell(home: Path, vault: Path, argv: tuple[str, ...], redirection: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command with streams redirected."""
+    environment = {**os.environ, "EXCERPT_HOME": str(home), "EXCERPT_VAULT": str(vault)}
+    line = f"{shlex.join((sys.executable, '-m', 'excerpt', *argv))} {redirection}"
+    done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, encoding="utf-8", check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    ("redirection", "reason"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")]
+)
+@pytest.mark.parametrize("argv", PRINTING, ids=" ".join)
+def test_an_output_that_cannot_be_written_is_told(
+    tmp_path: Path, vault: Path, argv: tuple[str, ...], redirection: str, reason: str
+) -> None:
+    code, _, err = through_a_shell(tmp_path, vault, argv, redirection)
+    assert (code, err) == (3, f"excerpt: The output cannot be written to stdout: {reason}.\n")
+
+
+@STREAMS
+def test_an_output_that_cannot_be_written_is_told_where_python_writes_through(
+    tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    for argv in (("--help",), ("search", "sync", "--json")):
+        code, _, err = through_a_shell(tmp_path, vault, argv, ">/dev/full")
+        assert (code, err) == (3, "excerpt: The output cannot be written to stdout: No space left on device.\n")
+
+
+@STREAMS
+def test_watching_ends_where_its_events_cannot_be_written(tmp_path: Path, vault: Path) -> None:
+    environment = {**os.environ, "EXCERPT_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "excerpt", "watch", "--progress", "--vault", str(vault)]
+    with (
+        Path("/dev/full").open("w") as full,
+        subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=full, stderr=subprocess.PIPE) as child,
+    ):
+        assert child.stderr is not None
+        err = child.stderr.read()
+    assert child.returncode == 3
+    assert err == b"excerpt: The output cannot be written to stdout: No space left on device.\n"
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    ("argv", "what"),
+    [
+        (("remember", "-"), "text"),
+        (("edit", "m0", "--text", "-"), "text"),
+        (("search", "--batch", "-", "--json"), "batch"),
+        (("check", "-", "--pack", "pack.md"), "answer"),
+    ],
+)
+def test_an_input_that_is_closed_is_told(tmp_path: Path, vault: Path, argv: tuple[str, ...], what: str) -> None:
+    code, out, err = through_a_shell(tmp_path, vault, argv, "<&-")
+    assert (code, out) == (3, "")
+    assert err == f"excerpt: The {what} on stdin cannot be read: it is closed.\n"
+
+
+@STREAMS
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&- 2>&-"])
+@pytest.mark.parametrize(
+    ("argv", "code"), [(("search", "sync"), 0), (("search", '"zzqqxx"'), 1), (("search",), 2), (("forget", "m0"), 3)]
+)
+def test_a_command_ends_as_ever_where_nothing_can_be_said(
+    tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int, redirection: str
+) -> None:
+    ended, out, err = through_a_shell(tmp_path, vault, argv, redirection)
+    assert (ended, bool(out), err) == (code, code == 0, "")

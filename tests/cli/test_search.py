@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +15,7 @@ from excerpt.index.writer import LOCK
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result
 from excerpt.search.engine import Engine
-from tests.cli.conftest import Excerpt
+from tests.cli.conftest import Excerpt, Piped
 
 HIT_KEYS = [
     "path",
@@ -320,7 +319,12 @@ class TestBatch:
         assert batch["strategy"] == single["strategy"]
 
     @pytest.mark.parametrize(
-        "line", ["nonsense", '["id", "query"]', '{"id": 1}', '{"query": "x"}', '{"id": 1, "query": 2}', "{", "null"]
+        "line",
+        [
+            *("nonsense", '["id", "query"]', '{"id": 1}', '{"query": "x"}', '{"id": 1, "query": 2}', "{", "null"),
+            *("[" * 200_000, '{"a":' * 200_000, f'{{"id": {"1" * 10_000}, "query": "x"}}'),
+        ],
+        ids=lambda line: line[:20],
     )
     def test_a_broken_line_is_named_by_its_number_before_anything_is_answered(
         self, excerpt: Excerpt, vault: Path, tmp_path: Path, line: str
@@ -336,10 +340,28 @@ class TestBatch:
         assert answer.code == 2
         assert "none.jsonl cannot be read" in answer.err
 
-    def test_it_reads_a_pipe(self, excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO('{"id": "p", "query": "lentil"}\n'))
+    def test_it_reads_a_pipe(self, excerpt: Excerpt, vault: Path, piped: Piped) -> None:
+        piped(b'{"id": "p", "query": "lentil"}\r\n')
         answer = excerpt("search", "--batch", "-", "--json", "--vault", vault)
         assert json.loads(answer.out)["id"] == "p"
+
+    @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+    def test_it_may_have_a_byte_order_mark(
+        self, excerpt: Excerpt, vault: Path, tmp_path: Path, piped: Piped, encoding: str
+    ) -> None:
+        data = '{"id": "ü", "query": "lentil"}\n'.encode(encoding)
+        (tmp_path / "batch.jsonl").write_bytes(data)
+        piped(data)
+        for file in (tmp_path / "batch.jsonl", "-"):
+            answer = excerpt("search", "--batch", file, "--json", "--vault", vault)
+            assert answer.json["id"] == "ü"
+            assert answer.json["hits"][0]["path"] == "Cooking/Lentil soup.md"
+
+    def test_what_is_no_text_is_told(self, excerpt: Excerpt, vault: Path, piped: Piped) -> None:
+        piped(b'{"id": 1, "query": "caf\xe9"}\n')
+        answer = excerpt("search", "--batch", "-", "--json", "--vault", vault)
+        assert answer.code == 2
+        assert "The batch on stdin is not UTF-8: invalid continuation byte at byte 23." in answer.err
 
     def test_it_found_nothing_where_no_query_did(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         file = self.write(tmp_path, '{"id": 1, "query": "\\"zzqqxx\\""}', '{"id": 2, "query": ""}')

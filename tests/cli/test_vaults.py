@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
+from excerpt.cli.main import COMMANDS, program
 from excerpt.cli.vaults import chosen_vault, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, remember_vault
 from excerpt.settings import Places, check_apart, places
 from tests.cli.conftest import Excerpt
+
+WORDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("search", "pack", "overview", "map", "read", "peek", "related", "remember", "forget"), ("x",)),
+    **dict.fromkeys(("recall", "learned", "index", "watch", "status", "doctor"), ()),
+    "edit": ("x", "--why", "y"),
+    "check": ("x", "--pack", "y"),
+}
+"""What else each command needs that takes a vault."""
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -113,3 +123,43 @@ def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("HOME", str(vault))
     monkeypatch.setenv("USERPROFILE", str(vault))
     check_apart(vault, Places(*(vault / ".local" / name for name in ("config", "cache", "data", "state"))))
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("{}",), ("--plain", "{}"), ("config", "--vault", "{}")),
+        *((name, "--vault", "{}", *argv) for name, argv in sorted(WORDS.items())),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_name_that_is_empty_is_wrong_usage_and_not_the_working_directory(
+    excerpt: Excerpt, home: Path, command: tuple[str, ...], name: str
+) -> None:
+    answer = excerpt(*(word.format(name) for word in command))
+    assert (answer.code, answer.out, home.exists()) == (2, "", False)
+    assert "It is empty: name the folder of your notes." in answer.err
+
+
+@pytest.mark.parametrize("command", [(), ("status",), ("search", "x"), ("doctor", "--quick")])
+def test_a_variable_that_is_set_and_empty_is_wrong_usage(
+    excerpt: Excerpt, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("EXCERPT_VAULT", " ")
+    answer = excerpt(*command)
+    assert (answer.code, answer.out, home.exists()) == (2, "", False)
+    assert "$EXCERPT_VAULT is empty" in answer.err
+
+
+def test_an_empty_variable_does_not_matter_where_a_vault_is_named(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_VAULT", "")
+    assert excerpt("status", "--vault", vault).code == 0
+
+
+def test_every_command_that_takes_a_vault_is_tried_without_its_name() -> None:
+    commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
+    takers = {name for name, command in commands.items() if command and "vault" in (p.name for p in command.params)}
+    assert takers == {*WORDS, "config"}

@@ -28,7 +28,12 @@ def test_a_dark_and_a_light_one_ship() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["primary = 1", 'primry = "#fff"', 'primary = "nocolour"', "primary = ", 'primary = "#fff"\ndark = "yes"']
+    "text",
+    [
+        *("primary = 1", 'primry = "#fff"', 'primary = "nocolour"', "primary = ", 'primary = "#fff"\ndark = "yes"'),
+        f"primary = {'[' * 100_000}",
+    ],
+    ids=lambda text: text[:20],
 )
 def test_a_broken_theme_is_refused_with_its_file_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mine.toml"

@@ -7,11 +7,25 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from excerpt.cli.vaults import check_breadth, last_vault
+import click
+
+from excerpt.cli.vaults import VaultFolder, check_breadth, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import recent_vaults, remember_vault
 from excerpt.moved_vaults import recognise
 from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
+from excerpt.tui.interpreter import prefer_the_screen
+
+
+@click.command(add_help_option=False)
+@click.argument("vault", type=VaultFolder())
+@click.option("--plain", is_flag=True)
+@click.option("--accept-all", is_flag=True)
+@click.pass_obj
+def open_vault_in_app(is_plain: bool, vault: Path, plain: bool, accept_all: bool) -> None:
+    """Open a vault in the app."""
+    prefer_the_screen()
+    start_app(vault, plain=is_plain or plain, accept_all=accept_all)
 
 
 def start_last(plain: bool = False) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
+from excerpt.cli.input import read_input
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
@@ -42,7 +42,7 @@ def command(
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
-    said, packed = _read(answer, "answer"), _read(pack_file, "pack")
+    said, packed = read_input(answer, "answer", _MOST), read_input(pack_file, "pack", _MOST)
     where, chosen = places(), chosen_vault(vault)
     settings = settings_of(chosen, where)
 
@@ -65,18 +65,3 @@ def command(
     if not check.holds:
         return 1
     return 3 if strict and check.unchecked else 0
-
-
-def _read(file: Path, what: str) -> str:
-    """The text of a file or of stdin. Raises a usage error that says why it cannot be had."""
-    try:
-        if str(file) == "-":
-            content = sys.stdin.buffer.read(_MOST + 1)
-        else:
-            with file.open("rb") as opened:
-                content = opened.read(_MOST + 1)
-        if len(content) > _MOST:
-            raise click.UsageError(f"The {what} {file} is larger than {_MOST >> 20} MB.")
-        return content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"The {what} {file} cannot be read: {error}.") from error

@@ -14,13 +14,14 @@ from typing import Any
 import click
 import msgspec
 
-from excerpt.cli.printing import line_for_stdout, put
-from excerpt.cli.vaults import chosen_vault
+from excerpt.cli.printing import for_stdout, put
+from excerpt.cli.vaults import VaultFolder, chosen_vault
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.settings import Settings, load_settings, places
 from excerpt.settings_edit import begin_with
 from excerpt.settings_schema import schema_text
 from excerpt.state_files import users_umask
+from excerpt.text.visible import visible_line
 from excerpt.tui.keymap import bindable, usable
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
@@ -29,7 +30,7 @@ _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 @click.command()
 @click.option(
     "--vault",
-    type=click.Path(path_type=Path),
+    type=VaultFolder(),
     help="Also the settings that this vault has of its own: only in effect there.",
 )
 @click.option("--path", is_flag=True, help="Print where the settings file is looked for.")
@@ -49,7 +50,7 @@ def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: boo
     chosen = None if vault is None else chosen_vault(vault)
     file = where.settings_file if chosen is None else where.vault_settings_file(chosen)
     if path:
-        put(line_for_stdout(str(file)))
+        put(for_stdout(str(file)))  # alone, for a script
         return
     if edit:
         _edit(file, begin_with(where, chosen, bindable()))
@@ -58,7 +59,7 @@ def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: boo
         _check_patterns(settings, file)
         _check_keys(settings, file)
         there = f"{file} is valid." if file.exists() else f"{file} does not exist: {_instead(chosen)}."
-        put(line_for_stdout(there))
+        put(visible_line(there))
         return
     for table, values in msgspec.to_builtins(settings).items():
         put(f"[{table}]")

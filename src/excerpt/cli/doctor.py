@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt import moved_vaults
-from excerpt.cli.printing import ProgressLine, line_for_stdout, print_json, put
+from excerpt.cli.printing import ProgressLine, print_json, put
 from excerpt.cli.vaults import last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.model import Progress
@@ -49,7 +49,7 @@ def command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_js
     if adopt is not None:
         if fix or quick or as_json:
             raise click.UsageError("--adopt goes with --vault alone.")
-        put(line_for_stdout(moved_vaults.adopt(places(), open_vault(last_vault() if vault is None else vault), adopt)))
+        put(visible_line(moved_vaults.adopt(places(), open_vault(last_vault() if vault is None else vault), adopt)))
         return 0
     began = time.monotonic()
     given, where = _vault_and_places(vault)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.cli.input import read_input
 from excerpt.cli.memories import memory_as_json, shown
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import print_json, put
@@ -57,7 +57,7 @@ def command(
     changed. What it was goes to the trash folder."""
     from excerpt.memory.store import MemoryStore
 
-    new_text = sys.stdin.read() if text == "-" else text
+    new_text = read_input("-", "text") if text == "-" else text
     if new_text is not None and not new_text.strip():
         raise click.UsageError("There is no text; to be rid of a memory, forget it.")
     if new_text is None and why is None and not (tags or untags or other or decision):

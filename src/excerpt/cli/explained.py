@@ -7,11 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from excerpt.cli.hits import INDENT, bar, columns_of, cut, hit_as_json, paint, place_of, said_of, share_of, wrapped
-from excerpt.cli.printing import line_for_stdout, put
+from excerpt.cli.printing import put
 from excerpt.model import Signal
 from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
 from excerpt.text.line_range import line_range
+from excerpt.text.visible import visible_line
 
 _WIDTH = 80
 _WORD = 15
@@ -77,7 +78,7 @@ def _sum_of(signals: Sequence[Signal], width: int) -> Iterator[str]:
 
 
 def _word_lines(word: WordPart, width: int) -> Iterator[str]:
-    name = cut(line_for_stdout(word.word), _WORD - 1)
+    name = cut(visible_line(word.word), _WORD - 1)
     name += " " * (_WORD - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
     begin = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
@@ -86,7 +87,7 @@ def _word_lines(word: WordPart, width: int) -> Iterator[str]:
     for number, (start, end) in enumerate(wrapped(places, room)):
         yield f"{begin if number == 0 else ' ' * columns_of(begin)}{places[start:end].replace(_TOGETHER, ' ')}"
     for remark in word.remarks:
-        yield _faint(cut(f"  {line_for_stdout(remark)}", width))
+        yield _faint(cut(f"  {visible_line(remark)}", width))
 
 
 # --- a note -----------------------------------------------------------------------------------------------------------
@@ -96,11 +97,11 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
     """Why a note is not higher: place, rank by strategy, what those above have more, and its own sum."""
     explained = told.explanation
     if told.absence is not None:
-        put(line_for_stdout(told.absence.reason))
+        put(visible_line(told.absence.reason))
     if explained is not None:
         fragment = explained.hit.fragment
-        put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(line_for_stdout(place_of(fragment)), bold=True)}")
-        lines = line_for_stdout(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
+        put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(visible_line(place_of(fragment)), bold=True)}")
+        lines = visible_line(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
         put(f"{INDENT}{paint(lines, fg='green')}")
     if any(standing.rank is not None for standing in told.standings):
         put("")
@@ -145,7 +146,7 @@ def _gaps(told: NoteExplanation) -> Iterator[str]:
 
 
 def _sentences(told: NoteExplanation, explained: Explanation, usual_limit: int) -> Iterator[str]:
-    missing = [line_for_stdout(word.word) for word in lacking(explained.words)]
+    missing = [visible_line(word.word) for word in lacking(explained.words)]
     if missing:
         yield f"It lacks {', '.join(missing)}."
     if told.from_limit is not None and told.from_limit > usual_limit:

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from excerpt.cli.memories import memory_as_json
-from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
+from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.settings import places
+from excerpt.text.visible import visible_line
 
 
 @click.command()
@@ -31,7 +32,7 @@ def command(*, memory_id: str, vault: Path | None, undo: bool, as_json: bool) ->
     if as_json:
         print_json(memory_as_json(memory))
     else:
-        put(line_for_stdout(told))
+        put(visible_line(told))
     for other in () if undo else store.all().memories:
         if other.id in copies or other.text == memory.text:
             narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")

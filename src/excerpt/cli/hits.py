@@ -12,10 +12,11 @@ from typing import Any
 
 import click
 
-from excerpt.cli.printing import line_for_stdout, put
+from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.text.line_range import line_range
+from excerpt.text.visible import visible_line
 
 _SEPARATOR = " › "
 INDENT = " " * 5
@@ -65,12 +66,12 @@ def print_hits(result: Result, explain: Callable[[int], None] | None = None) -> 
         fragment = hit.fragment
         if rank > 1:
             put("")
-        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(line_for_stdout(place_of(fragment)), bold=True)}")
-        lines = line_for_stdout(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
+        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place_of(fragment)), bold=True)}")
+        lines = visible_line(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
         sure = f" · {said}" if (said := said_of(hit)) else ""
         put(f"{INDENT}{paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")
         text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
-        text = line_for_stdout(text)
+        text = visible_line(text)
         for start, end in wrapped(text, width):
             put(f"{INDENT}{_marked(text, start, end, spans)}")
         if explain is not None:

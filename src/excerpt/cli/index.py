@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.opening import build_index
-from excerpt.cli.printing import line_for_stdout, print_json, put
+from excerpt.cli.printing import print_json, put
 from excerpt.cli.vaults import check_breadth, chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
@@ -74,7 +74,7 @@ def _tell(progress: Progress) -> None:
 def _print_report(report: BuildReport) -> None:
     notes = report.added + report.changed + report.unchanged
     if report.rebuilt:
-        put(line_for_stdout(f"Made anew: {report.rebuilt}"))
+        put(visible_line(f"Made anew: {report.rebuilt}"))
     put(
         f"{notes:,} notes, {report.fragments:,} fragments · {report.added:,} added, {report.changed:,} changed, "
         f"{report.removed:,} removed · {report.seconds:.1f} s"

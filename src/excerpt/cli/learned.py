@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
+from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.settings import places
+from excerpt.text.visible import visible_line
 
 if TYPE_CHECKING:
     from excerpt.search.use import Event, UseLog
@@ -41,7 +42,7 @@ def command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
         print_json({"vault": str(chosen), "file": str(log.file), "events": len(events), "notes": rows})
     for note in () if as_json else notes:
         did = ", ".join(_counted(count, what) for count, what in ((note.opens, "open"), (note.packs, "pack")) if count)
-        put(line_for_stdout(f"{note.score:.2f}  {written_time(note.last)[:10]}  {did:<18}  {note.path}"))
+        put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {did:<18}  {note.path}"))
     narrate(
         f"{_counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
     )

@@ -10,6 +10,7 @@ import difflib
 import importlib
 import io
 import os
+import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import TextIO
 import click
 
 from excerpt import __version__
+from excerpt.cli.printing import narrate, say, unwritten
 from excerpt.errors import ExcerptError
 from excerpt.settings import places
 from excerpt.state_files import close_if_open, keep_to_owner
@@ -73,6 +75,8 @@ class VaultOrCommand(click.Group):
         near = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)
         if near and not Path(word).expanduser().exists():
             raise click.UsageError(f"There is no command and no folder called {word}. Did you mean {near[0]}?", ctx)
+        from excerpt.cli.app import open_vault_in_app
+
         return "", open_vault_in_app, args
 
 
@@ -103,19 +107,6 @@ def program(ctx: click.Context, plain: bool) -> None:
         start_last(plain)
 
 
-@click.command(add_help_option=False)
-@click.argument("vault", type=click.Path(path_type=Path))
-@click.option("--plain", is_flag=True)
-@click.option("--accept-all", is_flag=True)
-@click.pass_obj
-def open_vault_in_app(is_plain: bool, vault: Path, plain: bool, accept_all: bool) -> None:
-    """Open a vault in the app."""
-    prefer_the_screen()
-    from excerpt.cli.app import start_app
-
-    start_app(vault, plain=is_plain or plain, accept_all=accept_all)
-
-
 def main(argv: list[str] | None = None) -> None:
     """Run the command line on `argv` (default: the process's) and exit with its code."""
     keep_to_owner()
@@ -124,40 +115,73 @@ def main(argv: list[str] | None = None) -> None:
 
 def run(argv: list[str]) -> int:
     """Run the command line and return its exit code, having told every error in a sentence on stderr."""
+    _replace_closed_streams()
     _prepare(sys.stdout)
     _prepare(sys.stderr)
+    try:
+        return _run(argv)
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _silence_if_broken(stream)
+
+
+def _run(argv: list[str]) -> int:
     code = FOUND
     try:
         with program.make_context("excerpt", list(argv)) as context:
             answer = program.invoke(context)
-        sys.stdout.flush()
         code = answer if isinstance(answer, int) else FOUND
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        click.echo(visible(_shown(error)), err=True, nl=False)
+        say(visible(_shown(error, argv)))
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
-        _silence(sys.stdout)
         code = PIPE_CLOSED
     except ExcerptError as error:
-        click.echo(f"excerpt: {visible(str(error))}", err=True)
+        narrate(str(error))
         code = error.exit_code
     except Exception as error:  # a defect of ours: whatever it is, the user gets a sentence, not a traceback
-        from excerpt.cli.crash import report
+        if isinstance(error, OSError) and _is_of_click(error):
+            narrate(str(unwritten(error)))
+        else:
+            from excerpt.cli.crash import report
 
-        click.echo(f"excerpt: {visible(report(error, argv))}", err=True)
+            narrate(report(error, argv))
         code = CANNOT
     return code
 
 
-def _shown(error: click.ClickException) -> str:
+def _shown(error: click.ClickException, argv: list[str]) -> str:
     """What click says of a wrong command, which quotes what was typed."""
     said = io.StringIO()
     error.show(said)
-    return said.getvalue()
+    hint = ""
+    if isinstance(error, click.NoSuchOption) and not error.possibilities and error.ctx is not None:
+        hint = _hint_at_dashes(error.option_name, error.ctx, argv)
+    return f"{said.getvalue().rstrip()}{hint}\n"
+
+
+def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
+    """How a word that begins with "-" is given to a command that takes words."""
+    taken = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
+    typed = next((word for word in argv if word.startswith(option)), None)
+    if not (taken and ctx.info_name) or typed is None:  # a vault that is opened has no name of a command
+        return ""
+    return f" What begins with '-' and is no option goes behind '--': excerpt {ctx.info_name} -- {shlex.quote(typed)}"
+
+
+def _replace_closed_streams() -> None:
+    """Put something in the place of stdin, stdout and stderr where they were closed, so that no file that is opened
+    gets their numbers. Reading and printing fail as on what is closed; what is said on stderr is lost."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _prepare(stream: TextIO) -> None:
@@ -172,7 +196,18 @@ def _prepare(stream: TextIO) -> None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _silence(stream: TextIO) -> None:
-    """Point a stream whose reader is gone at nothing, so that the flush at exit does not complain."""
-    with Path(os.devnull).open("w") as nothing:
-        os.dup2(nothing.fileno(), stream.fileno())
+def _is_of_click(error: OSError) -> bool:
+    """Whether click could not write to stdout, where it puts help and version by itself."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and frame.tb_frame.f_globals["__name__"] == "click.utils"
+
+
+def _silence_if_broken(stream: TextIO) -> None:
+    """Point a stream at nothing if what waits in it cannot be written, so that the flush at exit does not complain."""
+    try:
+        stream.flush()
+    except OSError:
+        with Path(os.devnull).open("w") as nothing:
+            os.dup2(nothing.fileno(), stream.fileno())

@@ -13,10 +13,11 @@ import click
 
 from excerpt.cli.hits import bar, columns_of, cut, paint
 from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
+from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import MOST, places, settings_of
 from excerpt.text.counted import counted
+from excerpt.text.visible import visible_line
 
 if TYPE_CHECKING:
     from excerpt.insight.map import Branch, VaultMap
@@ -113,10 +114,10 @@ class _Shown:
 
     def _line(self, branch: Branch, indent: str) -> str:
         room = self.label - len(indent)
-        label = cut(line_for_stdout(branch.label), room)
+        label = cut(visible_line(branch.label), room)
         drawn = paint(f"{bar(branch.fragments, self.most, self.bars):<{self.bars}}", fg="cyan")
         start = f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {drawn}"
-        asked = line_for_stdout(branch.filter)
+        asked = visible_line(branch.filter)
         if self.width is not None:
             left = self.width - self.label - self.bars - 22
             asked = cut(asked, left) if left >= _LEAST else ""

@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from excerpt.cli.printing import for_stdout, line_for_stdout, narrate
+from excerpt.cli.printing import for_stdout, narrate
 from excerpt.model import Memory, Source
 from excerpt.settings import Places, Settings
 from excerpt.text.line_range import line_range
+from excerpt.text.visible import visible_line
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer
@@ -72,13 +73,13 @@ def beginning_of(memory: Memory) -> str:
 def shown(memory: Memory, standing: Standing | None = None) -> str:
     """A memory for a reader, and how it stands to its source where that was looked at."""
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
-    lines = [line_for_stdout(" · ".join(head))]
+    lines = [visible_line(" · ".join(head))]
     if memory.source:
-        lines.append(line_for_stdout(f"from {_place(memory.source)}"))
+        lines.append(visible_line(f"from {_place(memory.source)}"))
     if standing is not None:
         lines += _told(standing)
     if memory.why:
-        lines.append(line_for_stdout(f"why: {memory.why}"))
+        lines.append(visible_line(f"why: {memory.why}"))
     return "\n".join((*lines, for_stdout(memory.text)))
 
 
@@ -93,11 +94,11 @@ def _told(standing: Standing) -> list[str]:
     if source is None or standing.kind is Kind.FRESH:
         return []
     if standing.kind is Kind.MOVED:
-        return [line_for_stdout(f"moved: now at {_place(source)}")]
+        return [visible_line(f"moved: now at {_place(source)}")]
     rows = [row for row in side_by_side(standing.memory.text, standing.now) if not row.is_same]
     before = [f"- {row.before}" for row in rows if row.before is not None]
     after = [f"+ {row.after}" for row in rows if row.after is not None]
-    return [line_for_stdout(line) for line in (f"changed: see {_place(source)}", *before, *after)]
+    return [visible_line(line) for line in (f"changed: see {_place(source)}", *before, *after)]
 
 
 def _place(source: Source) -> str:

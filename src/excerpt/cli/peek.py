@@ -11,11 +11,12 @@ import click
 
 from excerpt.cli.hits import paint
 from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import line_for_stdout, print_json, put
+from excerpt.cli.printing import print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import MOST, places, settings_of
 from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
+from excerpt.text.visible import visible, visible_line
 
 if TYPE_CHECKING:
     from excerpt.insight.reading import Peek
@@ -56,24 +57,24 @@ def peek_as_json(found: Peek) -> dict[str, Any]:
 
 
 def _lines(found: Peek) -> Iterator[str]:
-    yield paint(line_for_stdout(found.title), bold=True)
-    yield paint(line_for_stdout(found.path), fg="green")
+    yield paint(visible_line(found.title), bold=True)
+    yield paint(visible_line(found.path), fg="green")
     changed = f" · changed {found.modified}" if found.modified else ""
     yield f"{found.tokens:,} tokens · {found.lines:,} lines · {found.size:,} bytes{changed}"
     nowhere = f" · {found.links_nowhere:,} lead nowhere" if found.links_nowhere else ""
     yield f"links to {counted(found.links_to, 'note')} · linked from {counted(found.linked_from, 'note')}{nowhere}"
     for name, values in (("also", found.aliases), ("tags", found.tags)):
         if values:
-            yield f"{name}: {line_for_stdout(', '.join(values))}"
+            yield f"{name}: {visible_line(', '.join(values))}"
     for name, value in found.properties:
-        yield line_for_stdout(f"{name}: {value}")
+        yield visible_line(f"{name}: {value}")
     if found.beginning:
         yield ""
-        yield from (f"  {line_for_stdout(line)}" for line in found.beginning.split("\n"))
+        yield from (f"  {visible(line)}" for line in found.beginning.split("\n"))
     if found.outline:
         yield ""
         yield paint(f"{'lines':>11} {'tokens':>7}  outline", dim=True)
     for entry in found.outline:
-        heading = line_for_stdout(entry.heading) if entry.level else "(before the first heading)"
+        heading = visible_line(entry.heading) if entry.level else "(before the first heading)"
         lines = line_range(entry.line_start, entry.line_end)
         yield f"{lines:>11} {entry.tokens:>7,}  {'  ' * max(entry.level - 1, 0)}{heading}"

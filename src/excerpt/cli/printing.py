@@ -6,18 +6,32 @@ import json
 import os
 import shutil
 import sys
-from typing import Any, TextIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from excerpt.model import Progress
+from excerpt.errors import StreamError
 from excerpt.text.visible import visible, visible_json, visible_line
+
+if TYPE_CHECKING:
+    from excerpt.model import Progress
 
 
 def put(text: str, end: str = "\n") -> None:
-    """Data to stdout, byte for byte (click.echo takes escape sequences out where stdout is a pipe)."""
-    sys.stdout.write(text + end)
-    sys.stdout.flush()  # who reads us shows progress, or has had enough and is gone
+    """Data to stdout, byte for byte (click.echo takes escape sequences out where stdout is a pipe). Raises StreamError,
+    and BrokenPipeError where the reader is gone."""
+    try:
+        sys.stdout.write(text + end)
+        sys.stdout.flush()  # who reads us shows progress, or has had enough and is gone
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritten(error) from error
+
+
+def unwritten(error: OSError) -> StreamError:
+    return StreamError("The output cannot be written to stdout", error)
 
 
 def print_json(value: Any) -> None:
@@ -26,18 +40,23 @@ def print_json(value: Any) -> None:
 
 
 def for_stdout(text: str) -> str:
-    """Text of the vault as stdout may have it: a terminal gets its controls shown, a pipe gets it as it is."""
+    """Text of the vault as stdout may have it: a terminal gets its controls shown, a pipe gets it as it is.
+
+    Titles, paths and the like, which have a line among ours, go through `visible_line` instead, in a pipe too: there a
+    line feed would forge another line.
+    """
     return visible(text) if sys.stdout.isatty() else text
-
-
-def line_for_stdout(text: str) -> str:
-    """`for_stdout` for what must stay on one line."""
-    return visible_line(text) if sys.stdout.isatty() else text
 
 
 def narrate(sentence: str) -> None:
     """One line of narration on stderr."""
-    click.echo(f"excerpt: {visible_line(sentence)}", err=True)
+    say(f"excerpt: {visible_line(sentence)}\n")
+
+
+def say(text: str) -> None:
+    """Text to stderr. Where it cannot be written, the command goes on all the same."""
+    with suppress(OSError):
+        click.echo(text, err=True, nl=False)
 
 
 class ProgressLine:

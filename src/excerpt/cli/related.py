@@ -11,10 +11,11 @@ import click
 
 from excerpt.cli.hits import INDENT, cut, paint, snippet
 from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
+from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.settings import MOST, places, settings_of
 from excerpt.text.line_range import line_range
+from excerpt.text.visible import visible_line
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -73,10 +74,10 @@ def _print(found: Related) -> None:
         if rank > 1:
             put("")
         missing = paint(" · no link yet", fg="yellow") if note.missing_link else ""
-        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(line_for_stdout(note.title), bold=True)}{missing}")
-        put(f"{INDENT}{paint(line_for_stdout(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
+        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
+        put(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
         for name, said in _reasons(note):
-            put(f"{INDENT}{name:<6} {cut(line_for_stdout(said), width - len(INDENT) - 7)}")
+            put(f"{INDENT}{name:<6} {cut(visible_line(said), width - len(INDENT) - 7)}")
         for match in note.matches:
             for name, passage in (("here", match.here), ("there", match.there)):
                 put(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
@@ -117,7 +118,7 @@ def _passage(passage: Passage, columns: int) -> str:
     fragment = passage.fragment
     lines = f"{line_range(fragment.line_start, fragment.line_end)} "
     text, _ = snippet(fragment.text, passage.spans, columns - len(lines))
-    return lines + cut(line_for_stdout(text), columns - len(lines))
+    return lines + cut(visible_line(text), columns - len(lines))
 
 
 # --- for a program ----------------------------------------------------------------------------------------------------

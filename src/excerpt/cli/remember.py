@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from excerpt.cli.input import read_input
 from excerpt.cli.memories import beginning_of, memory_as_json, offer_as_json, recaller_of
 from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import line_for_stdout, narrate, print_json, put
+from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import Places, Settings, places, settings_of
+from excerpt.text.visible import visible_line
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer
@@ -53,7 +54,7 @@ def command(
         raise click.UsageError("Give either --fragment or --source.")
     if text is None and fragment is None and source is None:
         raise click.UsageError("Give a TEXT, or where it is to be taken from: --fragment or --source.")
-    said = sys.stdin.read() if text == "-" else text
+    said = read_input("-", "text") if text == "-" else text
     where, chosen = places(), chosen_vault(vault)
     settings = settings_of(chosen, where)
     origin: Source | None = None
@@ -65,7 +66,7 @@ def command(
     if as_json:
         print_json({**memory_as_json(memory), "similar": [offer_as_json(offer) for offer in similar]})
         return
-    put(line_for_stdout(f"Remembered as {memory.id}."))
+    put(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
         reason = "is about the same lines" if offer.is_same_source else "says much the same"
         narrate(f"{offer.memory.id} {reason}: {beginning_of(offer.memory)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from excerpt.cli.hits import confidence_as_json, hit_as_json, print_hits
+from excerpt.cli.input import read_input
 from excerpt.cli.opening import snapshot_of
 from excerpt.cli.printing import narrate, print_json
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
@@ -137,18 +137,14 @@ def _print(result: Result, explanations: Sequence[Explanation]) -> None:
 
 def read_batch(file: Path) -> list[Asked]:
     """The queries of a batch file. Raises a usage error that names the line of the first one that is wrong."""
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"The batch {file} cannot be read: {error}.") from error
     asked = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(read_input(file, "batch").split("\n"), 1):
         if not line.strip():
             continue
         try:
             one = json.loads(line)
             name, query = one.get("id", one.get("_id")), one.get("query", one.get("text"))
-        except (json.JSONDecodeError, AttributeError):
+        except (ValueError, RecursionError, AttributeError):  # a number too long, brackets too deep, no object
             name = query = None
         if not isinstance(name, str | int) or not isinstance(query, str):
             raise click.UsageError(f'{file}, line {number}: not a JSON object with "id" and "query".')

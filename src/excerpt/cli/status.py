@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import line_for_stdout, print_json, put
+from excerpt.cli.printing import print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import Status
@@ -90,7 +90,7 @@ def _print_status(status: Status, folder: Path, watched: bool, savings: Savings 
         ("saved", _savings_line(savings)),
     )
     for name, value in rows:
-        put(line_for_stdout(f"{name:<10} {value}"))
+        put(visible_line(f"{name:<10} {value}"))
     for said, found in (("skipped", status.skipped), ("warnings", status.warnings)):
         put(f"{said:<10} {len(found):,}")
         for one in found:

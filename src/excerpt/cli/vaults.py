@@ -12,17 +12,29 @@ import click
 from excerpt.cli.printing import narrate
 from excerpt.errors import VaultError
 from excerpt.known_vaults import recent_vaults, too_broad
-from excerpt.settings import Places, places
+from excerpt.settings import Places, open_vault, places
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class VaultFolder(click.Path):
+    """The folder of a vault. An empty name, such as that of a variable which is not set in a script, is an error: to
+    Python it would be the working directory."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value).strip():
+            self.fail("It is empty: name the folder of your notes.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def vault_option(command: Command) -> Command:
     """The --vault that every command takes."""
     return click.option(
         "--vault",
-        type=click.Path(path_type=Path),
-        envvar="EXCERPT_VAULT",
+        type=VaultFolder(),
         help="The folder of notes.  [default: $EXCERPT_VAULT, else the vault last opened]",
     )(command)
 
@@ -41,7 +53,7 @@ def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
     What was kept of it in another place is taken over, and told on stderr; with `offer` also what could be.
     """
     from excerpt.moved_vaults import recognise, take_down
-    from excerpt.settings import check_apart, open_vault
+    from excerpt.settings import check_apart
 
     vault, where = open_vault(last_vault() if given is None else given), places()
     check_apart(vault, where)
@@ -65,9 +77,12 @@ def check_breadth(vault: Path, where: Places) -> None:
 
 
 def last_vault() -> Path:
-    """The vault of $EXCERPT_VAULT, else the one the app opened last. Raises VaultError where there is neither."""
+    """The vault of $EXCERPT_VAULT, else the one the app opened last. Raises VaultError where there is neither, and a
+    usage error where the variable is set and empty."""
     named = os.environ.get("EXCERPT_VAULT")
-    if named:
+    if named is not None:
+        if not named.strip():
+            raise click.UsageError("$EXCERPT_VAULT is empty: set it to the folder of your notes, or unset it.")
         return Path(named)
     opened = recent_vaults(places())
     if not opened:

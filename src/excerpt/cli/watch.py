@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from excerpt.cli.crash import report as crash_report
-from excerpt.cli.printing import ProgressLine, line_for_stdout, narrate, print_json, put
+from excerpt.cli.printing import ProgressLine, narrate, print_json, put
 from excerpt.cli.vaults import check_breadth, chosen_vault, vault_option
-from excerpt.errors import ExcerptError
+from excerpt.errors import ExcerptError, StreamError
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
+from excerpt.text.visible import visible_line
 from excerpt.vault.watched import told_as_watched
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def command(vault: Path | None, poll: bool, progress: bool) -> int:
     except ExcerptError as error:
         out("error", {"title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
+    if out.failed is not None:
+        raise out.failed
     return 0
 
 
@@ -75,17 +78,22 @@ def _watching(vault: Path, tell: Tell) -> Watching:
 
 
 class _Events:
-    """Events as JSON lines, one at a time. If nobody reads them any more, `gone` is called."""
+    """Events as JSON lines, one at a time. If they cannot be written any more, `gone` is called; `failed` says why,
+    where it is not that nobody reads them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.gone: Callable[[], None] = _nothing
+        self.failed: StreamError | None = None
 
     def __call__(self, event: str, fields: dict[str, Any]) -> None:
         try:
             with self._lock:
                 print_json({"event": event, **fields})
         except BrokenPipeError:
+            self.gone()
+        except StreamError as error:
+            self.failed = error
             self.gone()
 
 
@@ -94,14 +102,16 @@ def _nothing() -> None:
 
 
 def _obey(lines: Iterable[bytes], watching: Watching, tell: Tell) -> None:
-    """Do what each line says, and end when there are no more."""
-    for line in lines:
-        command = None
-        with contextlib.suppress(ValueError, TypeError, KeyError):
-            command = json.loads(line)["do"]
-        if not (isinstance(command, str) and watching.do(command)):
-            said = line.decode("utf-8", "replace").strip()
-            tell("error", {"title": "That is no command", "message": f"It cannot be done: {said[:200]}", "hint": ""})
+    """Do what each line says, and end when there are no more, or they cannot be read."""
+    with contextlib.suppress(OSError):
+        for line in lines:
+            command = None
+            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
+                command = json.loads(line)["do"]
+            if not (isinstance(command, str) and watching.do(command)):
+                said = line.decode("utf-8", "replace").strip()
+                message = f"It cannot be done: {said[:200]}"
+                tell("error", {"title": "That is no command", "message": message, "hint": ""})
     watching.end()
 
 
@@ -130,7 +140,7 @@ class _Lines:
     def _put_update(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]
         if report["rebuilt"]:
-            put(line_for_stdout(f"{time.strftime('%H:%M:%S')}  made anew: {report['rebuilt']}"))
+            put(visible_line(f"{time.strftime('%H:%M:%S')}  made anew: {report['rebuilt']}"))
         if self._first or changed or added or removed:
             put(
                 f"{time.strftime('%H:%M:%S')}  {changed:,} changed, {added:,} added, {removed:,} removed · "

@@ -147,8 +147,8 @@ def _write_theme(places: Places, vault: Path | None, name: str) -> Path:
     file = places.settings_file
     if vault is not None:
         of_vault = places.vault_settings_file(vault)
-        with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-            if "theme" in tomllib.loads(of_vault.read_text(encoding="utf-8")).get("screen", {}):
+        with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+            if "theme" in tomllib.loads(of_vault.read_text(encoding="utf-8-sig")).get("screen", {}):
                 file = of_vault
     change_setting(file, "screen.theme", name, begin_with(places, None, bindable()))
     return file

@@ -111,11 +111,11 @@ def theme_files(own: Path) -> dict[str, Path]:
 def load_theme(file: Path) -> Theme:
     """The theme of a file, named like it. Raises SettingsError."""
     try:
-        found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), _ThemeFile)
+        found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8-sig")), _ThemeFile)
         for value in (*msgspec.structs.asdict(found).values(), *found.variables.values()):
             if isinstance(value, str):
                 Color.parse(value)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, ColorParseError) as error:
+    except (OSError, ValueError, RecursionError, ColorParseError) as error:
         raise SettingsError(f"The theme {file} cannot be used: {error}.") from error
     said = msgspec.structs.asdict(found)
     own = said.pop("variables")
