@@ -21,7 +21,7 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 from platformdirs import PlatformDirs
 
-from excerpt.errors import SettingsError, VaultError
+from excerpt.errors import ExcerptError, SettingsError, VaultError
 from excerpt.kinds import Format, Scope, Strategy
 
 MOST = 1_000_000_000
@@ -254,14 +254,18 @@ class Places:
 
 
 def places() -> Places:
+    """The folders of $EXCERPT_HOME, else the system's. Raises ExcerptError where none can be named."""
     home = os.environ.get("EXCERPT_HOME")
-    if home:
-        root = Path(home).expanduser()
-        return Places(root / "config", root / "cache", root / "data", root / "state")
-    dirs = PlatformDirs("excerpt", appauthor=False)
-    return Places(
-        Path(dirs.user_config_dir), Path(dirs.user_cache_dir), Path(dirs.user_data_dir), Path(dirs.user_state_dir)
-    )
+    try:
+        if home:
+            root = Path(home).expanduser()
+            return Places(root / "config", root / "cache", root / "data", root / "state")
+        dirs = PlatformDirs("excerpt", appauthor=False)
+        return Places(
+            Path(dirs.user_config_dir), Path(dirs.user_cache_dir), Path(dirs.user_data_dir), Path(dirs.user_state_dir)
+        )
+    except RuntimeError as error:  # no home folder, or the ~ of a user there is not
+        raise ExcerptError("There is no home folder to keep files in.", "Set HOME, or EXCERPT_HOME.") from error
 
 
 def vault_slug(vault: Path) -> str:
@@ -299,13 +303,13 @@ def open_vault(path: str | Path) -> Path:
         if not stat.S_ISDIR(vault.stat().st_mode):
             raise VaultError(f"{vault} is a file, not a folder.", f"Did you mean its folder, {vault.parent}?")
         next(vault.iterdir(), None)
+        return vault.resolve()
     except (FileNotFoundError, NotADirectoryError, RuntimeError):  # RuntimeError: the ~ of a user there is not
         raise VaultError(f"There is no folder at {vault}.", "Give the path of a folder of Markdown notes.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise VaultError(
             f"{vault} cannot be read: {getattr(error, 'strerror', None) or error}.", "Check its permissions."
         ) from error
-    return vault.resolve()
 
 
 def settings_of(vault: Path, where: Places) -> Settings:

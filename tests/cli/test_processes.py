@@ -105,10 +105,12 @@ PRINTING = (
 )
 
 
-def through_a_shell(home: Path, vault: Path, argv: tuple[str, ...], redirection: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command with streams redirected."""
+def through_a_shell(
+    home: Path, vault: Path, argv: tuple[str, ...], redirection: str, before: str = ""
+) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command with streams redirected, after what the shell does `before`."""
     environment = {**os.environ, "EXCERPT_HOME": str(home), "EXCERPT_VAULT": str(vault)}
-    line = f"{shlex.join((sys.executable, '-m', 'excerpt', *argv))} {redirection}"
+    line = f"{before} {shlex.join((sys.executable, '-m', 'excerpt', *argv))} {redirection}"
     done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, encoding="utf-8", check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -175,3 +177,33 @@ def test_a_command_ends_as_ever_where_nothing_can_be_said(
 ) -> None:
     ended, out, err = through_a_shell(tmp_path, vault, argv, redirection)
     assert (ended, bool(out), err) == (code, code == 0, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder that is somebody's working directory")
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (("search", "sync", "--vault", "."), 3, "There is no folder at ."),
+        ((".",), 3, "There is no folder at ."),
+        (("pack", "sync", "--template", "t.j2"), 2, "The template t.j2 cannot be found: No such file or directory."),
+        (("search", "sync"), 0, ""),
+    ],
+)
+def test_a_working_directory_that_is_gone_is_told_where_it_is_asked_for(
+    tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int, said: str
+) -> None:
+    (tmp_path / "gone").mkdir()
+    ended, _, err = through_a_shell(
+        tmp_path / "home", vault, argv, "", before=f"cd {tmp_path}/gone && rmdir {tmp_path}/gone &&"
+    )
+    assert ended == code
+    assert said in err
+    assert "went wrong inside" not in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows names no users by ~")
+@pytest.mark.parametrize("argv", [("search", "sync"), ("doctor",), ("config",), ()])
+def test_a_home_folder_that_cannot_be_named_is_told(vault: Path, argv: tuple[str, ...]) -> None:
+    code, out, err = through_a_shell(Path("~nobody-of-that-name"), vault, argv, "</dev/null")
+    assert (code, out) == (3, "")
+    assert err == "excerpt: There is no home folder to keep files in. Set HOME, or EXCERPT_HOME.\n"

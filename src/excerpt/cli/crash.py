@@ -9,13 +9,17 @@ import traceback
 from collections.abc import Sequence
 
 from excerpt import __version__
+from excerpt.errors import ExcerptError
 from excerpt.settings import places
 
 
 def report(error: BaseException, argv: Sequence[str]) -> str:
     """Write the traceback to the state folder's errors.log and return the sentence that says so."""
     said = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
-    log = places().state / "errors.log"
+    try:
+        log = places().state / "errors.log"
+    except ExcerptError as nowhere:
+        return f"{said} {nowhere}"
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     heading = f"{now} excerpt {__version__}, Python {platform.python_version()}, {platform.system()}"
     trace = "".join(traceback.format_exception(error))

@@ -68,10 +68,7 @@ def command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_js
 
 def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
     """The vault to look at, None if none was ever opened. Raises ExcerptError where no folder of ours can be named."""
-    try:
-        where = places()
-    except RuntimeError as error:
-        raise ExcerptError("There is no home folder to keep files in.", "Set HOME, or EXCERPT_HOME.") from error
+    where = places()
     if vault is not None:
         check_apart(vault.expanduser().resolve(), where)
         return vault, where

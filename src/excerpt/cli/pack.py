@@ -151,12 +151,21 @@ def _wanted(
         "scope": None if expand is None else Scope(expand),
         "neighbors": neighbors,
         "format": None if form is None else Format(form),
-        "template": None if template is None else str(template.expanduser().absolute()),
+        "template": None if template is None else _absolute(template),
         "tokenizer": tokenizer,
         "question": question,
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(settings, **changes)
+
+
+def _absolute(template: Path) -> str:
+    """The path of a template, which in the settings would count from their folder. Raises a usage error."""
+    try:
+        return str(template.expanduser().absolute())
+    except (OSError, RuntimeError) as error:  # the working directory is gone, the ~ of a user there is not
+        reason = getattr(error, "strerror", None) or error
+        raise click.UsageError(f"The template {template} cannot be found: {reason}.") from error
 
 
 def _packed(
