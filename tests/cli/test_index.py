@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+from excerpt.settings import places
 from tests.cli.conftest import NOTES, Excerpt
 
 
@@ -105,3 +106,17 @@ def test_a_search_in_a_vault_that_lost_all_notes_says_so_and_uses_the_index_as_i
     assert answer.code == 0
     assert answer.json["hits"][0]["path"] == "Cooking/Lentil soup.md"
     assert answer.err.startswith("excerpt: No note is left in ")
+
+
+def test_a_damaged_index_is_mended_by_the_next_search_which_says_so(excerpt: Excerpt, vault: Path) -> None:
+    asked = ("search", "sync conflict", "--vault", vault)
+    before = excerpt(*asked)
+    postings = next(places().index_folder(vault).glob("words/*.pst"))
+    postings.write_bytes(postings.read_bytes() + b"more")
+    refused = excerpt(*asked, "--no-refresh")
+    assert (refused.code, refused.out) == (3, "")
+    assert refused.err.endswith("Run `excerpt index`: it will be made anew.\n")
+    mended = excerpt(*asked)
+    assert (mended.code, mended.out) == (0, before.out)
+    assert mended.err.startswith("excerpt: made anew: the lexical index, from the catalog: words/")
+    assert "made anew" not in excerpt(*asked).err

@@ -13,6 +13,7 @@ from excerpt.index import build as building
 from excerpt.index.catalog import FILE
 from excerpt.settings import places
 from tests.cli.conftest import Excerpt
+from tests.index.conftest import full_disk
 
 
 class ReadOnlyLock:
@@ -37,7 +38,7 @@ def test_it_is_searched_as_it_is_and_said_so(excerpt: Excerpt, vault: Path, monk
     for command in (("search", "sync conflict"), ("pack", "sync conflict"), ("status",)):
         answer = excerpt(*command, "--vault", vault)
         assert answer.code == 0
-        assert "cannot be written: Read-only file system. It is searched as it is." in answer.err
+        assert "cannot be written: Read-only file system. Answering from the index of 20" in answer.err
     assert excerpt("search", "sync conflict", "--vault", vault).out == before.out
 
 
@@ -65,3 +66,22 @@ def test_an_index_folder_without_permission_is_one_sentence(
         folder.chmod(0o700)
     assert answer.code == (1 if command == ("learned",) else 3)
     assert "inside excerpt" not in answer.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
+def test_where_no_file_can_grow_the_last_index_answers_and_one_line_says_so(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    excerpt("index", "--vault", vault)
+    (vault / "New.md").write_text("# New\n\nA sync conflict that the index does not know.\n")
+    asked = [(command, "sync conflict", "--vault", vault, "--no-refresh") for command in ("search", "pack")]
+    before = [excerpt(*argv).out for argv in asked]
+    with full_disk():
+        as_it_is = [excerpt(*argv) for argv in asked]
+        refused = [excerpt(*argv[:-1]) for argv in asked]
+    assert [answer.out for answer in as_it_is] == [answer.out for answer in refused] == before
+    assert [answer.code for answer in (*as_it_is, *refused)] == [0] * 4
+    assert not any("full" in answer.err for answer in as_it_is)
+    for answer in refused:
+        assert "cannot be written: the disk is full. Answering from the index of 20" in answer.err
+    assert "New.md" in excerpt("search", "sync conflict", "--vault", vault).out

@@ -76,7 +76,7 @@ def test_that_it_cannot_be_put_in_place_leaves_what_there_was(
     before = content(built, settings)
     with monkeypatch.context() as patch:
         patch.setattr("excerpt.index.catalog.Catalog.copy_to", full)
-        with pytest.raises(IndexUnusableError, match="No space left"):
+        with pytest.raises(IndexUnusableError, match="the disk is full"):
             build(vault, built, settings, rebuild=True)
     assert content(built, settings) == before
     build(vault, built, settings)

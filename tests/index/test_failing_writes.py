@@ -7,9 +7,11 @@ import errno
 import io
 import os
 import shutil
+import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,15 +21,16 @@ import pytest
 from excerpt.errors import IndexUnusableError
 from excerpt.index import lexical, updating, vectors, workers
 from excerpt.index.build import build
+from excerpt.index.catalog import FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import Settings
-from tests.index.conftest import WriteNote
+from tests.index.conftest import WriteNote, full_disk
 from tests.index.content import content
 
 # What puts something on the disk, and is not SQLite's own. `open` counts where it makes a file.
 _OF_FILES = {"write", "truncate", "flush"}
 _OF_THE_SYSTEM = {"fsync", "replace", "rename"}
-_MAKING = {"write_bytes", "create_file", "save"}
+_MAKING = {"write_bytes", "create_file"}
 
 
 class Disk:
@@ -65,7 +68,7 @@ def _writes(frame: FrameType, called: Any) -> bool:
         return bool({frame.f_code.co_name, caller.f_code.co_name if caller else ""} & _MAKING)
     if isinstance(of, io.IOBase):
         return name in _OF_FILES
-    return name == "tofile" or (of is sys.modules[os.name] and name in _OF_THE_SYSTEM)
+    return of is sys.modules[os.name] and name in _OF_THE_SYSTEM
 
 
 @pytest.fixture
@@ -117,8 +120,8 @@ def each_write_fails(disk: Disk, run: Callable[[], object], prepare: Prepare, ch
         prepare()
         with disk.failing(number, (errno.ENOSPC, errno.EIO)[number % 2]), pytest.raises(IndexUnusableError) as raised:
             run()
-        assert "cannot be written" in raised.value.message
-        assert os.strerror((errno.ENOSPC, errno.EIO)[number % 2]) in raised.value.message
+        reason = ("the disk is full", os.strerror(errno.EIO))[number % 2]
+        assert f"cannot be written: {reason}." in raised.value.message
         check()
     return writes
 
@@ -176,3 +179,86 @@ def test_while_the_index_is_made_anew(built: Path, vault: Path, settings: Settin
         build(vault, built, settings, rebuild=True)
 
     assert each_write_fails(disk, run, lambda: None, check) > 30
+
+
+def test_a_full_database_is_told_as_that(index: Path) -> None:
+    index.mkdir()
+    with closing(Catalog.open_to_write(index)) as catalog:
+        ((pages,),) = catalog.rows("PRAGMA page_count")
+        catalog.rows(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(sqlite3.OperationalError, match="full"), catalog.transaction():
+            catalog.rows("INSERT INTO meta VALUES ('name', zeroblob(100000))")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
+def test_a_reader_finds_what_only_the_log_of_the_catalog_holds(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, tmp_path: Path
+) -> None:
+    write("Tea.md", "# Tea\n\nBrew the leaf.\n")
+    build(vault, index, settings)
+    kept = tmp_path / "kept"
+    with closing(Snapshot.open(index, settings)):  # while it is open, the log is not copied into the database
+        write("Soil.md", "# Soil\n\nCompost and water.\n")
+        build(vault, index, settings)
+        shutil.copytree(index, kept)
+        before = content(index, settings)
+    (kept / f"{FILE}-shm").unlink()
+    assert (kept / f"{FILE}-wal").stat().st_size > 0
+    with full_disk():
+        assert content(kept, settings) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
+def test_several_readers_do_not_keep_each_other_out_nor_the_next_build(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", "# Tea\n\nBrew the leaf.\n")
+    build(vault, index, settings)
+    with full_disk():
+        readers = [Snapshot.open(index, settings) for _ in range(2)]
+    write("Tea.md", "# Tea\n\nBrew no leaf.\n")
+    assert build(vault, index, settings).changed == 1
+    for reader in readers:
+        assert "Brew the leaf" in reader.note_text("Tea.md")
+        reader.close()
+
+
+@pytest.fixture
+def disk_of(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mount a disk of that size, or give the one that is mounted another."""
+    mount, folder = shutil.which("mount"), tmp_path / "disk"
+    folder.mkdir()
+
+    def sized(size: str) -> Path:
+        how = f"remount,size={size}" if folder.is_mount() else f"size={size}"
+        command = [str(mount), "-t", "tmpfs", "-o", how, "tmpfs", str(folder)]
+        if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("nothing can be mounted here")
+        return folder
+
+    yield sized
+    if folder.is_mount():
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_first_index_that_runs_out_of_room_is_searched_as_far_as_it_came(
+    vault: Path, settings: Settings, write: WriteNote, disk_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    for number in range(500):
+        write(f"note {number}.md", note(number, "rose"))
+    index = disk_of("500k") / "index"
+    with pytest.raises(IndexUnusableError, match="cannot be written: the disk is full"):
+        build(vault, index, settings)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)), (index.parent / "rest").open("wb", 0) as rest:
+        while rest.write(bytes(4096)):
+            pass
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        found = len(snapshot.note_paths())
+    assert 0 < found < 500
+    disk_of("60m")
+    assert build(vault, index, settings).added == 500 - found
+    build(vault, tmp_path / "clean", settings)
+    assert content(index, settings) == content(tmp_path / "clean", settings)

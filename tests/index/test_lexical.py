@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from excerpt.index.files import DamagedFileError, DerivedFile
 from excerpt.index.lexical import LexicalWriter, placed
 from excerpt.index.lexical_reader import LexicalReader
 from excerpt.index.postings import Inverted
+from tests.index.conftest import full_disk
 from tests.index.counting import invert
 
 
@@ -240,3 +243,11 @@ def test_a_missing_file_is_noticed(tmp_path: Path) -> None:
     (tmp_path / files[0].name).unlink()
     with pytest.raises(DamagedFileError, match="missing"):
         read(tmp_path, files, 1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
+@pytest.mark.parametrize("room", [1_000, 10_000], ids=["for the terms", "for the terms and postings"])
+def test_where_a_segment_has_no_room_the_systems_reason_is_told(tmp_path: Path, room: int) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    with full_disk(room), pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+        add(writer, 1, *["a"] * 300)

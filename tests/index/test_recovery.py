@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,8 @@ from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.writer import SUSPECT
-from excerpt.settings import Settings
+from excerpt.index.writer import LOCK, SUSPECT
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.conftest import WriteNote
 from tests.index.content import content
 
@@ -96,6 +98,76 @@ def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
     assert content(built, settings) == before
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
+    """A vault and its index of three generations; the index is to be copied."""
+    folder = tmp_path_factory.mktemp("kept")
+    settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
+    for path, text in NOTES.items():
+        file = folder / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        build(folder / "vault", folder / "index", settings)
+    return folder
+
+
+def change(file: Path, how: str) -> None:
+    data = file.read_bytes() if file.is_file() else b""
+    if file.is_dir():
+        shutil.rmtree(file)
+    file.unlink(missing_ok=True)
+    at = 0 if file.name == FILE else len(data) // 2  # of the catalog, SQLite has no checksum
+    match how:
+        case "longer":
+            file.write_bytes(data + b"more" * 100)
+        case "cut":
+            file.write_bytes(data[: len(data) // 2])
+        case "flipped":
+            file.write_bytes(data[:at] + bytes(byte ^ 0xFF for byte in data[at : at + 1]) + data[at + 1 :])
+        case "emptied" | "a file":
+            file.touch()
+        case "a folder":
+            (file / "in it").mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "how"),
+    [
+        (pattern, how)
+        for pattern in (FILE, "vectors-*", "words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", LOCK)
+        for how in ("longer", "cut", "flipped", "emptied", "gone", "a folder")
+    ]
+    + [(name, "a folder") for name in (f"{FILE}-wal", f"{FILE}-shm", SUSPECT)]
+    + [(name, how) for name in ("words", "anew") for how in ("a file", "gone")]
+    + [("", "gone")],
+)
+def test_a_reader_answers_as_before_or_is_told_and_the_next_build_mends_what_it_was_told_of(
+    kept: Path, index: Path, settings: Settings, pattern: str, how: str
+) -> None:
+    shutil.copytree(kept / "index", index)
+    before = content(index, settings)
+    change(max(index.glob(pattern), default=index / pattern) if pattern else index, how)
+    with suppress(IndexUnusableError):
+        assert content(index, settings) == before
+    build(kept / "vault", index, settings)
+    assert content(index, settings) == before
+    assert build(kept / "vault", index, settings).rebuilt == ""
+
+
+@pytest.mark.parametrize("name", ["", ".."], ids=["of the index", "above it"])
+def test_a_file_in_the_place_of_the_folder_is_left_there_and_told(
+    vault: Path, index: Path, settings: Settings, name: str
+) -> None:
+    file = (index / name).resolve()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("not of excerpt")
+    with pytest.raises(IndexUnusableError, match="There is no index yet"):
+        Snapshot.open(index, settings)
+    with pytest.raises(IndexUnusableError, match="a file stands where its folder should be"):
+        build(vault, index, settings)
+    assert file.read_text() == "not of excerpt"
+
+
 def test_a_suspicion_against_a_sound_catalog_costs_no_rebuild(built: Path, vault: Path, settings: Settings) -> None:
     (built / SUSPECT).touch()
     report = build(vault, built, settings)
@@ -129,12 +201,12 @@ def test_a_missing_index_is_one_clear_error(index: Path, settings: Settings) -> 
 
 def test_what_a_killed_build_left_is_removed(built: Path, vault: Path, settings: Settings, write: WriteNote) -> None:
     before = content(built, settings)
-    (built / "words" / "words_leftover.pst").write_bytes(b"half")
-    (built / "words" / "_words_99.toc").write_bytes(b"half")
-    (built / "vectors-99").write_bytes(b"half")
+    left = [built / name for name in ("words/words_leftover.pst", "words/_words_99.toc", "vectors-99")]
+    for file in left:
+        file.write_bytes(b"half")
     assert content(built, settings) == before
     build(vault, built, settings)
-    assert not list(built.glob("**/*99*")) + list(built.glob("**/*leftover*"))
+    assert not any(file.exists() for file in left)
     assert content(built, settings) == before
 
 

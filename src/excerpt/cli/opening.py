@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from excerpt.cli.printing import ProgressLine, narrate
 from excerpt.cli.vaults import check_breadth
-from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
+from excerpt.errors import IndexUnusableError, VaultEmptiedError
 from excerpt.model import BuildReport
 from excerpt.settings import Places, Settings
+from excerpt.tui.when import local_time
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -50,8 +51,8 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
     """A snapshot of the vault's index, brought up to date before if `refresh`, and mended if it is damaged.
 
     While another excerpt is indexing the vault, what it has committed so far is used; if no note is left in the vault,
-    or the index cannot be written, it is used as it is. That is said on stderr. Raises IndexUnusableError where there
-    is nothing to read.
+    or the index cannot be written, it is used as it is. That is said on stderr, and so is what was made anew. Raises
+    IndexUnusableError where there is nothing to read.
     """
     from excerpt.index.snapshot import Snapshot
 
@@ -61,10 +62,10 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
     except IndexUnusableError:
         if not refresh:
             raise
-        build_index(vault, settings, where, wait=_PATIENCE)  # opening found the damage, building mends it
+        _build(vault, settings, where)  # opening found the damage, building mends it
         snapshot = Snapshot.open(where.index_folder(vault), settings)
     if as_it_is:
-        narrate(as_it_is)
+        narrate(f"{as_it_is} Answering from the index of {local_time(snapshot.status().updated)}.")
     try:
         yield snapshot
     finally:
@@ -74,11 +75,15 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
 def _brought_up_to_date(vault: Path, settings: Settings, where: Places) -> str:
     """Bring the index up to date; returns why it is to be used as it is, "" where that could be done."""
     try:
-        build_index(vault, settings, where, wait=_PATIENCE)
-    except IndexBusyError as busy:
-        return f"{busy.message} What it has committed so far is searched."
+        _build(vault, settings, where)
     except IndexUnusableError as unusable:
-        return f"{unusable.message} It is searched as it is."
+        return unusable.message
     except VaultEmptiedError as emptied:
         return str(emptied)
     return ""
+
+
+def _build(vault: Path, settings: Settings, where: Places) -> None:
+    report = build_index(vault, settings, where, wait=_PATIENCE)
+    if report.rebuilt:
+        narrate(f"made anew: {report.rebuilt}")

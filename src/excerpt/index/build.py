@@ -8,6 +8,8 @@ from there: what was committed is known by then.
 
 from __future__ import annotations
 
+import errno
+import shutil
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
@@ -16,10 +18,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
-from excerpt.index import anew, moves
-from excerpt.index.catalog import Catalog, is_damage
+from excerpt.index import anew, lexical, moves
+from excerpt.index.catalog import FULL, Catalog, is_damage
 from excerpt.index.control import Control
-from excerpt.index.lexical import last_generation
 from excerpt.index.prepare import Recipe, Task, prepare
 from excerpt.index.telling import OnProgress, Telling
 from excerpt.index.updating import Found, Means, bring_up_to_date
@@ -163,7 +164,7 @@ class Updater:
     def _rebuild(self, found: Found) -> BuildReport:
         """Make an index from nothing, and only then put it in the place of the one there is."""
         self.close()
-        known, after = _known_moves(self._folder), last_generation(self._folder)
+        known, after = _known_moves(self._folder), lexical.last_generation(self._folder)
         beside = anew.begin(self._folder)
         with closing(IndexWriter(beside, self._vault, self._settings, self._telling.tick, after=after)) as writer:
             if known is not None:
@@ -209,22 +210,42 @@ def _told_plainly(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.DatabaseError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise IndexUnusableError(
-            f"The index in {folder} cannot be written: {reason}.",
+            f"The index in {folder} cannot be written: {_reason(error)}.",
             "Make room or give permission there, or set EXCERPT_HOME to another place; the last generation stands.",
         ) from error
+
+
+def _reason(error: OSError | sqlite3.DatabaseError) -> str:
+    if isinstance(error, sqlite3.DatabaseError):
+        return "the disk is full" if getattr(error, "sqlite_errorcode", 0) in FULL else str(error)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return "a file stands where its folder should be"
+    return "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
 
 
 @contextmanager
 def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
     """Hold the folder's lock. The system takes it back when its holder dies, however that happens."""
     folder.mkdir(parents=True, exist_ok=True)
+    if (folder / LOCK).is_dir():
+        shutil.rmtree(folder / LOCK)
     try:
         with FileLock(folder / LOCK, timeout=wait, mode=LOCK_MODE):
+            _make_way(folder)
             yield
     except Timeout as error:
         raise IndexBusyError(
             f"Another excerpt is indexing {vault.name} and has not finished within {wait:g} s.",
             "Wait for it or close it, then try again; what it has committed can be searched meanwhile.",
         ) from error
+
+
+def _make_way(folder: Path) -> None:
+    """Remove folders from where files belong, and files from where folders do: neither can be written over."""
+    folders = {folder / name for name in (anew.FOLDER, lexical.FOLDER)}
+    for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
+        if path in folders and path.is_file():
+            path.unlink()
+        elif path not in folders and path.is_dir():
+            shutil.rmtree(path)

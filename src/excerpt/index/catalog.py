@@ -29,6 +29,10 @@ _WRITER_CACHE = 32_000  # KiB
 _LONG_LOG = 8 << 20
 _MAPPED = 1 << 31  # bytes; what lies behind is read the usual way
 
+FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
+"""What SQLite says of a full disk; the latter where even a reader finds no room for the file (`-shm`, 32 kB) by which
+it knows of writers."""
+
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (name TEXT PRIMARY KEY, kind TEXT NOT NULL, size INTEGER NOT NULL, crc INTEGER NOT NULL)
@@ -117,16 +121,22 @@ class Catalog:
         return cls(connection)
 
     @classmethod
-    def open_to_read(cls, index: Path) -> Catalog:
-        """Open an existing catalog and hold one read transaction: all that is read is of one generation."""
+    def open_to_read(cls, index: Path, *, briefly: bool = False) -> Catalog:
+        """Open an existing catalog and hold one read transaction: all that is read is of one generation.
+
+        On a full disk it is copied into memory; not if it is wanted `briefly`, for what can do without an answer.
+        """
         try:
             return cls(_reading(index, ""))
         except sqlite3.OperationalError as error:
-            log = index / f"{FILE}-wal"
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or (log.exists() and log.stat().st_size):
+            code, log = error.sqlite_errorcode & 0xFF, index / f"{FILE}-wal"
+            if code == sqlite3.SQLITE_CANTOPEN and not (log.exists() and log.stat().st_size):
+                # Where nothing can be written, SQLite cannot make the file by which it knows of writers; but there are
+                # none.
+                return cls(_reading(index, "&immutable=1"))
+            if briefly or error.sqlite_errorcode not in FULL:
                 raise
-        # Where nothing can be written, SQLite cannot make the file by which it knows of writers; but there are none.
-        return cls(_reading(index, "&immutable=1"))
+            return cls(_copied(index))
 
     def close(self) -> None:
         with self._lock:
@@ -188,7 +198,8 @@ class Catalog:
         try:
             yield
         except BaseException:
-            self.rows("ROLLBACK")
+            if self._connection.in_transaction:  # SQLite itself ends it where the disk is full
+                self.rows("ROLLBACK")
             raise
         self.rows("COMMIT")
 
@@ -372,6 +383,25 @@ def _reading(index: Path, more: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _copied(index: Path) -> sqlite3.Connection:
+    """The catalog with all that its log holds, copied into memory.
+
+    An exclusive lock does without the file that has no room, but keeps everyone else out, so it is held for the copy
+    alone. (Opened as `immutable`, the log would be passed over, and a later commit would change what is being read.)
+    """
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        uri = f"{(index / FILE).absolute().as_uri()}?mode=rw"  # to read is not enough for such a lock
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as alone:
+            alone.execute("PRAGMA locking_mode = EXCLUSIVE")
+            _check_version(alone)  # takes the lock; `backup` would wait for it for ever
+            alone.backup(copy)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
 
 
 def _make_durable(connection: sqlite3.Connection) -> None:

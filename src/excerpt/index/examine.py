@@ -122,7 +122,7 @@ class _Examination:
 
     def _is_sound(self, file: DerivedFile, part: Part) -> bool:
         try:
-            check(self._folder, file)
+            check(self._folder, file, grows=part is Part.VECTORS)
         except DamagedFileError as error:
             self._fault(file.name, f"It {error.message.removeprefix(file.name).strip()}", part)
             return False

@@ -52,16 +52,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def check(folder: Path, file: DerivedFile, *, content: bool = True) -> None:
+def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool = False) -> None:
     """Raise DamagedFileError unless the file is there, as large as recorded and, by `content`, unaltered.
 
-    A file may have grown since: a later generation appends to the matrix, and only what is recorded counts.
+    One that `grows` may be larger: a later generation appends to the matrix, and only what is recorded counts.
     """
     path = folder / file.name
     try:
         size = path.stat().st_size
         if size < file.size:
             raise DamagedFileError(f"{file.name} is cut short: {size} of {file.size} bytes.")
+        if size > file.size and not grows:
+            raise DamagedFileError(f"{file.name} is too long: {size} in place of {file.size} bytes.")
         if content and _crc(path, file.size) != file.crc:
             raise DamagedFileError(f"{file.name} is altered.")
     except FileNotFoundError as error:

@@ -14,6 +14,7 @@ cache folder, after its checksum matched the catalog's).
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -218,9 +219,10 @@ class LexicalWriter:
         segment.set_doc_count(len(docs))
         self._tick()
         postings, terms = pack(words)
-        for extension, data in ((POSTINGS, postings), (_TERMS, terms)):
+        table = io.BytesIO()  # written to a file at once, numpy does not say why that fails
+        np.save(table, docs, allow_pickle=False)
+        for extension, data in ((POSTINGS, postings), (_TERMS, terms), (_DOCS, table.getvalue())):
             (self._folder / segment.make_filename(extension)).write_bytes(data)
-        np.save(self._folder / segment.make_filename(_DOCS), docs, allow_pickle=False)
         self._keys[segment.segment_id()] = docs["key"].copy()
         self._tick()
         return segment

@@ -142,9 +142,10 @@ class Snapshot:
 
     @staticmethod
     def current_generation(folder: Path) -> int:
-        """The newest committed generation, 0 if there is none. Costs less than a millisecond."""
+        """The newest committed generation; 0 if there is none, or a full disk leaves no room to look. Costs less than a
+        millisecond."""
         try:
-            catalog = _open_catalog(folder)
+            catalog = _open_catalog(folder, briefly=True)
         except IndexUnusableError:
             return 0
         try:
@@ -352,11 +353,11 @@ class _Rows:
             return self._catalog.rows(sql, *clean)
 
 
-def _open_catalog(folder: Path) -> Catalog:
+def _open_catalog(folder: Path, *, briefly: bool = False) -> Catalog:
     with _damage_noted(folder):
         if not (folder / FILE).is_file():
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
-        return Catalog.open_to_read(folder)
+        return Catalog.open_to_read(folder, briefly=briefly)
 
 
 @contextmanager

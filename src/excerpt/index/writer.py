@@ -92,16 +92,11 @@ class IndexWriter:
         """Whether the index is as this writer has checked or made it: no other process has committed since, removed a
         file or found damage."""
         try:
-            return (
-                self._state() == self._opened
-                and not (self._index / SUSPECT).exists()
-                and all(
-                    (self._index / file.name).stat().st_size >= file.size
-                    for kind in ("words", "vectors")
-                    for file in self.catalog.files(kind)
-                )
-            )
-        except (OSError, sqlite3.DatabaseError):
+            for kind in ("words", "vectors"):
+                for file in self.catalog.files(kind):
+                    check(self._index, file, content=False, grows=kind == "vectors")
+            return self._state() == self._opened and not (self._index / SUSPECT).exists()
+        except (OSError, sqlite3.DatabaseError, DamagedFileError):
             return False
 
     def _state(self) -> tuple[int, int, int]:
