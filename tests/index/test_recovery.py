@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -166,6 +166,28 @@ def test_a_file_in_the_place_of_the_folder_is_left_there_and_told(
     with pytest.raises(IndexUnusableError, match="a file stands where its folder should be"):
         build(vault, index, settings)
     assert file.read_text() == "not of excerpt"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE note_texts SET text = x'00' WHERE note = 1",
+        "UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE key = 1",
+        "UPDATE sections SET heading_path = '[' WHERE note = 1",
+        "UPDATE fragments SET section = 99 WHERE key = 1",
+    ],
+    ids=["a text that cannot be unpacked", "no UTF-8", "no heading path", "a fragment of no section"],
+)
+def test_a_row_that_no_check_of_sqlite_finds_wrong_is_made_anew_after_a_reader_met_it(
+    built: Path, vault: Path, settings: Settings, statement: str
+) -> None:
+    before = content(built, settings)
+    with closing(sqlite3.connect(built / FILE)) as connection, connection:
+        assert connection.execute(statement).rowcount
+    with pytest.raises(IndexUnusableError, match="cannot be read: a row of the catalog is damaged"):
+        content(built, settings)
+    assert "from the vault" in build(vault, built, settings).rebuilt
+    assert content(built, settings) == before
 
 
 def test_a_suspicion_against_a_sound_catalog_costs_no_rebuild(built: Path, vault: Path, settings: Settings) -> None:

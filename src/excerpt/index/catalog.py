@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index.files import DerivedFile
-from excerpt.index.rows import GivenUp, KnownNote, NoteRows, Placed
+from excerpt.index.rows import DamagedRowError, GivenUp, KnownNote, NoteRows, Placed
 from excerpt.model import Skipped
 
 SCHEMA_VERSION = 4
@@ -189,7 +189,12 @@ class Catalog:
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""
         with self._lock:
-            return self._connection.execute(sql, values).fetchall()
+            try:
+                return self._connection.execute(sql, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if hasattr(error, "sqlite_errorcode"):
+                    raise
+                raise DamagedRowError("a text that is no UTF-8") from None  # Python's own words hold the whole text
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -428,5 +433,6 @@ def _check_version(connection: sqlite3.Connection) -> None:
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether an error means that the file itself is no good; a full disk or a lock do not."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return isinstance(error, DamagedCatalogError) or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    if isinstance(error, DamagedCatalogError | DamagedRowError):
+        return True
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import unicodedata
 import zlib
 from collections.abc import Callable, Sequence
@@ -49,6 +50,13 @@ class NoteRows:
     warnings: tuple[str, ...]
 
 
+class DamagedRowError(sqlite3.DatabaseError):
+    """A row does not hold what was written, which SQLite has no checksum to tell by. Raised with what it is."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"a row of the catalog is damaged ({what})")
+
+
 @dataclass(frozen=True, slots=True)
 class KnownNote:
     """What decides whether a file must be read again."""
@@ -82,7 +90,11 @@ def heading_path_to_row(heading_path: Sequence[str]) -> str:
 
 @lru_cache(maxsize=10_000)
 def heading_path_from_row(value: str) -> tuple[str, ...]:
-    return tuple(json.loads(value))
+    """Raises DamagedRowError."""
+    try:
+        return tuple(json.loads(value))
+    except (ValueError, TypeError) as error:
+        raise DamagedRowError(f"a heading path, {error}") from error
 
 
 def text_to_row(text: str) -> bytes:
@@ -90,4 +102,8 @@ def text_to_row(text: str) -> bytes:
 
 
 def text_from_row(value: bytes) -> str:
-    return zlib.decompress(value).decode()
+    """Raises DamagedRowError."""
+    try:
+        return zlib.decompress(value).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise DamagedRowError(f"a text, {error}") from error

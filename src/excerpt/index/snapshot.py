@@ -29,7 +29,7 @@ from excerpt.index.files import DamagedFileError
 from excerpt.index.lexical_reader import LexicalReader
 from excerpt.index.matrix import VectorMatrix
 from excerpt.index.note_facts import NoteInfo
-from excerpt.index.rows import AT_ONCE, fold_name, heading_path_from_row
+from excerpt.index.rows import AT_ONCE, DamagedRowError, fold_name, heading_path_from_row
 from excerpt.index.vectors import MatrixSource
 from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Part, Section, Skipped, Status
@@ -232,19 +232,27 @@ class Snapshot:
         wanted = [int(key) for key in keys]
         for at in range(0, len(wanted), AT_ONCE):
             part = wanted[at : at + AT_ONCE]
-            for row in self._rows(f"{_FRAGMENT} WHERE f.key IN ({','.join('?' * len(part))})", *part):
-                found[row[0]] = _fragment(row)
+            rows = self._rows(f"{_FRAGMENT} WHERE f.key IN ({','.join('?' * len(part))})", *part)
+            found.update((one.key, one) for one in self._fragments(rows))
+        lost = [key for key in wanted if key not in found]
+        with _damage_noted(self._folder):
+            if lost and np.isin(lost, self.lexical.keys).any():
+                raise DamagedRowError("a fragment that is lost")
         return [found[key] for key in wanted]
 
+    def _fragments(self, rows: Sequence[Sequence[Any]]) -> list[Fragment]:
+        with _damage_noted(self._folder):
+            return [_fragment(row) for row in rows]
+
     def fragment(self, fragment_id: str) -> Fragment | None:
-        found = self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id)
-        return _fragment(found[0]) if found else None
+        found = self._fragments(self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id))
+        return found[0] if found else None
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
         """A note's fragments of the ordinals `first` to `last` (inclusive, as far as there are any), in their order;
         none for an unknown note."""
         sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
-        return [_fragment(row) for row in self._rows(sql, path, first, _NO_END if last is None else last)]
+        return self._fragments(self._rows(sql, path, first, _NO_END if last is None else last))
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         """For each note and its first and last ordinal (None: to the end) the fragments there are, without their
@@ -266,11 +274,13 @@ class Snapshot:
 
     def sections(self, path: str) -> list[Section]:
         """A note's sections in their order, without their blocks."""
-        return note_facts.sections(self._rows, path)
+        with _damage_noted(self._folder):
+            return note_facts.sections(self._rows, path)
 
     def note_text(self, path: str) -> str:
         """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
-        return note_facts.text(self._rows, path)
+        with _damage_noted(self._folder):
+            return note_facts.text(self._rows, path)
 
     def note_tokens(self, path: str) -> int:
         """Tokens of the whole file. Raises KeyError for an unknown note."""
@@ -372,8 +382,9 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         ) from error
     except sqlite3.DatabaseError as error:
         if is_damage(error):
+            known = str(error) if isinstance(error, DamagedRowError) else ""
             with suppress(OSError):  # where it cannot be written, nothing could be mended either
-                (folder / SUSPECT).touch()
+                (folder / SUSPECT).write_text(known, encoding="utf-8")
         raise IndexUnusableError(
             f"The index in {folder} cannot be read: {error}.", "Run `excerpt index`: it will be made anew."
         ) from error

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from excerpt.index.fields import FieldCollector
-from excerpt.index.rows import ReadRows, heading_path_from_row, text_from_row
+from excerpt.index.rows import DamagedRowError, ReadRows, heading_path_from_row, text_from_row
 
 _NOTE = (
     "SELECT n.path, n.size, n.mtime_ns, n.ctime_ns, n.digest, n.cut, n.title, n.language, n.tokens, t.text FROM notes n"
@@ -98,5 +97,5 @@ def lines_of(note: StoredNote) -> Sequence[str]:
 def _unpacked(text: bytes) -> str | None:
     try:
         return text_from_row(text)
-    except (zlib.error, UnicodeDecodeError):
+    except DamagedRowError:
         return None

@@ -34,7 +34,8 @@ from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
 
 SUSPECT = "suspect"
-"""A file that a reader leaves in the index folder when the catalog did not read well: the next build looks closely."""
+"""A file that a reader leaves in the index folder when the catalog did not read well: the next build looks closely. It
+holds what was wrong where no check of SQLite finds it."""
 
 LOCK = "write.lock"
 
@@ -107,14 +108,14 @@ class IndexWriter:
     # --- mending ------------------------------------------------------------------------------------------------------
 
     def _open_catalog(self) -> Catalog:
-        reason = ""
+        suspect = self._index / SUSPECT
         try:
             catalog = Catalog.open_to_write(self._index)
-            if not (self._index / SUSPECT).exists() or not catalog.damage():
-                (self._index / SUSPECT).unlink(missing_ok=True)
+            reason = (suspect.read_text("utf-8", "replace") or catalog.damage()) if suspect.exists() else ""
+            if not reason:
+                suspect.unlink(missing_ok=True)
                 return catalog
             catalog.close()
-            reason = "it is damaged"
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
