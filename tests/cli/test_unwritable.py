@@ -69,9 +69,7 @@ def test_an_index_folder_without_permission_is_one_sentence(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the limit of a file's size is of POSIX")
-def test_where_no_file_can_grow_the_last_index_answers_and_one_line_says_so(
-    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_file_can_grow_the_last_index_answers_and_one_line_says_so(excerpt: Excerpt, vault: Path) -> None:
     excerpt("index", "--vault", vault)
     (vault / "New.md").write_text("# New\n\nA sync conflict that the index does not know.\n")
     asked = [(command, "sync conflict", "--vault", vault, "--no-refresh") for command in ("search", "pack")]

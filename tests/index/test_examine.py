@@ -386,6 +386,14 @@ def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, bui
     assert said(look()) == []
 
 
+def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, mend: Mend, built: Path) -> None:
+    sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
+    health = look()
+    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, Part.CATALOG)]
+    mend(health)
+    assert said(look()) == []
+
+
 def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Path) -> None:
     with closing(sqlite3.connect(built / FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
