@@ -164,11 +164,26 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Hint:
+    """What looks like a filter's key in a query and is none, from `start` to `end` (exclusive, with its colon), as it
+    was `written`, and what is one `instead`."""
+
+    start: int
+    end: int
+    written: str
+    instead: str
+
+    @property
+    def said(self) -> str:
+        return f"`{self.written}` is no filter; did you mean `{self.instead}`?"
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a search found, best first. `asked` is the strategy wanted, `strategy` the one that answered; `matched`
     counts all fragments that match (`Evidence.matching`), whatever the limit, by any alternative: under filters the
     hits may be more, for they go on with the nearest of what is allowed. `elapsed_ms` is the search alone;
-    `generation` is the index's.
+    `generation` is the index's. `hints` are of the query, and change nothing of what was found.
     """
 
     query: str
@@ -178,6 +193,7 @@ class Result:
     matched: int
     elapsed_ms: float
     generation: int
+    hints: tuple[Hint, ...] = ()
 
     @property
     def confidence(self) -> Confidence | None:

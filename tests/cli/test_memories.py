@@ -106,6 +106,18 @@ def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
     assert "'soon' is no date" in refused.err
 
 
+def test_recall_understands_the_filters_of_the_memory_tab(excerpt: Excerpt, vault: Path) -> None:
+    excerpt("remember", "A thought", "--vault", vault)
+    memory = sentence(excerpt, vault)
+    for query in ("source:Colour", "path:colour", "since:1d is:stale", "banana -is:stale"):
+        if "is:stale" in query.split():
+            (vault / "Colour.md").write_text("The colour of an apple tells how ripe it is.\n", encoding="utf-8")
+        found = excerpt("recall", query, "--vault", vault, "--json").json["memories"]
+        assert [each["id"] for each in found] == ([memory["id"]] if "-is" not in query else []), query
+    answer = excerpt("recall", "thought", "soruce:Colour", "--vault", vault)
+    assert "`soruce:` is no filter; did you mean `source:`?" in answer.err
+
+
 def test_lines_of_a_note_are_remembered_with_their_place(excerpt: Excerpt, vault: Path) -> None:
     memory = sentence(excerpt, vault, "--query", "banana")
     assert memory["text"] == "The colour of a banana tells how ripe it is."

@@ -54,6 +54,16 @@ def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
     assert sum(signal["part"] for signal in hit["signals"].values()) == pytest.approx(hit["score"], abs=1e-5)
 
 
+def test_a_misspelt_filter_is_told_beside_what_is_found(excerpt: Excerpt, vault: Path) -> None:
+    answer = excerpt("search", "sync tga:x", "--vault", vault)
+    assert "excerpt: `tga:` is no filter; did you mean `tag:`?\n" in answer.err
+    assert answer.out.startswith("  1  Sync")
+    asked = excerpt("search", "sync tga:x", "--vault", vault, "--json")
+    assert "did you mean `tag:`?" in asked.err
+    assert list(asked.json) == ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "hits"]
+    assert "did you mean" not in excerpt("search", "sync 12:30", "--vault", vault).err
+
+
 def test_the_limit_is_the_first_hits_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
     many = excerpt("search", "devices", "--vault", vault, "--json").json["hits"]
     one = excerpt("search", "devices", "--vault", vault, "--json", "--limit", "1").json["hits"]

@@ -40,6 +40,9 @@ def offered(library: Snapshot, operator: str, begun: str) -> list[tuple[str, int
         ("tag", "uber", [("tag:Überblick", 1)]),
         ("path", "", [("path:/Projects/", 3), ("path:/Diary/", 2), ("path:/日记/", 1)]),
         ("path", "/di", [("path:/Diary/", 2)]),
+        ("folder", "", [("folder:/Projects/", 3), ("folder:/Diary/", 2), ("folder:/日记/", 1)]),
+        ("in", "/di", [("in:/Diary/", 2)]),
+        ("before", "2025", [("before:2025", 3)]),
         ("file", "2024", [('file:"20240101 New year"', 0)]),
         ("title", "résu", [('title:"Résumé of Alpha"', 0)]),
         ("heading", "questions", [('heading:"Open questions"', 0), ('heading:"Settled questions"', 0)]),
@@ -60,7 +63,9 @@ def test_what_begins_so_is_offered_with_how_many_notes_have_it(
     assert offered(library, operator, begun) == expected
 
 
-@pytest.mark.parametrize("operator", ["tag", "#", "path", "status", "rating", "people.lead", "created"])
+@pytest.mark.parametrize(
+    "operator", ["tag", "#", "path", "in", "status", "rating", "people.lead", "created", "date", "after"]
+)
 def test_every_filter_offered_finds_as_many_notes_as_it_says(library: Snapshot, operator: str) -> None:
     found = complete(library, operator, "", TODAY)
     assert found
@@ -72,4 +77,5 @@ def test_words_are_those_of_the_vault_as_they_are_written_then_filters_and_prope
     assert offered(library, "", "quest") == [("questions", 2)]
     assert ("status:", 4) in offered(library, "", "sta")
     assert ("tag:", 0) in offered(library, "", "ta")
+    assert {("folder:", 0), ("in:", 0), ("date:", 0), ("after:", 0), ("before:", 0)} <= set(offered(library, "", ""))
     assert ("people.lead:", 1) in offered(library, "", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,6 +115,74 @@ def test_tags_source_and_date_go_with_words_or_without(three: Recaller) -> None:
     assert texts(three, since="2024-01-03") == ["End-to-end encryption"]
     assert texts(three, "bake", since="2024-01-02") == ["Bake it hot"]
     assert texts(three, "bake", since="2024-01-03") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        # Where it is from is the source's path; its days are those on which it was remembered and changed.
+        ("path:recipes/", ["Bake it hot"]),
+        ("folder:recipes ", ["Bake it hot"]),
+        ("-in:Recipes ", ["End-to-end encryption", "Conflicts are resolved by hand"]),
+        ("file:brot ", ["Bake it hot"]),
+        ("source:Brot ", ["Bake it hot"]),
+        ("source:recipes bake", ["Bake it hot"]),
+        ("source:Rec ", []),
+        ("source:Rec", ["Bake it hot"]),
+        ("date:2024-01-02 ", ["Bake it hot"]),
+        ("since:2024-01-02 ", ["End-to-end encryption", "Bake it hot"]),
+        ("after:2024-01-02 ", ["End-to-end encryption"]),
+        ("before:2024-01-02 ", ["Conflicts are resolved by hand"]),
+        ("modified:2024-01-03 ", ["End-to-end encryption"]),
+        ("before:2024-01-02 | folder:Recipes ", ["Bake it hot", "Conflicts are resolved by hand"]),
+        ("tag:sync -before:2024-01-02 ", ["End-to-end encryption"]),
+        ("#wor", ["Conflicts are resolved by hand"]),
+    ],
+)
+@pytest.mark.parametrize("has_index", [True, False])
+def test_filters_ask_of_a_memory_what_they_ask_of_a_note(
+    three: Recaller, tmp_path: Path, query: str, found: list[str], has_index: bool
+) -> None:
+    if not has_index:
+        (tmp_path / "memory-index").write_text("a file where the folder should be")
+    assert texts(three, query) == found
+    assert bool(three.unranked) is not has_index
+
+
+def test_filters_alone_find_all_memories_that_there_are(recaller: Recaller) -> None:
+    for number in range(150):
+        write(recaller, f"{number}.md", f"---\ntags: [many]\n---\nThe thought of number {number}\n")
+    assert len(texts(recaller, "#many")) == 150
+    assert len(texts(recaller, "thought #many")) < 150
+
+
+def test_the_day_of_a_memory_is_the_readers_own(recaller: Recaller, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(time, "tzset"):
+        pytest.skip("the time zone of this system cannot be set for a process")
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    time.tzset()
+    write(recaller, "1.md", "---\ncreated: 2025-03-02T01:30:00Z\n---\nIn the evening\n")
+    write(recaller, "2.md", "---\ncreated: 2025-03-02\n---\nBy hand\n")
+    try:
+        assert texts(recaller, "created:2025-03-01 ") == ["In the evening"]
+        assert texts(recaller, "date:2025-03-02 ") == ["By hand"]
+        assert texts(recaller, since="2025-03-02") == ["By hand"]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31T23:59:59Z"])
+def test_a_day_that_no_clock_knows_is_a_day(recaller: Recaller, day: str) -> None:
+    write(recaller, "1.md", f"---\ncreated: {day}\nupdated: {day}\n---\nLong ago, or far ahead\n")
+    assert texts(recaller, f"created:{day[:4]} ") == ["Long ago, or far ahead"]
+    assert texts(recaller, "-modified:7d ") == ["Long ago, or far ahead"]
+
+
+@pytest.mark.parametrize(("query", "instead"), [("hand soruce:Recipes", ["source:"]), ("hand outcome:Recipes", [])])
+def test_a_misspelt_filter_is_told_and_changes_nothing(three: Recaller, query: str, instead: list[str]) -> None:
+    assert set(texts(three, query)) == {"Conflicts are resolved by hand", "Bake it hot"}
+    assert [hint.instead for hint in three.hints] == instead
 
 
 def test_a_date_that_is_none_is_told(three: Recaller) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.search.query import MAX_ALTERNATIVES, Query, alternatives, without_begun_filter
-from excerpt.search.query_pieces import Filter, FilterKind
+from excerpt.search.query_pieces import KINDS, KINDS_OF_MEMORIES, Filter, FilterKind, KnownNames, hints
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
 TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})
@@ -48,6 +48,16 @@ def test_what_is_no_operator_is_words(typed: str) -> None:
     "typed",
     [
         *("tag:", "-tag:", "path:", "path:*", "title:", "title:...", "status:", "status:>", "link:", "#", "-#"),
+        *(
+            "in:",
+            "folder:/",
+            "folder:*",
+            "after:",
+            "before:2",
+            "date:soon",
+            "after:>2025",
+            "before:=2025",
+        ),
         *("modified:", "modified:2", "modified:20", "modified:202", "modified:>", "modified:>2", "modified:..", "-"),
         *("modified:2025-13", "modified:yest", "modified:7", "-modified:20", "tag: x", "unknown:x", "created:soon"),
     ],
@@ -182,6 +192,12 @@ def test_exclusions_alone_ask_for_what_is_left() -> None:
         ("modified:2024..2025", [("modified", "2024..2025")]),
         ("modified:this-week", [("modified", "this-week")]),
         ("-created:yesterday", [("-created", "yesterday")]),
+        ("folder:a/b", [("folder", "a/b")]),
+        ('-in:"a b"', [("-folder", "a b")]),
+        ("date:2025-03", [("date", "2025-03")]),
+        ("after:2025-03", [("date", ">2025-03")]),
+        ("-before:2w", [("-date", "<2w")]),
+        ("since:2025-03-01", [("date", ">=2025-03-01")]),
         ("tag:project tag:project -tag:x", [("tag", "project"), ("-tag", "x")]),
     ],
 )
@@ -291,6 +307,70 @@ def test_a_name_in_quotation_marks_is_a_propertys_though_a_filter_is_called_so()
 def test_a_phrase_before_a_colon_is_a_phrase(typed: str) -> None:
     assert asked(typed).phrases
     assert not asked(typed).filters
+
+
+def test_what_is_no_time_is_asked_of_the_property_where_there_is_one_of_that_name() -> None:
+    named = frozenset({"date", "before"})
+    (query,) = alternatives('date:* before:"the flood" date:2025 after:ever ', named, TAGS)
+    assert query.filters == (
+        Filter(FilterKind.PROPERTY, "*", "date"),
+        Filter(FilterKind.PROPERTY, "the flood", "before"),
+        Filter(FilterKind.DATE, "2025"),
+    )
+    assert query.words.split() == ["after:ever"]
+    assert without_begun_filter("sync date:*") == "sync date:*"
+
+
+def test_memories_have_filters_of_their_own() -> None:
+    typed = "source:Sync since:7d is:stale "
+    (query,) = alternatives(typed, kinds=KINDS_OF_MEMORIES)
+    assert [one.kind for one in query.filters] == [FilterKind.SOURCE, FilterKind.CREATED, FilterKind.IS]
+    assert asked(typed).words.split() == ["source:Sync", "is:stale"]
+    assert alternatives("is:fresh", kinds=KINDS_OF_MEMORIES)[0].words == "is:fresh"
+
+
+# --- what is nearly a filter ------------------------------------------------------------------------------------------
+
+
+def offered(typed: str) -> list[str]:
+    return [
+        f"{typed[: hint.start]}{hint.instead}{typed[hint.end :]}"
+        for hint in hints(typed, KnownNames(PROPERTIES, TAGS, KINDS))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "instead"),
+    [
+        ("sync tga:project", "sync tag:project"),
+        ("-tga:project sync", "-tag:project sync"),
+        ("Paht:a", "path:a"),
+        ('fodler:"a b"', 'folder:"a b"'),
+        ("befroe:2025 x", "before:2025 x"),
+        ("modifeid:7d", "modified:7d"),
+        ("statsu:done", "status:done"),
+        ("date-craeted:2024", "date-created:2024"),
+        ("tga:a tga:b", "tag:a tga:b"),
+    ],
+)
+def test_a_key_with_a_typing_error_is_offered_as_it_would_be_one(typed: str, instead: str) -> None:
+    assert offered(typed) == [instead]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("std::vector", "tga::x", "12:30", "http://example.org", "ftp://x", "C:\\x", "C:/x", "tga:/x", "tga:\\x"),
+        *("Note: this", "tga:", "tga: x", "data:image/png;base64,AAAA", "mailto:a@b.org", "urn:isbn:1", "localhost:80"),
+        *('"tga:x"', "remark:this", "state:x", "to:x", "i:n", "x2g:y", "tag:x", "status:x", "befroe:soon", "int:5"),
+    ],
+)
+def test_what_is_no_filter_to_anybody_is_not_remarked_on(typed: str) -> None:
+    assert offered(typed) == []
+
+
+def test_only_a_few_hints_are_given() -> None:
+    assert len(offered("tga:x pth:x fiel:x titel:x headign:x lnik:x")) == 3
 
 
 # --- while it is typed ------------------------------------------------------------------------------------------------

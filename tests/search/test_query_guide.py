@@ -8,15 +8,18 @@ from importlib.resources import files
 import pytest
 
 from excerpt.search.query import Query, alternatives
+from excerpt.search.query_pieces import KINDS, KINDS_OF_MEMORIES, KnownNames, hints
 from excerpt.text.dates import is_period
 
-PAGE = files("excerpt").joinpath("demo", "Query language.md").read_text(encoding="utf-8")
+PAGE, MEMORIES = (
+    files("excerpt").joinpath("demo", name).read_text(encoding="utf-8") for name in ("Query language.md", "Memories.md")
+)
 PROPERTIES = frozenset({"status", "rating", "due", "date-created", "people.lead", "level"})
 
 
-def code(heading: str) -> list[str]:
+def code(heading: str, page: str = PAGE) -> list[str]:
     """What stands in code marks in the first column of the table under a heading."""
-    under = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    under = page.split(f"## {heading}\n")[1].split("\n## ", maxsplit=1)[0]
     rows = re.findall(r"^\| (`.*?) \|", under.replace(r"\|", "\N{BROKEN BAR}"), re.MULTILINE)
     return [found.replace("\N{BROKEN BAR}", "|") for row in rows for found in re.findall("`([^`]+)`", row)]
 
@@ -34,6 +37,19 @@ def is_operator(query: Query) -> bool:
 def test_an_operator_of_the_guide_is_one(typed: str) -> None:
     queries = alternatives(typed, PROPERTIES)
     assert len(queries) == 2 if "|" in typed else is_operator(queries[0])
+
+
+@pytest.mark.parametrize("typed", code("Recall", MEMORIES))
+def test_a_filter_of_the_memories_is_one(typed: str) -> None:
+    assert alternatives(typed, kinds=KINDS_OF_MEMORIES)[0].is_filter_only
+
+
+def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:
+    wrong, right, words = (
+        code_in("A filter with a typing error is a word, and you are told")[at : at + 3] for at in (0, 3, 6)
+    )
+    told = [hints(typed, KnownNames(PROPERTIES, frozenset(), KINDS)) for typed in (*wrong, *words)]
+    assert [tuple(hint.instead for hint in one) for one in told] == [*((name,) for name in right), (), (), ()]
 
 
 @pytest.mark.parametrize("value", code("Times"))

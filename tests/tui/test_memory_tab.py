@@ -182,16 +182,22 @@ async def test_escape_clears_the_filter_and_then_goes_back_to_the_search(app: Ex
         assert screen_of(app).query_one("#query", Input).has_focus
 
 
-def test_a_filter_is_a_query_with_tags_a_source_and_a_day() -> None:
-    wanted = MemoryFilter("merge by hand", ("sync", "note"), "Guides/Sync.md", "7d")
-    assert read_filter("merge #sync by #note source:Guides/Sync.md since:7d hand") == wanted
-    assert read_filter(" # ") == MemoryFilter()
+def test_a_filter_is_a_query() -> None:
+    written = 'merge #sync source:"Guides/Sync.md" since:7d by "is:stale" hand '
+    assert read_filter(written) == MemoryFilter(written)
+
+
+@pytest.mark.parametrize("begun", ["#", "-#", "since:7", "is:sta", "folder:/"])
+def test_a_filter_that_says_nothing_yet_asks_for_nothing(begun: str) -> None:
+    assert read_filter(begun) == MemoryFilter()
+    assert read_filter(f"merge {begun}") == MemoryFilter("merge")
 
 
 def test_the_filter_for_what_is_to_be_looked_at_is_put_in_and_taken_off() -> None:
     assert toggling_stale("soup") == "soup is:stale"
     assert toggling_stale("soup is:stale") == "soup"
     assert read_filter("is:stale") == MemoryFilter(stale=True)
+    assert read_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
 
 
 def test_tags_may_be_written_with_commas_spaces_or_hashes() -> None:

@@ -72,16 +72,21 @@ def command(
     where, chosen = places(), chosen_vault(vault, offer=True)
     settings = settings_of(chosen, where)
     with recaller_of(chosen, settings, where) as recaller:
-        most = None if stale else limit
-        recalled = recaller.recall(" ".join(words), tags, source, since, most)
+        from excerpt.memory.recall import standing_asked
+
+        query, wanted = standing_asked(" ".join(words))
+        wanted = True if stale else wanted
+        recalled = recaller.recall(query, tags, source, since, limit if wanted is None else None)
+        for hint in recaller.hints:
+            narrate(hint.said)
     found: Sequence[Found] = [(each, None) for each in recalled]
-    if (sources or stale) and recalled:
+    if (sources or wanted is not None) and recalled:
         from excerpt.memory.stale import standing
 
         with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
             found = [(each, standing(each.memory, snapshot)) for each in recalled]
-    if stale:
-        found = [(each, stands) for each, stands in found if stands is not None and stands.is_stale][:limit]
+    if wanted is not None:
+        found = [(each, stands) for each, stands in found if (stands is not None and stands.is_stale) is wanted][:limit]
     if as_json:
         print_json({"memories": [_as_json(*each) for each in found]})
     elif found:
@@ -89,7 +94,7 @@ def command(
             narrate(NO_ANSWER)
         put("\n\n".join(shown(each.memory, stands) for each, stands in found))
     else:
-        narrate(_nothing(asked=bool(words or tags or source or since), stale=stale))
+        narrate(_nothing(asked=bool(words or tags or source or since), stale=bool(wanted)))
     return 0 if found else 1
 
 

@@ -101,6 +101,8 @@ def command(
             return _answer_why(engine, query, note, chosen, as_json=as_json)
         result = engine.search(query, chosen, most, marked=0 if as_json else None)
         explanations = _explanations(engine, result) if explain else ()
+    for hint in result.hints:
+        narrate(hint.said)
     if as_json:
         print_json(result_as_json(result, explanations))
     else:

@@ -23,7 +23,7 @@ from excerpt.insight.branches import filter_for, folder_filter, property_filter_
 from excerpt.search.evidence import asked_words
 from excerpt.search.filters import allowed
 from excerpt.search.query import Query, alternatives
-from excerpt.search.query_pieces import OPERATORS
+from excerpt.search.query_pieces import KINDS, OPERATORS, TIMES
 from excerpt.text.folding import fold
 from excerpt.text.words import analyze
 
@@ -71,9 +71,9 @@ def complete(snapshot: Snapshot, operator: str, begun: str, today: date) -> tupl
     if not operator:
         return _words(snapshot, begun)
     name = fold(operator)
-    if name in ("modified", "created"):
+    if KINDS.get(name) in TIMES:
         return tuple(_periods(snapshot, name, begun, today))
-    wanted = fold(begun).lstrip("=/" if name == "path" else "=").strip('"')
+    wanted = fold(begun).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
     return _matching(_list(snapshot, name), wanted)
 
 
@@ -149,7 +149,15 @@ def _hashed(snapshot: Snapshot) -> Iterator[_Entry]:
             yield _Entry(entry.folded, Completion(f"#{tag}", tag, entry.completion.count), entry.weight)
 
 
-def _folders(snapshot: Snapshot) -> Iterator[_Entry]:
+def _folders(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
+    def asked(folder: str) -> str:
+        is_pattern = operator == "path" or "*" in fold(folder)
+        return folder_filter(folder) if is_pattern else filter_for(operator, f"/{folder}/")
+
+    return lambda snapshot: _of_folders(snapshot, asked)
+
+
+def _of_folders(snapshot: Snapshot, asked: Callable[[str], str]) -> Iterator[_Entry]:
     counts: Counter[str] = Counter()
     for path in snapshot.table.paths:
         folder = posixpath.dirname(path)
@@ -157,7 +165,7 @@ def _folders(snapshot: Snapshot) -> Iterator[_Entry]:
             counts[folder] += 1
             folder = posixpath.dirname(folder)
     for folder, notes in counts.items():
-        yield _Entry(fold(f"{folder}/"), Completion(folder_filter(folder), f"{folder}/", notes), notes)
+        yield _Entry(fold(f"{folder}/"), Completion(asked(folder), f"{folder}/", notes), notes)
 
 
 def _files(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
@@ -192,7 +200,9 @@ _MAKERS: Mapping[str, Callable[[Snapshot], Iterator[_Entry]]] = {
     "tag": _tags,
     "tags": _tags,
     "#": _hashed,
-    "path": _folders,
+    "path": _folders("path"),
+    "folder": _folders("folder"),
+    "in": _folders("in"),
     "file": _files("file"),
     "link": _files("link"),
     "from": _files("from"),

@@ -1,4 +1,4 @@
-"""Which memories hold the words that were asked for."""
+"""What is asked of memories, and which of them hold the words of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from excerpt.model import Memory
+from excerpt.search.query import conditions
+from excerpt.search.query_pieces import KINDS_OF_MEMORIES, FilterKind
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
+
+
+def standing_asked(query: str) -> tuple[str, bool | None]:
+    """A query without `is:stale`, and what that asks for: memories whose source is not as it was, with a dash the
+    others, None where it does not stand there. It counts for all alternatives."""
+    stale: bool | None = None
+    for one in reversed(conditions(query, kinds=KINDS_OF_MEMORIES)):
+        if one.filter is not None and one.filter.kind is FilterKind.IS:
+            stale = not one.filter.negated
+            query = f"{query[: one.start].rstrip()} {query[one.end :].lstrip()}".strip()
+    return query, stale
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time
-from pathlib import Path, PurePosixPath
+from datetime import date, datetime, time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,18 @@ import numpy.typing as npt
 
 from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
+from excerpt.index.facets import UNKNOWN_DAY, Facets, Notes
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Confidence
 from excerpt.memory.files import normalise_tags
 from excerpt.memory.store import TRASH, Contents, MemoryStore
-from excerpt.model import Hit, Memory, Span
+from excerpt.model import Hint, Hit, Memory, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL
+from excerpt.search.filters import FIELDS, is_from, notes_allowed
 from excerpt.search.fusion import SIGNALS
+from excerpt.search.query import Query, alternatives
+from excerpt.search.query_pieces import KINDS_OF_MEMORIES, KnownNames, hints
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
 from excerpt.text.folding import fold
@@ -37,6 +41,8 @@ NEAR_IN_MEANING = 0.45
 
 _PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
 _MOST_COMPARED = 20
+_EPOCH = date(1970, 1, 1).toordinal()
+_LAST_SECOND = 9_000_000_000  # since 1970, in the year 2255: what a file's time can be, in nanoseconds
 _NEAREST = 5  # memories told of where none answers
 
 
@@ -70,6 +76,8 @@ class Recaller:
         self.store = MemoryStore(folder)
         self.unranked = ""
         """Why the last recall was by words alone; "" if it was not."""
+        self.hints: tuple[Hint, ...] = ()
+        """What of the last recall's query looks like a filter and is none."""
         self._cache = cache
         self._settings = settings_for(settings)
         self._today = today
@@ -90,10 +98,10 @@ class Recaller:
         """Memories that answer `query`, best first, or without one all of them, newest first; of those, the ones with
         all `tags`, from the note or folder `source`, and remembered `since` a day (as `created:` takes it).
 
-        `limit` defaults to the settings' where there is a query, and to no limit where there is none. Raises
-        MemoryUnusableError if the folder cannot be read or `since` is no date.
+        `limit` defaults to the settings' where words are asked for, and else to no limit. Raises MemoryUnusableError if
+        the folder cannot be read or `since` is no date.
         """
-        self.unranked = ""
+        self.unranked, self.hints = "", ()
         contents = self.store.contents()
         memories = contents.found.memories
         if tags or source or since:
@@ -102,17 +110,31 @@ class Recaller:
             return self._listed(contents)[:limit] if memories is contents.found.memories else _listed(memories[:limit])
         if not memories:
             return []
-        limit = self._settings.search.limit if limit is None else limit
         try:
             index = self._caught_up(contents)
+            facets = index.engine.snapshot.facets
+            queries = self._read(query, facets.properties, facets.tags)
             among = None if len(memories) == len(contents.found.memories) else {memory.id for memory in memories}
-            found, known = _ranked(index, query, self._settings, among, limit), index.known
+            most = self._most(queries, limit)
+            found, known = _ranked(index, queries, self._settings, among, most), index.known
         except ExcerptError as error:
             self.unranked = str(error)
+            queries = self._read(query)
             found, known = [], frozenset()
         unknown = [memory for memory in memories if memory.id not in known] if len(known) < len(contents.ids) else []
-        by_words = _listed(contents.with_words(query, unknown)) if unknown else []
-        return (found + by_words)[:limit]
+        by_words = _by_words(queries, unknown, contents, self._today()) if unknown else []
+        return (found + by_words)[: self._most(queries, limit)]
+
+    def _read(
+        self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
+    ) -> tuple[Query, ...]:
+        self.hints = hints(query, KnownNames(properties, tags, KINDS_OF_MEMORIES))
+        return alternatives(query, properties, tags, KINDS_OF_MEMORIES)
+
+    def _most(self, queries: Sequence[Query], limit: int | None) -> int | None:
+        if limit is None and not all(query.is_filter_only for query in queries):
+            return self._settings.search.limit
+        return limit
 
     def near(self, text: str, least: float, most: int = 3) -> list[tuple[Memory, float]]:
         """The memories whose text is nearest to `text` in meaning, from a cosine of `least` on, with that; none where
@@ -135,11 +157,11 @@ class Recaller:
 
     def _wanted(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
         asked, place = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
-        begin = _first_moment(since, self._today()) if since else ""
+        begin = _first_day(since, self._today()) if since else date.min
         return lambda memory: (
             asked <= set(memory.tags)
-            and memory.created >= begin
-            and (not place or (memory.source is not None and _is_from(fold(memory.source.path), place)))
+            and (not since or _day(memory.created) >= begin)
+            and (not place or (memory.source is not None and is_from(fold(memory.source.path), place)))
         )
 
     # --- the index ----------------------------------------------------------------------------------------------------
@@ -170,6 +192,7 @@ class Recaller:
         notes = tuple(map(contents.named.get, table.paths))
         has_text = (table.first_keys >= 0).tolist()
         known = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
+        _tell(engine.snapshot.facets, notes)
         return _Index(engine, contents.files, notes, known)
 
 
@@ -190,14 +213,15 @@ def _listed(memories: Sequence[Memory]) -> list[Recalled]:
     return [Recalled(memory) for memory in memories]
 
 
-def _ranked(index: _Index, query: str, settings: Settings, among: Collection[str] | None, limit: int) -> list[Recalled]:
+def _ranked(
+    index: _Index, queries: Sequence[Query], settings: Settings, among: Collection[str] | None, limit: int | None
+) -> list[Recalled]:
     """The memories that answer, each by its best fragment; of filters alone, the newest first."""
     engine = index.engine
     table = engine.snapshot.table
-    queries = engine.parse(query)
     wanted = queries[0].strategy or settings.search.strategy
-    # What is ranked is cut to `among` afterwards: then all has to be ranked.
-    pool = max(POOL, limit) if among is None else len(table.keys)
+    # What is ranked is cut to `among` afterwards, and what is listed is put in another order: then all is needed.
+    pool = len(table.keys) if among is not None or limit is None else max(POOL, limit)
     ranking = engine.ranking([engine.answer(one, wanted, pool) for one in queries])
     chosen: list[int] = []
     memories: list[Memory] = []
@@ -222,7 +246,7 @@ def _ranked(index: _Index, query: str, settings: Settings, among: Collection[str
     if listed:
         newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
         return [Recalled(memory) for memory in newest]
-    hits = engine.hits(_part(ranking, np.array(chosen, np.intp)), 0, limit)
+    hits = engine.hits(_part(ranking, np.array(chosen, np.intp)), 0, len(chosen))
     return [
         Recalled(memory, hit.score, hit.confidence, _spans_in(memory.text, hit), answered)
         for memory, hit in zip(memories, hits, strict=True)
@@ -270,22 +294,59 @@ def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float
 # --- what is asked beside words ---------------------------------------------------------------------------------------
 
 
-def _first_moment(since: str, today: date) -> str:
-    """When a day or period begins for the reader, as memories write it."""
+def _first_day(since: str, today: date) -> date:
+    """The first day of a period."""
     period = period_of(f">={since}", today)
     if period is None:
         hint = "Give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w, 3m, 1y."
         raise MemoryUnusableError(f"{since!r} is no date.", hint)
-    with suppress(OverflowError, OSError, ValueError):  # before what this system's clock knows
-        return datetime.combine(period[0], time.min).astimezone(UTC).isoformat(timespec="milliseconds")[:-6]
-    return ""
+    return period[0]
 
 
-def _is_from(path: str, place: str) -> bool:
-    """Whether a folded path is that of a note, called as links call it, or lies in a folder."""
-    return path.startswith(f"{place}/") or place in (
-        path,
-        path.rpartition(".")[0],
-        PurePosixPath(path).name,
-        PurePosixPath(path).stem,
-    )
+def _day(moment: str) -> date:
+    """The reader's own day of a moment of a memory; one written by hand as a mere day is midnight in UTC, and stays."""
+    then = datetime.fromisoformat(moment)
+    if then.time() == time.min:
+        return then.date()
+    with suppress(OverflowError, OSError, ValueError):  # what this system's clock does not know
+        return then.astimezone().date()
+    return then.date()
+
+
+def _tell(facets: Facets, memories: Sequence[Memory | None]) -> None:
+    """Tell the filters what they mean of memories: the path of the source, the day on which one was remembered, and
+    when it was changed."""
+    days = [UNKNOWN_DAY if memory is None else _day(memory.created).toordinal() - _EPOCH for memory in memories]
+    changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
+    sources = [None if memory is None else memory.source for memory in memories]
+    facets.created, facets.modified = np.array(days, np.int64), np.array(changed, np.int64)
+    facets.paths = tuple("" if source is None else fold(f"/{source.path}") for source in sources)
+
+
+def _nanoseconds(moment: str) -> int:
+    seconds = int(datetime.fromisoformat(moment).timestamp())
+    return max(-_LAST_SECOND, min(seconds, _LAST_SECOND)) * 1_000_000_000
+
+
+def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Contents, today: date) -> list[Recalled]:
+    """Those of `memories` that hold all words of a query and satisfy its filters, where there is no index to ask."""
+    nothing = np.array([], np.int64)
+    facets = Facets(lambda *_: [], Notes((), nothing, nothing))
+    _tell(facets, memories)
+    tags: dict[str, list[int]] = {}
+    for at, memory in enumerate(memories):
+        for tag in map(fold, memory.tags):
+            for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag)):
+                tags.setdefault(tag[:end], []).append(at)
+    facets.tags = {tag: np.array(numbers, np.int32) for tag, numbers in tags.items()}
+    found: set[str] = set()
+    for query in queries:
+        if any(one.kind in FIELDS for one in query.filters):
+            continue
+        flags = notes_allowed(query.filters, facets, len(memories), today).tolist()
+        allowed = [memory for memory, is_allowed in zip(memories, flags, strict=True) if is_allowed]
+        with_words = contents.with_words(query.words, allowed)
+        without = (contents.with_words(words, with_words) for words in (*query.excluded, *query.excluded_phrases))
+        excluded = {memory.id for each in without for memory in each}
+        found |= {memory.id for memory in with_words} - excluded
+    return _listed([memory for memory in memories if memory.id in found])

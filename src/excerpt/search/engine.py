@@ -24,6 +24,7 @@ from excerpt.search.fusion import SIGNALS, Scored
 from excerpt.search.lexical import Rows, WordIndex
 from excerpt.search.marks import Marker, Marks, all_marks, marks_of
 from excerpt.search.query import Query, alternatives, narrowed
+from excerpt.search.query_pieces import KINDS, KnownNames, hints
 from excerpt.search.use import UseLog
 from excerpt.settings import Fusion, Settings
 
@@ -130,7 +131,9 @@ class Engine:
         hits = self.hits(ranking, 0, limit, marked=marked)
         matched = count_matching(answers)
         elapsed = (time.perf_counter() - begun) * 1e3
-        result = Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation)
+        facets = self.snapshot.facets
+        told = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
+        result = Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation, told)
         # What was found holds arrays of the whole vault.
         self._partly_marked = (result, ranking, marked) if marked is not None and marked < len(hits) else None
         return result

@@ -38,15 +38,10 @@ def allowed(query: Query, snapshot: Snapshot, asked: Asked, today: date) -> Flag
 
     `asked` reads a text in the languages of the vault; dates are the reader's own, as is `today`.
     """
-    notes = np.ones(len(snapshot.table.paths), np.bool_)
     rows = np.ones(snapshot.lexical.doc_count, np.bool_)
     for one in query.filters:
-        among = rows if one.kind in _FIELDS else notes
-        found = _rows_named(one, snapshot, asked) if among is rows else _notes_of(one, snapshot.facets, today)
-        kept = _flags(found, len(among)) ^ one.negated
-        # `-path:d` is on the way to `-path:diary`: what would take everything away is not meant yet.
-        if kept.any() or not (one.open and one.negated):
-            among &= kept
+        if one.kind in FIELDS:
+            _narrow(rows, _rows_named(one, snapshot, asked), one)
     for phrase in query.phrases:
         # Found nowhere, it decides; what else is asked for need not be looked up.
         if not rows.any():
@@ -58,8 +53,25 @@ def allowed(query: Query, snapshot: Snapshot, asked: Asked, today: date) -> Flag
     for phrase in query.excluded_phrases:
         rows[rows_of(snapshot, phrase, asked)] = False
     if query.filters:
-        rows &= notes[snapshot.table.notes]
+        rows &= notes_allowed(query.filters, snapshot.facets, len(snapshot.table.paths), today)[snapshot.table.notes]
     return rows if query.filters or query.phrases or query.excluded or query.excluded_phrases else None
+
+
+def notes_allowed(filters: Iterable[Filter], facets: Facets, count: int, today: date) -> Flags:
+    """Which of `count` notes satisfy every filter that is of whole notes, not of `FIELDS`."""
+    notes = np.ones(count, np.bool_)
+    for one in filters:
+        if one.kind not in FIELDS:
+            _narrow(notes, _notes_of(one, facets, today), one)
+    return notes
+
+
+def _narrow(among: Flags, found: Ints | Flags, wanted: Filter) -> None:
+    """Leave of `among` what was found, or of a negated filter the rest."""
+    kept = _flags(found, len(among)) ^ wanted.negated
+    # `-path:d` is on the way to `-path:diary`: what would take everything away is not meant yet.
+    if kept.any() or not (wanted.open and wanted.negated):
+        among &= kept
 
 
 def newest_first(flags: Flags, snapshot: Snapshot) -> Rows:
@@ -82,14 +94,15 @@ def _flags(numbers: Ints | Flags, count: int) -> Flags:
 
 # --- words of names ---------------------------------------------------------------------------------------------------
 
-_FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", "above")}
+FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", "above")}
+"""The fields that a filter of single fragments looks for words in."""
 
 
 def _rows_named(wanted: Filter, snapshot: Snapshot, asked: Asked) -> Rows:
     """Rows that have every word of a filter in its fields, in any order."""
     words = asked(wanted.value)
     words = [word for word in words if not word.whole] or words
-    fields = _FIELDS[wanted.kind]
+    fields = FIELDS[wanted.kind]
     goes_on = wanted.open and not wanted.negated
     found = [
         _rows_with_word(word, snapshot, fields, goes_on=goes_on and number == len(words) - 1)
@@ -117,12 +130,17 @@ def _notes_of(wanted: Filter, facets: Facets, today: date) -> Ints | Flags:
     meant: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
         FilterKind.TAG: lambda: _called(facets.tags, fold(value.lstrip("#")).strip("/"), goes_on=goes_on),
         FilterKind.PATH: lambda: _at_path(facets.paths, value, goes_on=goes_on),
+        FilterKind.FOLDER: lambda: _in_folder(facets.paths, value, goes_on=goes_on),
         FilterKind.FILE: lambda: _having((path[path.rfind("/") + 1 :] for path in facets.paths), value),
         FilterKind.MODIFIED: lambda: _in_time(facets.modified, period_of(value, today)),
         FilterKind.CREATED: lambda: _in_days(facets.created, period_of(value, today)),
+        FilterKind.DATE: lambda: _dated(facets, period_of(value, today)),
         FilterKind.PROPERTY: lambda: _with_value(facets.properties.get(wanted.name, {}), value, today, goes_on=goes_on),
         FilterKind.LINK: lambda: _linking(facets, _named(facets, value, goes_on=goes_on)),
         FilterKind.FROM: lambda: _linked(facets, _named(facets, value, goes_on=goes_on)),
+        FilterKind.SOURCE: lambda: _from_source(facets.paths, value, goes_on=goes_on),
+        # Only who can look at the sources knows what is stale.
+        FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),
     }
     return meant[wanted.kind]()
 
@@ -157,6 +175,39 @@ def _at_path(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
     if place.endswith("/") or goes_on:
         return np.array([path.startswith(place) for path in paths], np.bool_)
     return np.array([path == place for path in paths], np.bool_)
+
+
+def _in_folder(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
+    """Which of the folded paths lie in a folder of this name, or in one within it. Folders are told apart by slashes,
+    one at the beginning is the vault's root, and an asterisk stands for anything."""
+    place = fold(wanted).rstrip("/")
+    is_rooted = place.startswith("/")
+    name = place if is_rooted else f"/{place}"
+    folders = [path[: path.rfind("/") + 1] for path in paths]
+
+    def called(name: str) -> Flags:
+        parts = name.split("*")
+        known = {
+            folder: _in_order(folder, parts) and (not is_rooted or folder.startswith(parts[0]))
+            for folder in set(folders)
+        }
+        return np.array([known[folder] for folder in folders], np.bool_)
+
+    whole = called(f"{name}/")
+    return called(name) if goes_on and not whole.any() else whole
+
+
+def _from_source(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
+    """Which of the folded paths are that of a note, called as links call it, or lie in a folder, by its whole path."""
+    place = fold(wanted.strip().removeprefix("./").strip("/"))
+    whole = np.array([is_from(path[1:], place) for path in paths], np.bool_)
+    return np.array([f"/{place}" in path for path in paths], np.bool_) if goes_on and not whole.any() else whole
+
+
+def is_from(path: str, place: str) -> bool:
+    """Whether a folded path is that of a note, called as links call it, or lies in a folder."""
+    stem, name = posixpath.splitext(path)[0], posixpath.basename(path)
+    return path.startswith(f"{place}/") or place in (path, stem, name, posixpath.basename(stem))
 
 
 def _having(names: Iterable[str], wanted: str) -> Flags:
@@ -213,6 +264,15 @@ def _in_time(times: npt.NDArray[np.int64], period: Period | None) -> Flags:
 def midnight(day: date) -> int:
     """When a day begins where the reader is, in nanoseconds since 1970."""
     return int(datetime.combine(day, time.min).timestamp()) * 1_000_000_000
+
+
+def _dated(facets: Facets, period: Period | None) -> Flags:
+    """Which notes are of a period by their property `date`, or, where it names no day, by their last change."""
+    inside = _in_time(facets.modified, period)
+    says = facets.properties.get("date", {})
+    inside[_where(says, lambda value: day_of(value) is not None)] = False
+    inside[_where(says, lambda value: period is not None and _is_in(value, period))] = True
+    return inside
 
 
 def _in_days(days: npt.NDArray[np.int64], period: Period | None) -> Flags:

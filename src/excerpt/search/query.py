@@ -7,11 +7,21 @@ nothing, stays a word: an operator never turns a list into nothing by being half
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from excerpt.kinds import Strategy
-from excerpt.search.query_pieces import KINDS, Filter, KnownNames, Piece, PieceKind, is_complete, pieces_of
+from excerpt.search.query_pieces import (
+    KINDS,
+    TIMES,
+    Filter,
+    FilterKind,
+    KnownNames,
+    Piece,
+    PieceKind,
+    is_complete,
+    pieces_of,
+)
 from excerpt.text.folding import fold
 from excerpt.text.languages import WIDE_CHARACTERS
 
@@ -50,16 +60,19 @@ class Query:
 
 
 def alternatives(
-    text: str, properties: Container[str] = frozenset(), tags: Collection[str] | None = None
+    text: str,
+    properties: Collection[str] = frozenset(),
+    tags: Collection[str] | None = None,
+    kinds: Mapping[str, FilterKind] = KINDS,
 ) -> tuple[Query, ...]:
     """Take `text` apart, at ` | ` into several queries. Never fails, never gives none.
 
     `properties` are those of the vault by `property_name`: only they make a filter of `key:value`. `tags` are its
     tags, folded: only they, or what may become one, make a filter of `#x` (None: every `#x` is one); `#include` is
-    a word where nothing is so tagged. Both are only asked where the text might name one.
+    a word where nothing is so tagged. Both are only asked where the text might name one. `kinds` are the operators.
     """
     strategy, text = _forced(text)
-    known = KnownNames(properties, tags)
+    known = KnownNames(properties, tags, kinds)
     queries: list[Query] = []
     for pieces in _groups(list(pieces_of(text, known))):
         query = _query(text, pieces, strategy)
@@ -69,7 +82,7 @@ def alternatives(
 
 
 def narrowed(
-    text: str, condition: str, properties: Container[str] = frozenset(), tags: Collection[str] | None = None
+    text: str, condition: str, properties: Collection[str] = frozenset(), tags: Collection[str] | None = None
 ) -> str:
     """`text` with one condition more, a filter as it is typed, for each of its alternatives. All else keeps what it
     means: a forced strategy stays first, a last word open.
@@ -78,7 +91,7 @@ def narrowed(
     """
     strategy, rest = _forced(text)
     forced = text[: len(text) - len(rest)]
-    pieces = list(pieces_of(rest, KnownNames(properties, tags)))
+    pieces = list(pieces_of(rest, KnownNames(properties, tags, KINDS)))
     # A quotation mark without a partner would find one in the condition; without it, a bar beside it would part.
     at = _unpaired(rest, pieces)
     if at >= 0:
@@ -104,15 +117,18 @@ class Condition:
 
 
 def conditions(
-    text: str, properties: Container[str] = frozenset(), tags: Collection[str] | None = None
+    text: str,
+    properties: Collection[str] = frozenset(),
+    tags: Collection[str] | None = None,
+    kinds: Mapping[str, FilterKind] = KINDS,
 ) -> tuple[Condition, ...]:
     """What of `text` chooses among notes, in order: what `alternatives` makes filters and exclusions of.
 
-    `properties` and `tags` are as there.
+    `properties`, `tags` and `kinds` are as there.
     """
     _, rest = _forced(text)
     before = len(text) - len(rest)
-    pieces = list(pieces_of(rest, KnownNames(properties, tags)))
+    pieces = list(pieces_of(rest, KnownNames(properties, tags, kinds)))
     return tuple(
         Condition(before + piece.start, before + piece.end, piece.filter, piece.end == len(rest))
         for group in _groups(pieces)
@@ -121,9 +137,9 @@ def conditions(
     )
 
 
-def unpaired_quotation_mark(text: str, properties: Container[str] = frozenset()) -> int:
+def unpaired_quotation_mark(text: str, properties: Collection[str] = frozenset()) -> int:
     """Where a quotation mark stands that has no partner, and is no inch; -1 where none does."""
-    return _unpaired(text, pieces_of(text, KnownNames(properties, None)))
+    return _unpaired(text, pieces_of(text, KnownNames(properties, None, KINDS)))
 
 
 def _unpaired(text: str, pieces: Iterable[Piece]) -> int:
@@ -140,7 +156,7 @@ def _forced(text: str) -> tuple[Strategy | None, str]:
 _AT_END = re.compile(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
 
 
-def without_begun_filter(text: str) -> str:
+def without_begun_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS) -> str:
     """A query that is being typed, without the filter at its end that says nothing yet: `sync tag:`, `sync modified:2`.
 
     As a word it would be found nowhere, and all that is found would be in doubt until its value is typed. A query of
@@ -149,9 +165,12 @@ def without_begun_filter(text: str) -> str:
     found = _AT_END.search(text)
     if found is None:
         return text
-    kind = KINDS.get(fold(found[1])) if found[1] else None
-    says_nothing = not found[1] or (kind is not None and not is_complete(kind, found[2].strip('"'), is_quoted=False))
-    return text[: found.start()].rstrip() or text if says_nothing else text
+    if found[1]:
+        operator, value = fold(found[1]), found[2].strip('"')
+        kind = kinds.get(operator)
+        if kind is None or is_complete(kind, value, operator, is_quoted=False) or (kind in TIMES and value == "*"):
+            return text
+    return text[: found.start()].rstrip() or text
 
 
 # --- pieces -> queries ------------------------------------------------------------------------------------------------

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
 from excerpt.index.facets import property_name
+from excerpt.model import Hint
 from excerpt.text.dates import is_period
 from excerpt.text.folding import fold
 from excerpt.text.languages import WIDE_CHARACTERS
@@ -18,22 +22,48 @@ class FilterKind(StrEnum):
 
     TAG = "tag"
     PATH = "path"
+    FOLDER = "folder"
     FILE = "file"
     TITLE = "title"
     HEADING = "heading"
     PROPERTY = "property"
     MODIFIED = "modified"
     CREATED = "created"
+    DATE = "date"
     LINK = "link"
     FROM = "from"
+    SOURCE = "source"
+    IS = "is"
 
 
-KINDS: Mapping[str, FilterKind] = {str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY} | {
+TIMES = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
+"""Kinds whose value is a period."""
+STALE = "stale"
+"""The one value of `is:`."""
+
+_OF_MEMORIES = (FilterKind.SOURCE, FilterKind.IS)
+KINDS: Mapping[str, FilterKind] = {
+    **{str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY and kind not in _OF_MEMORIES},
     # What the frontmatter calls them.
     "tags": FilterKind.TAG,
     "alias": FilterKind.TITLE,
     "aliases": FilterKind.TITLE,
+    # What people guess.
+    "in": FilterKind.FOLDER,
+    "after": FilterKind.DATE,
+    "before": FilterKind.DATE,
+    "since": FilterKind.DATE,
 }
+"""What a filter of notes looks at, by what stands before its colon, folded."""
+KINDS_OF_MEMORIES: Mapping[str, FilterKind] = {
+    **KINDS,
+    **{str(kind): kind for kind in _OF_MEMORIES},
+    # A memory's own day is that on which it was remembered.
+    **{name: FilterKind.CREATED for name, kind in KINDS.items() if kind is FilterKind.DATE},
+}
+"""The same of memories."""
+_COMPARING: Mapping[str, str] = {"after": ">", "before": "<", "since": ">="}
+"""Operators that say on which side of a day or period a date lies, and the sign that says the same."""
 
 OPERATORS = frozenset(KINDS)
 """What stands before a colon and is no property, unless it is in quotation marks; folded."""
@@ -53,11 +83,12 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names that a vault gives a meaning to: its properties by `property_name`, its tags folded (None: every one
-    is a tag)."""
+    """The names that have a meaning: a vault's properties by `property_name`, its tags folded (None: every one is a
+    tag), and the operators, `KINDS` or `KINDS_OF_MEMORIES`."""
 
-    properties: Container[str]
+    properties: Collection[str]
     tags: Collection[str] | None
+    kinds: Mapping[str, FilterKind]
 
     def is_tag(self, name: str, *, is_open: bool) -> bool:
         if self.tags is None or name in self.tags:
@@ -85,17 +116,18 @@ class Piece:
     filter: Filter | None = None
 
 
+_LONGEST = 100  # letters of a name
 _SPACE = re.compile(r"\s*")
 _NARROW = rf"[^\W{WIDE_CHARACTERS}]"
 # A quotation mark right after a letter or digit is an inch or a word's own, and begins no phrase. In a script without
 # spaces it does.
 _WORD = re.compile(rf'(?:[^\s"]+|(?<={_NARROW})")+')
-_PREFIXED = re.compile(r'(-?)([^\s":]{1,100}):(?![\s:]|//|\\)')
+_PREFIXED = re.compile(rf'(-?)([^\s":]{{1,{_LONGEST}}}):(?![\s:]|//|\\)')
 # In quotation marks, one that is part of the text is written twice.
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_QUOTED_NAME = re.compile(r'(-?)"((?:[^"]|""){0,100})":(?!\s)')
+_QUOTED_NAME = re.compile(rf'(-?)"((?:[^"]|""){{0,{_LONGEST}}})":(?!\s)')
 _HASH = re.compile(r"(-?)#([^\s\"#]+)")
-_DASHED = re.compile(rf"-(?!(?:{'|'.join(KINDS)}):|\S+:$)(?=\w)", re.IGNORECASE)
+_DASHED = re.compile(rf"-(?!(?:{'|'.join(KINDS_OF_MEMORIES)}):|\S+:$)(?=\w)", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,:]+%?")
 _VALUE = re.compile(r"\S+")
 _SIGNS_OF_VALUE = "<>="
@@ -146,15 +178,18 @@ def _filter(text: str, at: int, known: KnownNames) -> Piece | None:
     match = _QUOTED_NAME.match(text, at) or _PREFIXED.match(text, at)
     if match is None:
         return None
-    is_operator = match.re is _PREFIXED and fold(match[2]) in KINDS
-    kind = KINDS[fold(match[2])] if is_operator else FilterKind.PROPERTY
-    name = "" if is_operator else property_name(match[2].replace('""', '"'))
-    if not is_operator and name not in known.properties:
-        return None
+    operator = fold(match[2]) if match.re is _PREFIXED else ""
+    kind = known.kinds.get(operator)
+    name = property_name(match[2].replace('""', '"'))
     value, end, is_open = _value(text, match.end())
-    if not is_complete(kind, value, is_quoted=not is_open and text.startswith('"', match.end())):
+    is_quoted = not is_open and text.startswith('"', match.end())
+    if kind and is_complete(kind, value, operator, is_quoted=is_quoted):
+        found = Filter(kind, _COMPARING.get(operator, "") + value, negated=bool(match[1]), open=is_open)
+    # What is no time may still be a value of a property called `date`: `date:*`.
+    elif (kind is None or kind in TIMES) and name in known.properties and _names_value(value, is_quoted=is_quoted):
+        found = Filter(FilterKind.PROPERTY, value, name, negated=bool(match[1]), open=is_open)
+    else:
         return None
-    found = Filter(kind, value, name, negated=bool(match[1]), open=is_open)
     return Piece(PieceKind.FILTER, at, end, filter=found)
 
 
@@ -170,16 +205,58 @@ def _value(text: str, at: int) -> tuple[str, int, bool]:
     return text[at:end], end, end == len(text)
 
 
-def is_complete(kind: FilterKind, value: str, *, is_quoted: bool) -> bool:
-    """Whether a filter says something with this value; without, it is a word that is still being typed."""
-    if kind in (FilterKind.MODIFIED, FilterKind.CREATED):
-        return is_period(value)
+def is_complete(kind: FilterKind, value: str, operator: str = "", *, is_quoted: bool) -> bool:
+    """Whether an operator's filter says something with this value; without, it is a word that is still being typed."""
+    if kind in TIMES:
+        sign = _COMPARING.get(operator, "")
+        return is_period(sign + value) and not (sign and value[:1] in _SIGNS_OF_VALUE)
     if kind in (FilterKind.PATH, FilterKind.FILE):
         return bool(value.strip("*"))
-    if kind is FilterKind.PROPERTY:
-        return bool(value.lstrip(_SIGNS_OF_VALUE).strip()) or (
-            is_quoted and value[:1] == "=" and bool(value[1:].strip())
-        )
+    if kind is FilterKind.FOLDER:
+        return bool(value.strip("*/"))
+    if kind is FilterKind.IS:
+        return fold(value) == STALE
     if kind is FilterKind.TAG and is_quoted:
         return bool(value.strip("#/"))
     return any(c.isalnum() for c in value)
+
+
+def _names_value(value: str, *, is_quoted: bool) -> bool:
+    """Whether a property's filter says something with this value."""
+    return bool(value.lstrip(_SIGNS_OF_VALUE).strip()) or (is_quoted and value[:1] == "=" and bool(value[1:].strip()))
+
+
+# --- what is no filter ------------------------------------------------------------------------------------------------
+
+_MOST_HINTS = 3
+"""Keys that are told of: who pastes a page of them asks for none."""
+_SHORTEST = 3
+"""Letters that a name has which can be misspelt: of two letters every other is one typing error away."""
+_LONG = 7
+"""Letters from which on a name may have two typing errors; a shorter one is another word then: `state`, `date`."""
+# Addresses (`https://…`, `data:text/plain;…`), `std::vector` and paths with a drive are no filters.
+_KEYED = re.compile(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s";,]*+(?![;,]))')
+
+
+def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
+    """The words of a text that look like a filter and are none, but for a typing error; each key once."""
+    if ":" not in text:
+        return ()
+    found: list[Hint] = []
+    tried: set[str] = set()
+    names = [name for name in (*known.kinds, *known.properties) if len(name) >= _SHORTEST]
+    for piece in pieces_of(text, known):
+        match = _KEYED.match(text, piece.start) if piece.kind is PieceKind.WORD else None
+        key = fold(match[1]) if match else ""
+        if match is None or key in tried or not _SHORTEST <= len(key) <= _LONGEST:
+            continue
+        tried.add(key)
+        if key in known.kinds or key in known.properties:
+            continue
+        errors = 2 if len(key) >= _LONG else 1
+        near = process.extractOne(key, names, scorer=OSA.distance, score_cutoff=errors)
+        if near and _filter(f"{near[0]}:{match[2]}", 0, known):
+            found.append(Hint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{near[0]}:"))
+            if len(found) == _MOST_HINTS:
+                break
+    return tuple(found)

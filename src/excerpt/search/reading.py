@@ -6,7 +6,6 @@ would ask who looks at a list and wonders why it is what it is.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,11 +15,8 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import asked_words
 from excerpt.search.filters import allowed
 from excerpt.search.query import FORCED, MAX_ALTERNATIVES, Condition, Query, conditions, unpaired_quotation_mark
-from excerpt.search.query_pieces import KINDS, OPERATORS, FilterKind
+from excerpt.search.query_pieces import KINDS, TIMES, FilterKind, KnownNames, hints
 from excerpt.text.folding import fold
-
-NEAR = 0.75
-"""Likeness from which a word before a colon is taken for a misspelt filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +68,7 @@ def _of_signs(snapshot: Snapshot, text: str) -> Iterator[Doubt]:
 _KEYED = re.compile(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
 _EMPTY = {
     FilterKind.TAG: "names no tag yet",
-    FilterKind.MODIFIED: "names no time yet: 7d, 2025-03",
-    FilterKind.CREATED: "names no time yet: 7d, 2025-03",
+    **dict.fromkeys(TIMES, "names no time yet: 7d, 2025-03"),
 }
 
 
@@ -86,20 +81,15 @@ def _of_words(snapshot: Snapshot, text: str, found: tuple[Condition, ...]) -> It
         if kind := KINDS.get(key):
             if not value.strip():
                 said = f"{match[1]}: {_EMPTY.get(kind, 'names nothing yet')}"
-            elif kind in (FilterKind.MODIFIED, FilterKind.CREATED):
+            elif kind in TIMES:
                 said = f"“{value}” is no time: 7d, 2025-03"
             else:
                 said = f"“{value}” names nothing"
             yield Doubt(*match.span(), said)
         elif key in snapshot.facets.properties:
             yield Doubt(*match.span(), f"{match[1]}: has no value yet")
-        elif value and (near := _nearest(snapshot, key)):
-            yield Doubt(*match.span(), f"{match[1]}: is no filter; {near}: is")
-
-
-def _nearest(snapshot: Snapshot, key: str) -> str:
-    found = difflib.get_close_matches(key, (*OPERATORS, *snapshot.facets.properties), n=1, cutoff=NEAR)
-    return found[0] if found else ""
+    for hint in hints(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, KINDS)):
+        yield Doubt(hint.start, hint.end, hint.said)
 
 
 def _is_quoted(text: str, at: int) -> bool:
@@ -109,6 +99,7 @@ def _is_quoted(text: str, at: int) -> bool:
 _LACKING = {
     FilterKind.TAG: "no note is tagged {}",
     FilterKind.PATH: "no path has {} in it",
+    FilterKind.FOLDER: "no folder with notes is called {}",
     FilterKind.FILE: "no file name has {} in it",
     FilterKind.TITLE: "no title has {}",
     FilterKind.HEADING: "no heading has {}",

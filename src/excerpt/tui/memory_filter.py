@@ -1,47 +1,37 @@
-"""What is written into the filter of the Memory tab: a query, and what is asked of memories besides."""
+"""What is written into the filter of the Memory tab: a query, and whether only those to be looked at are wanted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-_SOURCE, _SINCE, _CHANGED = "source:", "since:", "is:stale"
+_CHANGED = "is:stale"
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """`query` is in the query language; of what it finds, the memories with all `tags`, from the note or folder
-    `source`, remembered `since` a day; with `stale`, those whose source changed or is gone."""
+    """`query` is in the query language; of what it finds, with `stale` the memories whose source changed or is gone, or
+    else (False) the others."""
 
     query: str = ""
-    tags: tuple[str, ...] = ()
-    source: str = ""
-    since: str = ""
-    stale: bool = False
+    stale: bool | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.query or self.tags or self.source or self.since)
+        return not self.query
 
 
 def read_filter(written: str) -> MemoryFilter:
-    """What is asked for by `words #tag source:Note since:7d is:stale`. A word that is begun and says nothing yet, such
-    as `#`, asks for nothing."""
-    words: list[str] = []
-    tags: list[str] = []
-    source = since = ""
-    stale = False
-    for word in written.split():
-        if word.startswith("#"):
-            tags += [word[1:]] if len(word) > 1 else []
-        elif word.startswith(_SOURCE):
-            source = word.removeprefix(_SOURCE).strip('"')
-        elif word.startswith(_SINCE):
-            since = word.removeprefix(_SINCE)
-        elif word == _CHANGED:
-            stale = True
-        else:
-            words.append(word)
-    return MemoryFilter(" ".join(words), tuple(tags), source, since, stale)
+    """What is asked for by `words #tag in:Meetings since:7d is:stale`. A filter that is begun and says nothing yet,
+    such as `#`, asks for nothing."""
+    if not written.strip():
+        return MemoryFilter()
+    from excerpt.memory.recall import standing_asked  # heavy, and asked for before the first paint
+    from excerpt.search.query import without_begun_filter
+    from excerpt.search.query_pieces import KINDS_OF_MEMORIES
+
+    # Behind a word, so that a begun filter is left out where nothing else is written.
+    query, stale = standing_asked(without_begun_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
+    return MemoryFilter(query, stale)
 
 
 def toggling_stale(written: str) -> str:

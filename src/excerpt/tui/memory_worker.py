@@ -146,7 +146,7 @@ class MemoryWorker:
             found: list[Recalled] = [Recalled(memory) for memory in everything.memories]
         else:
             recaller = self._recalling()
-            found = recaller.recall(wanted.query, wanted.tags, wanted.source, wanted.since)
+            found = recaller.recall(wanted.query)
             unranked = recaller.unranked
         total = len(everything.memories)
         self._post(MemoriesListed(number, tuple(found), total, everything.broken, store.tags(), unranked))

@@ -151,8 +151,8 @@ class MemoryPane(Vertical):
     def _show(self, is_new: bool = False, wanted: str = "") -> None:
         listed, rows = self._listed, self._list
         found: tuple[Recalled, ...] = listed.found if listed is not None else ()
-        if self._filter.stale:
-            found = tuple(one for one in found if _is_stale(self._standings.get(one.memory.id)))
+        if (stale := self._filter.stale) is not None:
+            found = tuple(one for one in found if _is_stale(self._standings.get(one.memory.id)) is stale)
         unfiltered = self._filter == MemoryFilter()
         rows.set_reactive(MemoryList.standings, self._standings)
         rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new=is_new, wanted=wanted)
@@ -193,7 +193,7 @@ class MemoryPane(Vertical):
         self._look_number += 1
         found = [one.memory for one in self._listed.found] if self._listed is not None else []
         unknown = [each for each in found if each.source is not None and each.id not in self._looked_at]
-        self._waiting = unknown if self._filter.stale else unknown[:_MOST_LOOKED_AT]
+        self._waiting = unknown if self._filter.stale is not None else unknown[:_MOST_LOOKED_AT]
         self._look()
 
     def vault_changed(self) -> None:
