@@ -54,7 +54,12 @@ async def frames(vault: Path) -> list[Frame]:
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         screen = screen_of(pilot)
         every = len(list(vault.rglob("*.md")))
-        await until(pilot, lambda: screen.status is not None and screen.status.notes == every and not screen.indexing)
+        await until(
+            pilot,
+            lambda: (
+                (known := screen.index.state).status is not None and known.status.notes == every and not known.at_work
+            ),
+        )
         for keys, seconds, shown, words in STORY:
             await pilot.press(*keys)
             await settled(pilot)

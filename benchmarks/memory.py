@@ -72,7 +72,7 @@ async def _measured(vault: Path, queries: Sequence[str]) -> list[tuple[str, Memo
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
-        while screen.status is None or screen.indexing:
+        while screen.index.state.status is None or screen.index.state.at_work:
             await pilot.pause(0.1)
         await pilot.pause(3)
         found = [("open, at rest", memory())]

@@ -17,6 +17,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Status
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.index.controller import IndexController
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.search_pane import SearchPane
@@ -100,7 +101,7 @@ def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """Elsewhere no process looks at the vault: when it is done everything is asked again, at a moment that no test
     knows, and a newer answer takes the place of what the test has put on the screen."""
     if "living" not in request.fixturenames:
-        monkeypatch.setattr(MainScreen, "start_indexing", lambda _screen: None)
+        monkeypatch.setattr(IndexController, "start", lambda _index: None)
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ def pane_of(app: ExcerptApp) -> SearchPane:
 
 
 def status_of(app: ExcerptApp) -> Status | None:
-    return screen_of(app).status
+    return screen_of(app).index.state.status
 
 
 def strategy_of(app: ExcerptApp) -> Strategy:

@@ -286,17 +286,23 @@ def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
 class StillScreen(MainScreen):
     """Indexes nothing; `say` puts what a thread or process would have said."""
 
-    def __init__(self, vault: Path, settings: Settings, places: Places, session: Session) -> None:
-        super().__init__(vault, settings, places, {}, session)
-        self._engine = ScriptedEngine(vault, places, self._from_behind)
-        self._memories = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, self._from_behind)
-
-    def start_indexing(self) -> None:
-        """Nothing is indexed."""
+    def __init__(
+        self,
+        vault: Path,
+        settings: Settings,
+        places: Places,
+        session: Session,
+        *,
+        use_settings: Callable[[Settings], object],
+    ) -> None:
+        super().__init__(vault, settings, places, {}, session, use_settings=use_settings)
+        post = self.post_from_worker
+        self.index.engine = ScriptedEngine(vault, places, post)
+        self.memories.worker = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, post)
 
     def say(self, *messages: Message) -> None:
         for message in messages:
-            self._from_behind(message)
+            self.post_from_worker(message)
 
 
 class StillApp(ExcerptApp):
@@ -308,7 +314,7 @@ class StillApp(ExcerptApp):
         super().__init__(*self._still, {})
 
     def get_default_screen(self) -> StillScreen:
-        return StillScreen(*self._still, self._session)
+        return StillScreen(*self._still, self._session, use_settings=self.use_settings)
 
     @property
     def still(self) -> StillScreen:

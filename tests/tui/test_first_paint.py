@@ -34,12 +34,8 @@ VALUES = {
 }
 """Of the engine's packages, those that import nothing of it."""
 
-SCREENS = {
-    "excerpt.tui.screens.main",
-    *(f"excerpt.tui.screens.{what}_keeping" for what in ("index", "memory", "pane", "session", "settings")),
-    "excerpt.tui.screens.outside",
-}
-"""The main screen and what it is made of: no dialog."""
+SCREENS = {"excerpt.tui.screens.main"}
+"""No dialog."""
 
 AFTER = {
     *NEXT,

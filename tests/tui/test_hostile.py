@@ -100,7 +100,7 @@ FILTERS = ("tag:", "path:", "file:", "title:", "heading:", "state:", "aliases:")
 
 async def walk_through(app: ExcerptApp, thought: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: screen_of(app).status is not None, "the index")
+        await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
         await look_through_hits(pilot, app)
         for keys in (PANELS, CONTEXT, DIALOGS, QUERY):
             await pressed(pilot, app, keys)

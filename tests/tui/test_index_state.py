@@ -9,7 +9,7 @@ from textual.message import Message
 
 from excerpt.errors import IndexBusyError
 from excerpt.model import BuildReport, Progress, Status
-from excerpt.tui.index_state import IndexState, Watch, build_words
+from excerpt.tui.index.controller import IndexState, Watch, build_words
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,

@@ -13,7 +13,7 @@ from excerpt.index.build import build
 from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.index_state import Watch
+from excerpt.tui.index.controller import Watch
 from excerpt.tui.screens.confirm import Confirm
 from excerpt.tui.screens.emptied import Emptied
 from excerpt.tui.widgets.hit_list import HitList
@@ -167,7 +167,7 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
         await search(pilot, app, "walrus")
         await watched(pilot, app)
         await pilot.press("f5")
-        process = screen_of(app)._indexing._process
+        process = screen_of(app).index.process._process
         assert process is not None
         process.kill()
         pane = screen_of(app).query_one(IndexPane)
@@ -214,12 +214,12 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
     app: ExcerptApp, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.tui.screens.index_keeping._IDLE", 0.2)
+    monkeypatch.setattr("excerpt.tui.screens.main._IDLE", 0.2)
     async with app.run_test() as pilot:
         await watched(pilot, app)
         for note in vault.rglob("*.md"):
             note.unlink()
-        await until(pilot, lambda: bool(screen_of(app)._index.emptied), "the loss")
+        await until(pilot, lambda: bool(screen_of(app).index.state.emptied), "the loss")
         await pilot.press(*"lentil")
         await until(pilot, lambda: isinstance(top_screen(app), Emptied), "the question")
         assert pane_of(app).query_text.startswith("lent")
@@ -256,7 +256,7 @@ async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, place
 
 async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await until(pilot, lambda: status_of(app) is not None and not screen_of(app).indexing, "the index")
+        await until(pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.at_work, "the index")
         before = status_of(app)
         await pilot.press("f5", "r")
         assert isinstance(top_screen(app), Confirm)
@@ -281,7 +281,7 @@ async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
 async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "lentils")
-        await until(pilot, lambda: not screen_of(app).indexing, "the first look")
+        await until(pilot, lambda: not screen_of(app).index.state.at_work, "the first look")
         shutil.rmtree(vault)
         await pilot.press("f12", "f5")
         pane = screen_of(app).query_one(IndexPane)

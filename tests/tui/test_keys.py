@@ -281,7 +281,7 @@ async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_
 
 async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await until(pilot, lambda: screen_of(app).status is not None, "the index")
+        await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
         await pilot.press("ctrl+backslash")
         await pilot.press(*"Memory tab")
         await pilot.pause(0.5)

@@ -103,7 +103,7 @@ async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
     app: ExcerptApp, vault: Path, places: Places, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
-        await until(pilot, lambda: screen_of(app).status is not None, "the index")
+        await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
         await pilot.pause()
         assert not [thread for thread in threading.enumerate() if thread.name == "memories"]
         assert not places.memory_index_folder(vault).exists()

@@ -223,7 +223,7 @@ def test_in_a_filter_only_what_follows_a_hash_is_completed() -> None:
 
 async def memory_tab(pilot: AppPilot, app: ExcerptApp, count: int) -> MemoryList:
     """The tab, once it shows that many memories and how they stand to their sources."""
-    await until(pilot, lambda: screen_of(app).status is not None, "the index")
+    await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
     await pilot.press("f4")
     pane, rows = screen_of(app).query_one(MemoryPane), screen_of(app).query_one(MemoryList)
     await until(pilot, lambda: len(rows.memories) == count and pane.all_known, f"{count} memories")

@@ -13,8 +13,8 @@ from excerpt.search.boosts import WEIGHTS as BOOSTS
 from excerpt.search.fusion import SIGNALS
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.index.controller import IndexController
 from excerpt.tui.messages import SearchDone, Trouble
-from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.screens.why import Why
 from excerpt.tui.widgets.hit_list import BARS, HitList
 from excerpt.tui.widgets.notice import Notice
@@ -329,7 +329,7 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A build that ends has everything asked again, and its answer would take the error's place.
-    monkeypatch.setattr(MainScreen, "start_indexing", lambda _screen: None)
+    monkeypatch.setattr(IndexController, "start", lambda _index: None)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
         trouble = Trouble("search", "The model cannot be used", "A part of it is missing.", "Get it again.")

@@ -71,7 +71,7 @@ async def opened(pilot: AppPilot, app: StillApp) -> None:
     """Until all is there, and something answers."""
     await until(pilot, lambda: bool(app.still.query("#memory")), "all tabs")
     app.still.say(IndexOpened(STATUS))
-    await until(pilot, lambda: app.still.status is not None, "the index")
+    await until(pilot, lambda: app.still.index.state.status is not None, "the index")
 
 
 async def answered(pilot: AppPilot, app: StillApp, query: str) -> None:

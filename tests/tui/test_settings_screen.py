@@ -182,11 +182,11 @@ async def test_a_tokenizer_that_was_changed_has_the_vault_read_by_it(app: StillA
 
     config.mkdir()
     async with app.run_test() as pilot:
-        app.still._indexing = Running(app.still.vault, print)
+        app.still.index.process = Running(app.still.vault, print)
         (config / "excerpt.toml").write_text("[pack]\nbudget = 777\n")
         await app.still.reread()
         assert not ended
         (config / "excerpt.toml").write_text('[pack]\ntokenizer = "cl100k"\n')
         await app.still.reread()
         await until(pilot, lambda: bool(ended), "the end of the process")
-        assert not app.still._indexing.running
+        assert not app.still.index.process.running

@@ -67,13 +67,10 @@ async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vau
 
 def shaded(tmp_path: Path, **own: str) -> StillApp:
     """An app with settings below `tmp_path`, and themes of the user's own by their text."""
-    app = StillApp(tmp_path, Settings())
-    app._places = replace(app._places, config=tmp_path / "config")
     (tmp_path / "config/themes").mkdir(parents=True)
     for name, text in own.items():
         (tmp_path / f"config/themes/{name}.toml").write_text(text)
-    app.use_theme("excerpt-dark")
-    return app
+    return StillApp(tmp_path, Settings())
 
 
 async def picking(pilot: Pilot[None]) -> ThemePicker:
@@ -122,14 +119,14 @@ async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path
     async with app.run_test() as pilot:
         await until(pilot, lambda: "mine" in app.available_themes, "the themes")
         app.theme = "mine"
-        app._look_at_theme()
+        app.look_at_theme()
         file.write_text('primary = "#88ff88"\nbackground = "#ff0000"\n')
         os.utime(file, ns=(1, 1))
-        app._look_at_theme()
+        app.look_at_theme()
         await until(pilot, lambda: app.still.styles.background.r > 200, "the new ground")
         file.write_text("primary = ")
         os.utime(file, ns=(2, 2))
-        app._look_at_theme()
+        app.look_at_theme()
         await until(pilot, lambda: any("mine.toml" in toast.message for toast in app._notifications), "the toast")
         assert app.theme == "mine"
 

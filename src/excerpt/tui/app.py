@@ -1,15 +1,20 @@
-"""The app: settings, themes, keymap, palette. What is on screen is `MainScreen`'s."""
+"""The app: vaults, settings, themes, keymap, palette. What is on screen is `MainScreen`'s."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar
 
+from rich.console import RenderableType
 from textual import events
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
@@ -21,16 +26,19 @@ from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Input
 
-from excerpt.errors import ExcerptError
+from excerpt.errors import ExcerptError, SettingsError
+from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.bindings import bindings, places_here, reasons_here
 from excerpt.tui.harmless import Harmless
 from excerpt.tui.keymap import usable, use_keys
+from excerpt.tui.opening import Opening, session_of
 from excerpt.tui.plain import Plain
 from excerpt.tui.screens.main import MainScreen
-from excerpt.tui.theme_keeping import ThemeKeeping
-from excerpt.tui.themes import CSS_OF_TEXTUAL
+from excerpt.tui.session import NEW
+from excerpt.tui.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
+from excerpt.tui.widgets.tab_bar import TabBar
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
@@ -38,6 +46,8 @@ _SOON = 0.02
 """Seconds until what came too early is tried again."""
 _REASON_SECONDS = 3.0
 """How long it is said why something cannot be done now, and not said once more."""
+_LOOK_AT_THEME = 1.0
+"""Seconds between looks whether the file of the theme in use was changed."""
 
 
 def _key_commands() -> type[Provider]:
@@ -46,10 +56,14 @@ def _key_commands() -> type[Provider]:
     return KeyCommands
 
 
-class ExcerptApp(ThemeKeeping, inherit_bindings=False):
-    """excerpt on one vault at a time."""
+class ExcerptApp(App[None], inherit_bindings=False):
+    """excerpt on one vault at a time, if any.
+
+    Each vault that is opened is a mode of its own, so that the one before goes with all its screens.
+    """
 
     TITLE = "excerpt"
+    DEFAULT_MODE = "vault-0"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("Always"),
         Binding("ctrl+c", "help_quit", show=False, system=True),
@@ -80,11 +94,19 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         is what editors and clipboard tools get; by default that of this process."""
         # Taken first: Textual removes NO_COLOR from the environment when it has read it.
         shell = dict(os.environ if environment is None else environment)
-        super().__init__(vault, settings, places, shell, said)
+        super().__init__()
+        self._vault = vault
+        self._settings = settings
+        self._places = places
+        self._shell = shell
+        self._said = said
+        self._opened = 0
+        self._session = NEW if vault is None else session_of(vault, settings, places)
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(keymap)
         use_keys(keymap)
-        self.use_theme(settings.screen.theme)
+        self._themes = ThemeController(places.config / "themes")
+        self._show_first_theme(settings.screen.theme)
         self._plain = Plain()
         self._harmless = Harmless()
         self._reason_said = ("", 0.0)
@@ -92,11 +114,158 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
         self.set_reactive(ExcerptApp.plain, settings.screen.plain)
         self.watch_plain()
 
+    def get_default_screen(self) -> Screen[None]:
+        if self._vault is None:
+            return Screen()
+        return MainScreen(
+            self._vault, self._settings, self._places, self._shell, self._session, use_settings=self.use_settings
+        )
+
+    def on_mount(self) -> None:
+        # Not before its screen stands: Textual starts the screen of a mode that it knows before that is on the stack,
+        # and where tasks run at once (Python 3.12 and later) its widgets ask for the screen that is.
+        self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
+
     def on_ready(self) -> None:
         """After the first frame: a vault, if there is none, the other themes, and what is wrong with the settings, in
         one toast."""
-        self.begin()
-        self.run_worker(self.load_other_themes(), group="themes")
+        self._begin()
+        self.run_worker(self._load_other_themes(), group="themes")
+
+    # --- the vault ----------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """After a vault's first frame: ask for one where none is open; on the demo, offer the tour to who is new."""
+        if self._vault is None:
+            self.action_switch_vault()
+            return
+        if self._said:
+            self.notify(self._said, title="Vault", timeout=20, markup=False)
+        self.run_worker(self._name_apart(self._vault), group="name")
+        if self._vault == DEMO:
+            self.run_worker(self._offer_tour(), group="tour")
+
+    async def _name_apart(self, vault: Path) -> None:
+        """Tell the vault from others of its name that were opened lately."""
+        name = await asyncio.to_thread(name_among_recent, self._places, vault)
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen) and screen.vault == vault:
+                screen.query_one(TabBar).vault = name
+
+    async def _offer_tour(self) -> None:
+        """Once: the tour is offered no more when it was shown."""
+        if not await asyncio.to_thread(self._places.tour_file.exists) and isinstance(self.screen, MainScreen):
+            self.action_tour()
+
+    def action_tour(self) -> None:
+        from excerpt.tui.screens.tour import EXAMPLE, Tour
+
+        screen = self.screen
+        if isinstance(screen, MainScreen) and self._vault == DEMO:
+            screen.propose(EXAMPLE)
+        self.push_screen(Tour(self._keymap))
+        self.run_worker(asyncio.to_thread(_touch, self._places.tour_file), group="tour")
+
+    def action_switch_vault(self) -> None:
+        from excerpt.tui.screens.vault_chooser import VaultChooser
+
+        if isinstance(self.screen, VaultChooser):
+            return
+        chooser = VaultChooser(self._places, self._shell, current=self._vault, said=self._said)
+        self.push_screen(chooser, self._chosen)
+
+    def _chosen(self, opening: Opening | None) -> None:
+        # A worker of the app: the screen that asked goes away meanwhile, and is waited for.
+        if opening is not None:
+            self.run_worker(self._open(opening), group="vault", exclusive=True)
+
+    async def _open(self, opening: Opening) -> None:
+        """Put a vault in the place of the one that is open, of which everything is written first."""
+        before = self.screen
+        if isinstance(before, MainScreen):
+            await before.keep_all()
+        if opening.vault != DEMO:
+            await asyncio.to_thread(remember_vault, self._places, opening.vault)
+        # Who began plainly goes on so.
+        screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
+        settings = replace(opening.settings, screen=screen)
+        self._vault, self._said, self._session = opening.vault, opening.said, opening.session
+        self.use_settings(settings)
+        mode = self.current_mode
+        self._opened += 1
+        self.add_mode(f"vault-{self._opened}", self.get_default_screen)
+        await self.switch_mode(f"vault-{self._opened}")
+        await self.remove_mode(mode)
+        self._begin()
+        # What the first engine froze is let go of; the next one freezes anew (`EngineWorker`).
+        gc.unfreeze()
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave; where the user is on each screen is kept first, as its widgets go before it does."""
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen):
+                screen.keep_session()
+        super().exit(result, return_code, message)
+
+    # --- themes -------------------------------------------------------------------------------------------------------
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return DARK_DEFAULTS if self.current_theme.dark else LIGHT_DEFAULTS
+
+    def _show_first_theme(self, name: str) -> None:
+        """Load the one theme that the first frame needs."""
+        theme, problems = self._themes.first(name, self.available_themes)
+        self._problems += problems
+        self.register_theme(theme)
+        # By the watcher, all that is parsed until the first frame would be parsed once more.
+        self.set_reactive(App.theme, theme.name)
+        classes = {f"-theme-{theme.name}": True, "-dark-mode": theme.dark, "-light-mode": not theme.dark}
+        self.update_classes(classes, update=False)
+        self.stylesheet.set_variables(self.get_css_variables())
+
+    async def _load_other_themes(self) -> None:
+        """After the first frame; what is wrong is told in one toast, with what else is."""
+        themes, problems = await asyncio.to_thread(self._themes.others, frozenset(self.available_themes))
+        for theme in themes:
+            self.register_theme(theme)
+        self._problems += [problem for problem in problems if problem not in self._problems]
+        self._tell_problems()
+        self.set_interval(_LOOK_AT_THEME, self.look_at_theme)
+
+    def _tell_problems(self) -> None:
+        if self._problems:
+            self.notify("\n".join(self._problems), title="Settings", severity="warning", timeout=12, markup=False)
+        self._problems = []
+
+    def look_at_theme(self) -> None:
+        """Show the user's own theme as its file is now: who makes one sees each change when it is saved."""
+        try:
+            theme = self._themes.changed(self.theme)
+        except SettingsError as error:
+            self.notify(str(error), title="Theme", severity="warning", markup=False)
+            return
+        if theme is not None:
+            self.register_theme(theme)
+            self.mutate_reactive(App.theme)
+
+    def action_change_theme(self) -> None:
+        from excerpt.tui.screens.theme_picker import ThemePicker
+
+        if not isinstance(self.screen, ThemePicker):
+            names, own = self._themes.to_choose(self.available_themes, self.theme)
+            self.push_screen(ThemePicker(names, own), self._theme_chosen)
+
+    def _theme_chosen(self, name: str | None) -> None:
+        if name is not None:
+            self.run_worker(self._keep_theme(name), group="theme")
+
+    async def _keep_theme(self, name: str) -> None:
+        try:
+            file = await asyncio.to_thread(keep_theme, self._places, self._vault, name)
+        except SettingsError as error:
+            self.notify(f"{error} {name} is shown until you leave.", title=error.title, severity="error", markup=False)
+            return
+        self.notify(f"{name} is the theme from now on, by {file}.", markup=False)
 
     # --- plain and still ----------------------------------------------------------------------------------------------
 
@@ -147,7 +316,7 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
             self.set_keymap(keymap)
             use_keys(keymap)
             self._problems += problems
-            self.tell_problems()
+            self._tell_problems()
         if before.theme != now.theme and now.theme in self.available_themes:
             self.theme = now.theme
         elif before.theme != now.theme:
@@ -201,6 +370,12 @@ class ExcerptApp(ThemeKeeping, inherit_bindings=False):
             yield SystemCommand("Why not this note…", "Why a note is not higher, or not there", why_not_note)
         yield SystemCommand("Take the tour", "Two pages on how to begin", self.action_tour)
         yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
+
+
+def _touch(file: Path) -> None:
+    with suppress(OSError):  # it is offered once more then
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch()
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

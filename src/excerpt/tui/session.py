@@ -8,16 +8,18 @@ read them too.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.settings import Settings
 from excerpt.state_files import replace_file
-from excerpt.tui.panes import Panes
+from excerpt.tui.panes import Panes, beginning
+from excerpt.tui.state_keeper import StateKeeper
 
 if TYPE_CHECKING:
     from excerpt.model import Hit
@@ -81,3 +83,54 @@ def row_of(place: Place, hits: Sequence[Hit]) -> int | None:
         if hit.fragment.path == place.path:
             of_note.append((abs(hit.fragment.line_start - place.line), row))
     return min(of_note)[1] if of_note else None
+
+
+def changed_by_hand(session: Session, settings: Settings) -> Session:
+    """Return a session without what is as the settings say. The zoom of a pane is for the moment, and left out."""
+    panes = None if session.panes is None else replace(session.panes, zoomed="")
+    return replace(
+        session,
+        place=session.place if session.query else None,
+        strategy=session.strategy if session.strategy is not settings.search.strategy else None,
+        scope=session.scope if session.scope is not settings.pack.scope else None,
+        budget=session.budget if session.budget != settings.pack.budget else None,
+        form=session.form if session.form is not settings.pack.format else None,
+        panes=panes if panes != beginning(None, settings.screen) else None,
+    )
+
+
+class SessionController:
+    """Own the session before, until it is resumed, and the file that this one is kept in.
+
+    `failed` is told the reason when that cannot be written, once.
+    """
+
+    def __init__(self, file: Path, before: Session, failed: Callable[[str], None]) -> None:
+        self.before = before
+        self.awaited = before.place if before.query else None
+        """What was selected, until its query is answered."""
+        self._file = StateKeeper(file, read_session, write_session, failed)
+
+    def begin(self) -> None:
+        """Write from now on what `keep` is given."""
+        self._file.known(self.before)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether `keep` does something."""
+        return self._file.is_known
+
+    def keep(self, session: Session) -> None:
+        """Have this written soon."""
+        self._file.keep(session)
+
+    async def end(self) -> None:
+        """Write what is not written yet."""
+        await self._file.end()
+
+    def row_to_select(self, query: str, hits: Sequence[Hit]) -> int | None:
+        """Return the row of what was selected, in the first answer to the query that came back; else None."""
+        place, self.awaited = self.awaited, None
+        if place is None or query != self.before.query.strip():
+            return None
+        return row_of(place, hits)

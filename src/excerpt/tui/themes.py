@@ -7,6 +7,8 @@ variables of Textual's own widgets are given excerpt's, as theirs are blends tha
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -15,9 +17,11 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from excerpt.errors import SettingsError
+from excerpt.settings import Places
 
 _PACKAGED = Path(__file__).parent / "themes"
 _SOURCE = Path(__file__).parents[3] / "themes"
+_DEFAULT = "excerpt-dark"
 
 DARK_DEFAULTS = {
     "text-soft": "#a3a9b6",
@@ -133,3 +137,74 @@ def _made(foreground: Color, background: Color, *, dark: bool) -> dict[str, str]
         "text-faint": foreground.blend(background, 0.35).hex,
         "surface-active": background.blend(foreground, 0.12).hex,
     }
+
+
+class ThemeController:
+    """Know the themes' files, those in the folder `own` among them, and which of them was changed in an editor."""
+
+    def __init__(self, own: Path) -> None:
+        self._own = own
+        self._files = theme_files(own)
+        self._seen = ("", 0)
+
+    def first(self, name: str, known: Mapping[str, Theme]) -> tuple[Theme, list[str]]:
+        """Return the one theme that the first frame needs, and what is wrong: that of a file, else one of `known`, else
+        the default."""
+        file = self._files.get(name)
+        problems = []
+        if file is not None:
+            try:
+                return load_theme(file), []
+            except SettingsError as error:
+                problems = [str(error)]
+        elif name not in known:
+            problems = [f"There is no theme called {name}."]
+        return known[name] if name in known else load_theme(self._files[_DEFAULT]), problems
+
+    def others(self, known: Collection[str]) -> tuple[list[Theme], list[str]]:
+        """Return the themes of files but those `known`, and what is wrong with any. For a thread."""
+        themes: list[Theme] = []
+        problems: list[str] = []
+        for name, file in self._files.items():
+            if name not in known:
+                try:
+                    themes.append(load_theme(file))
+                except SettingsError as error:
+                    problems.append(str(error))
+        return themes, problems
+
+    def changed(self, name: str) -> Theme | None:
+        """Return the user's own theme of that name anew, if its file was saved since the last look.
+
+        Raises SettingsError where it cannot be used any more.
+        """
+        file = self._files.get(name)
+        if file is None or file.parent != self._own:
+            return None
+        try:
+            now = name, file.stat().st_mtime_ns
+        except OSError:
+            return None
+        before, self._seen = self._seen, now
+        return load_theme(file) if before[0] == name and before != now else None
+
+    def to_choose(self, known: Collection[str], now: str) -> tuple[list[str], frozenset[str]]:
+        """Return the names to choose from, with the one in use now among them, and those that are the user's own."""
+        names = [name for name in self._files if name in known]
+        own = frozenset(name for name, file in self._files.items() if file.parent == self._own)
+        return names if now in names else [*names, now], own
+
+
+def keep_theme(places: Places, vault: Path | None, name: str) -> Path:
+    """Write the theme into the file that it is read from: the vault's own, if that names one. Raises SettingsError."""
+    from excerpt.settings_edit import begin_with, change_setting
+    from excerpt.tui.keymap import bindable
+
+    file = places.settings_file
+    if vault is not None:
+        of_vault = places.vault_settings_file(vault)
+        with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+            if "theme" in tomllib.loads(of_vault.read_text(encoding="utf-8-sig")).get("screen", {}):
+                file = of_vault
+    change_setting(file, "screen.theme", name, begin_with(places, None, bindable()))
+    return file

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
-from excerpt.tui.index_state import IndexState, Watch
+from excerpt.tui.index.controller import IndexState, Watch
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.widgets.notice import Said

@@ -127,7 +127,7 @@ async def test_another_vault(
     monkeypatch.setattr("excerpt.tui.screens.vault_chooser.missing", lambda rows: missing(rows) - there)
     # The folders of a test, which would tell vaults of one name apart, are others at each run.
     monkeypatch.setattr("excerpt.tui.vault_rows.names_apart", lambda vaults: {vault: vault.name for vault in vaults})
-    monkeypatch.setattr("excerpt.tui.vault_host.name_among_recent", lambda _places, vault: vault.name)
+    monkeypatch.setattr("excerpt.tui.app.name_among_recent", lambda _places, vault: vault.name)
 
     async def switch(pilot: Pilot[None]) -> None:
         await results(pilot)

@@ -4,44 +4,102 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input
+from textual.widgets.input import Selection
 
+from excerpt.errors import ExcerptError
 from excerpt.pack.marks_file import read_marks, write_marks
-from excerpt.settings import Places, Settings
+from excerpt.settings import Density, Places, Placing, Settings
 from excerpt.tui.bindings import bindings
-from excerpt.tui.compositor import FRAME
+from excerpt.tui.compositor import FRAME, PromptScreen
+from excerpt.tui.index.controller import IndexController
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.later import LATER, NEXT, import_all
+from excerpt.tui.memory.controller import MemoryController
+from excerpt.tui.memory_messages import (
+    MemoriesListed,
+    MemoryChanged,
+    MemoryEditRequested,
+    MemoryFileRequested,
+    OffersKnown,
+    RecallRequested,
+    StandingsKnown,
+)
 from excerpt.tui.messages import (
     CopyRequested,
+    EditRequested,
     IndexAsked,
+    IndexBuilt,
+    IndexCancelled,
+    IndexEmptied,
+    IndexEnded,
+    IndexOpened,
+    IndexPaused,
+    IndexProgressed,
+    IndexWatched,
     MarksChanged,
+    ObsidianRequested,
     PaneLeft,
+    PanesChanged,
+    RememberRequested,
     SearchRequested,
     Trouble,
 )
+from excerpt.tui.panes import Panes, beginning, next_zoom
+from excerpt.tui.programs import Programs
 from excerpt.tui.query_keeper import QueryKeeper
-from excerpt.tui.screens.outside import Outside
-from excerpt.tui.screens.pane_keeping import PaneKeeping
-from excerpt.tui.session import NEW, Session
+from excerpt.tui.session import NEW, Place, Session, SessionController, changed_by_hand
+from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.state_keeper import StateKeeper
+from excerpt.tui.themes import theme_files
 from excerpt.tui.use_recorder import UseRecorder
+from excerpt.tui.vault_state import bar_state, progress_words, search_notice
+from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.key_bar import KeyBar
+from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.search_pane import SearchPane
-from excerpt.tui.widgets.tab_bar import TabBar
+from excerpt.tui.widgets.split import Split
+from excerpt.tui.widgets.tab_bar import TABS, TabBar
+
+if TYPE_CHECKING:
+    from excerpt.model import Result
+    from excerpt.tui.screens.settings import SettingsScreen
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
 
+_LOADING = 0.5
+"""Seconds between the first index and the start of the process, in which what a query needs is loaded: both at once
+would make whoever types at once wait half as long again."""
+_LOOK = 2.0
+"""Seconds between looks at what is on the screen, which a crash or a closed terminal may cost; at the settings files;
+and whether another process has committed."""
+_IDLE = 1.0
+"""Seconds without typing before a question may come up."""
 
-class MainScreen(Outside, PaneKeeping):
-    """Tabs and panes, and what panes ask for."""
+_PLACED = {
+    Placing.AUTO: "Beside the list where there is room, else below.",
+    Placing.BESIDE: "Beside the list.",
+    Placing.BELOW: "Below the list.",
+}
+
+
+class MainScreen(PromptScreen):
+    """Tabs and panes, and what panes ask for.
+
+    What is known of the index, the memories, the settings and the session is their controllers'. Threads and processes
+    call `post_from_worker`, and nothing else of this.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
     AUTO_FOCUS = "#query"
@@ -60,15 +118,40 @@ class MainScreen(Outside, PaneKeeping):
         places: Places,
         environment: Mapping[str, str],
         session: Session = NEW,
+        *,
+        use_settings: Callable[[Settings], object],
     ) -> None:
         """`environment` is that of the user's shell, for the programs started from here; `session` is where the user
-        was the last time."""
-        super().__init__(vault, settings, places, environment, session)
-        self._use = UseRecorder(places.use_file(vault), self._use_not_kept, on=settings.search.boosts.use)
-        self._marks = StateKeeper(places.marks_file(vault), read_marks, write_marks, self._marks_not_kept)
-        self._queries = QueryKeeper(
-            places.history_file(vault), places.saved_queries_file(vault), self._queries_not_kept
+        was the last time; `use_settings` is called when others are in effect."""
+        super().__init__()
+        self.vault = vault
+        self._places = places
+        self._environment = dict(environment)
+        self._settings_used = use_settings
+        post = self.post_from_worker
+        self.index = IndexController(vault, settings, places, post=post, notify=self.notify, show=self.show_index)
+        self.memories = MemoryController(vault, settings, places, post=post)
+        self._settings = SettingsController(vault, settings, places)
+        self._programs = Programs(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
+        self._session = SessionController(
+            places.session_file(vault), session, self._telling("Where you are is not kept for the next time")
         )
+        self._use = UseRecorder(
+            places.use_file(vault), self._telling("What you open and copy is not kept"), on=settings.search.boosts.use
+        )
+        self._marks = StateKeeper(
+            places.marks_file(vault),
+            read_marks,
+            write_marks,
+            self._telling("Your marks are not kept for the next time"),
+        )
+        self._queries = QueryKeeper(
+            places.history_file(vault),
+            places.saved_queries_file(vault),
+            self._telling("What you ask is not kept for the next time"),
+        )
+        self._emptied: Screen[bool] | None = None
+        self._settings_screen: SettingsScreen | None = None
         self._begun = False
         self.is_furnished = False
         """Whether all of the first tab is there: what the first frame does not show of it comes right after."""
@@ -76,13 +159,13 @@ class MainScreen(Outside, PaneKeeping):
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
         with ContentSwitcher(initial="search"):
-            yield SearchPane(self.settings, self._engine, id="search")
+            yield SearchPane(self.settings, self.index.engine, id="search")
         yield KeyBar()
 
     def on_mount(self) -> None:
         self.query_one(TabBar).vault = self.vault.name
-        self.resume_session()
-        self.spread_panes(self.query_one(SearchPane).panes)
+        self._resume_session()
+        self._spread_panes(self._search.panes)
         self.call_after_refresh(self._begin_when_drawn)
 
     def _begin_when_drawn(self) -> None:
@@ -94,45 +177,160 @@ class MainScreen(Outside, PaneKeeping):
             self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:
-        """Everything that costs time, once the first frame is out: the other tabs, the engine, the index."""
+        """Do all that costs time, once the first frame is out: the other tabs, the engine, the index."""
         await asyncio.to_thread(import_all, NEXT)
-        await self.query_one(SearchPane).furnish()
+        await self._search.furnish()
         self.is_furnished = True
         await asyncio.to_thread(import_all, LATER)
         from excerpt.tui.widgets.index_pane import IndexPane
         from excerpt.tui.widgets.memory_pane import MemoryPane
         from excerpt.tui.widgets.overview_pane import OverviewPane
 
-        overview = OverviewPane(self._engine, id="overview")
-        memory = MemoryPane(self._places.memory_folder(self.vault), self._memories, self._engine, id="memory")
+        engine = self.index.engine
+        overview = OverviewPane(engine, id="overview")
+        memory = MemoryPane(self._places.memory_folder(self.vault), self.memories.worker, engine, id="memory")
         index = IndexPane(self.vault, self._places.index_folder(self.vault), id="index")
         overview.display = memory.display = index.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory, index)
         self._begun = True
-        self.spread_panes(self.query_one(SearchPane).panes)
+        self._spread_panes(self._search.panes)
         self.show_index()
-        self.begin_index()
-        await self.query_one(SearchPane).keep_queries(self._queries)
-        self.resume_tab()
-        self.query_one(SearchPane).restore(await self._marks.read())
-        await self.begin_settings()
+        self.index.open()
+        self.set_interval(_LOOK, self._look_for_newer)
+        await self._search.keep_queries(self._queries)
+        self._resume_tab()
+        self._search.restore(await self._marks.read())
+        await self._settings.begin()
+        self.set_interval(_LOOK, self._look_at_settings)
 
     async def keep_all(self) -> None:
         """Have everything written that is to be there when this vault is opened again."""
         self.keep_session()
-        await asyncio.gather(self.end_session(), self._marks.end())
+        await asyncio.gather(self._session.end(), self._marks.end())
 
     async def on_unmount(self) -> None:
-        await asyncio.gather(self.end_session(), self.end_index(), self._marks.end(), self.end_memories())
+        # What is decided about memories is still done.
+        memories = asyncio.to_thread(self.memories.worker.close)
+        await asyncio.gather(self._session.end(), self.index.end(), self._marks.end(), memories)
+
+    @property
+    def _search(self) -> SearchPane:
+        return self.query_one(SearchPane)
+
+    # --- what threads and processes say -------------------------------------------------------------------------------
+
+    def post_from_worker(self, message: Message) -> None:
+        """Have a message handed on in the event loop. Safe in any thread; queries nothing of the screen."""
+        if self.is_running:
+            self.call_later(self._hand_on, message)
+
+    def _hand_on(self, message: Message) -> None:
+        """The search pane has it first; what that does not stop comes up to this screen."""
+        for pane in self.query(SearchPane):  # none where another vault is being opened
+            pane.post_message(message)
+
+    @on(IndexOpened)
+    def _index_opened(self, message: IndexOpened) -> None:
+        from excerpt.tui.widgets.memory_pane import MemoryPane
+        from excerpt.tui.widgets.overview_pane import OverviewPane
+
+        first = self.index.state.status is None
+        for memories in self.query(MemoryPane):
+            memories.vault_changed()
+        if self.index.opened(message):
+            self._search.index_changed()
+            for overview in self.query(OverviewPane):
+                overview.index_changed()
+        else:
+            self._search.look_for_gone()
+        if first:
+            self.set_timer(_LOADING, self.index.start_unless_ended)
+
+    @on(IndexProgressed)
+    @on(IndexWatched)
+    @on(IndexPaused)
+    @on(IndexCancelled)
+    @on(IndexEnded)
+    def _index_told(self, message: Message) -> None:
+        self.index.hear(message)
+
+    @on(IndexBuilt)
+    def _index_built(self, message: IndexBuilt) -> None:
+        self.index.hear(message)
+        if self._emptied is not None and self._emptied.is_current:
+            self._emptied.dismiss(False)
+
+    @on(IndexEmptied)
+    def _index_emptied(self, message: IndexEmptied) -> None:
+        self.index.hear(message)
+        self._ask_about_emptied()
+
+    @on(Trouble)
+    def _trouble_came(self, message: Trouble) -> None:
+        self._overview_told(message)
+        self.index.hear(message)
+
+    @on(OverviewReady)
+    @on(PassageReady)
+    @on(OverviewWritten)
+    def _overview_told(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
+        from excerpt.tui.widgets.overview_pane import OverviewPane
+
+        for pane in self.query(OverviewPane):
+            pane.hear(message)
+
+    @on(MemoriesListed)
+    @on(StandingsKnown)
+    @on(MemoryChanged)
+    def _memories_told(self, message: MemoriesListed | StandingsKnown | MemoryChanged) -> None:
+        from excerpt.tui.widgets.memory_pane import MemoryPane
+
+        if isinstance(message, MemoryChanged):
+            self.notify(message.told, markup=False)
+        for pane in self.query(MemoryPane):
+            match message:
+                case MemoriesListed():
+                    pane.listed(message)
+                case StandingsKnown():
+                    pane.standings_known(message)
+                case MemoryChanged(memory_id=memory_id):
+                    pane.reload(memory_id)
+        if isinstance(message, MemoryChanged):
+            self._search.recall()
+
+    @on(OffersKnown)
+    def _offers_known(self, message: OffersKnown) -> None:
+        self.memories.show_offers(message)
+
+    # --- the index ----------------------------------------------------------------------------------------------------
+
+    def show_index(self) -> None:
+        """Put what is known of the index on the screen."""
+        state, tabs = self.index.state, self.query_one(TabBar)
+        tabs.state = bar_state(state)
+        self._search.said = search_notice(state, self.vault)
+        self._search.progress = progress_words(state)
+        if tabs.active == "index":
+            from excerpt.tui.widgets.index_pane import IndexPane
+
+            self.query_one(IndexPane).index = state
+
+    def _look_for_newer(self) -> None:
+        self.run_worker(self.index.look_for_newer(), group="look", exclusive=True)
 
     @on(IndexAsked)
     def _index_asked(self, event: IndexAsked) -> None:
         if event.command == "update":
-            self.update_index()
+            self.action_update_index()
         elif event.command == "rebuild":
             self._ask_to_rebuild()
         else:
-            self.ask_index(event.command)
+            self.index.ask(event.command)
+
+    def action_update_index(self) -> None:
+        if self.index.state.emptied:
+            self._ask_about_emptied()
+        self.index.ask("update")
 
     def _ask_to_rebuild(self) -> None:
         from excerpt.tui.screens.confirm import Confirm
@@ -141,11 +339,34 @@ class MainScreen(Outside, PaneKeeping):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.ask_index("rebuild")
+                self.index.ask("rebuild")
 
         self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), answered)
 
-    # --- tabs -----------------------------------------------------------------------------------------------------
+    def _ask_about_emptied(self) -> None:
+        if self._emptied is None:
+            from excerpt.tui.screens.emptied import Emptied
+
+            self._emptied = Emptied(self.vault, self.index.state.emptied)
+            self._ask_when_idle()
+
+    def _ask_when_idle(self, typed: str | None = None) -> None:
+        """Ask as soon as nobody types or answers something else."""
+        field = self.focused
+        now = field.value if isinstance(field, Input) else ""
+        if self._emptied is None or not self.index.state.emptied:
+            self._emptied = None
+        elif typed != now or self.app.screen is not self:
+            self.set_timer(_IDLE, partial(self._ask_when_idle, now))
+        else:
+            self.app.push_screen(self._emptied, self._emptied_answered)
+
+    def _emptied_answered(self, empty: bool | None) -> None:
+        self._emptied = None
+        if empty:
+            self.index.process.ask("agree")
+
+    # --- tabs ---------------------------------------------------------------------------------------------------------
 
     def action_show_tab(self, tab: str) -> None:
         if not self._begun:
@@ -161,7 +382,7 @@ class MainScreen(Outside, PaneKeeping):
         if tab == "memory":
             self.query_one(MemoryPane).reload()
         elif tab == "overview":
-            self.query_one(OverviewPane).come_up(self.query_one(SearchPane).query_text)
+            self.query_one(OverviewPane).come_up(self._search.query_text)
 
     @on(TabBar.Picked)
     def _tab_picked(self, event: TabBar.Picked) -> None:
@@ -171,20 +392,260 @@ class MainScreen(Outside, PaneKeeping):
     def _pane_left(self) -> None:
         self.action_show_tab("search")
 
-    def action_update_index(self) -> None:
-        self.update_index()
+    @on(SearchRequested)
+    def _search_requested(self, message: SearchRequested) -> None:
+        self.query_one("#query", Input).value = message.query
+        self.action_show_tab("search")
 
-    @on(OverviewReady)
-    @on(PassageReady)
-    @on(OverviewWritten)
-    @on(Trouble)
-    def _overview_told(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
-        from excerpt.tui.widgets.overview_pane import OverviewPane
+    def command_callback(self, tab: str | None, action: str) -> Callable[[], object]:
+        """Return what the palette runs for a binding of that tab, or of the screen where it is None."""
+        if tab is None:
+            return partial(self.app.run_action, action, self)
 
-        for pane in self.query(OverviewPane):
-            pane.hear(message)
+        async def run() -> None:
+            if self.query_one(TabBar).active != tab:
+                self.action_show_tab(tab)
+            await self.app.run_action(action, self.query_one(f"#{tab}"))
+
+        return run
+
+    # --- panes: they stand as those of the search do in every tab, but for the zoom, which is each tab's own ----------
+
+    @on(PanesChanged)
+    def _panes_changed(self, message: PanesChanged) -> None:
+        self._spread_panes(message.panes)
+
+    def _spread_panes(self, panes: Panes) -> None:
+        """Have the panes of every tab stand so."""
+        for split in self.query(Split):
+            split.panes = panes if self._is_searching(split) else replace(panes, zoomed=split.panes.zoomed)
+        for rows in self.query(RowList):
+            rows.density = panes.density
+
+    @on(Split.Dragged)
+    def _dragged(self, message: Split.Dragged) -> None:
+        message.stop()
+        self._change_panes(self._search.panes.sharing(message.share))
+
+    @on(Split.Unzoomed)
+    def _unzoomed(self, message: Split.Unzoomed) -> None:
+        message.stop()
+        if self._is_searching(message.split):
+            self._change_panes(replace(self._search.panes, zoomed=""))
+
+    def _change_panes(self, panes: Panes) -> None:
+        self._search.panes = panes
+        # At once, as the next key goes by what stands.
+        self._spread_panes(panes)
+
+    @property
+    def _split(self) -> Split | None:
+        """That of the tab that is shown."""
+        return next((split for split in self.query(Split) if split.region), None)
+
+    def _is_searching(self, split: Split) -> bool:
+        return self._search in split.ancestors
+
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        split = self._split
+        if action not in ("zoom_pane", "place_context", "widen_list"):
+            return ""
+        if split is None:
+            return "This tab has one pane."
+        if action == "zoom_pane" and not split.panes.zoomed and len(split.zoomable) == 1:
+            return "There is only one pane to show yet."
+        if action == "widen_list" and not split.shown.divided:
+            return "Only one pane is in sight."
+        return ""
+
+    def action_zoom_pane(self) -> None:
+        split = self._split
+        if split is None:
+            return
+        panes = next_zoom(split.panes, split.pane_of(self.focused), split.zoomable)
+        if self._is_searching(split):
+            self._change_panes(panes)
+        else:
+            split.panes = panes
+
+    def action_place_context(self) -> None:
+        split = self._split
+        if split is None:
+            return
+        self._change_panes(self._search.panes.next_placing(wide=split.would_stand_beside(Placing.AUTO)))
+        placing = self._search.panes.placing
+        too_narrow = placing is Placing.BESIDE and not split.would_stand_beside(placing)
+        self.notify("Beside, in a wider window." if too_narrow else _PLACED[placing], title="The context", timeout=2)
+
+    def action_widen_list(self, steps: int) -> None:
+        split = self._split
+        if split is not None:
+            panes = self._search.panes
+            split.least = 0.0
+            self._change_panes(panes.sharing(panes.sharing(split.share).wider(steps).share))
+
+    def action_density(self) -> None:
+        self._change_panes(self._search.panes.other_density())
+        dense = self._search.panes.density is Density.COMPACT
+        self.notify(f"{'One line' if dense else 'Two lines'} a row.", title="The list", timeout=2)
+
+    # --- where the user was, and is -----------------------------------------------------------------------------------
+
+    def _resume_session(self) -> None:
+        """Before the first frame: panes, how packs are wanted, and the query, so that what is typed takes its place."""
+        session, pane = self._session.before, self._search
+        pane.strategy = session.strategy or pane.strategy
+        pane.scope = session.scope or pane.scope
+        pane.budget = session.budget or pane.budget
+        pane.form = session.form or pane.form
+        pane.panes = beginning(session.panes, self.settings.screen)
+        if session.query:
+            self.propose(session.query)
+            self.watch(pane, "result", self._select_again, init=False)
+
+    def propose(self, query: str) -> None:
+        """Put a query where none is, selected, so that what is typed takes its place."""
+        field = self.query_one("#query", Input)
+        if not field.value:
+            field.value = query
+            field.selection = Selection(0, len(query))
+
+    def _select_again(self, result: Result | None) -> None:
+        if result is not None and self._session.awaited is not None:
+            rows = self.query_one(HitList)
+            row = self._session.row_to_select(result.query, rows.hits[:MOST_ROWS])
+            rows.cursor = rows.cursor if row is None else row
+
+    def _resume_tab(self) -> None:
+        """When all tabs are there; who has typed meanwhile stays."""
+        session = self._session.before
+        another = session.tab in TABS and session.tab != self.query_one(TabBar).active
+        if another and self._search.query_text == session.query:
+            self.action_show_tab(session.tab)
+        if self.settings.screen.restore:
+            self._session.begin()
+            self.set_interval(_LOOK, self.keep_session)
+
+    def keep_session(self) -> None:
+        """Have it written soon where the user is; called while all widgets are there."""
+        if self._session.is_kept:
+            self._session.keep(changed_by_hand(self._session_now(), self.settings))
+
+    def _session_now(self) -> Session:
+        pane, place = self._search, self._session.awaited
+        hit = pane.selected
+        if place is None and hit is not None:
+            place = Place(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
+        tab = self.query_one(TabBar).active
+        return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.panes)
+
+    @on(MarksChanged)
+    def _marks_changed(self, message: MarksChanged) -> None:
+        self._marks.keep(message.kept)
+
+    # --- settings -----------------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """Those in effect."""
+        return self._settings.in_effect
+
+    def _look_at_settings(self) -> None:
+        # A worker, so that no key waits for a slow disk.
+        self.run_worker(self._look_for_changes(), group="settings")
+
+    async def _look_for_changes(self) -> None:
+        if await self._settings.have_files_changed():
+            await self.reread()
+
+    async def reread(self) -> None:
+        """Take up what the settings files say now, and show it where the settings are open."""
+        before = self.settings
+        try:
+            await self._settings.read()
+        except ExcerptError as error:
+            self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
+        if self.settings != before:
+            self._use_settings(before, self.settings)
+        if self._settings_screen is not None and self._settings_screen.is_attached:
+            await self._settings_screen.read()
+
+    def _use_settings(self, before: Settings, settings: Settings) -> None:
+        self.memories.worker.use(settings)
+        if self.index.use(before, settings):
+            self.run_worker(self.index.restart(), group="indexing")
+        self._search.use_settings(settings)
+        self._settings_used(settings)
+
+    def action_settings(self) -> None:
+        from excerpt.tui.screens.settings import SettingsScreen
+
+        known = theme_files(self._places.config / "themes")
+        themes = tuple(name for name in known if name in self.app.available_themes)
+        self._settings_screen = SettingsScreen(
+            self.vault,
+            self._places,
+            self._environment,
+            themes,
+            changed=self.reread,
+            open_file=self._open_settings_file,
+        )
+        self.app.push_screen(self._settings_screen)
+
+    def _open_settings_file(self, file: Path) -> None:
+        """In the user's editor, made if need be."""
+        try:
+            self._settings.make_file(file)
+        except OSError as error:
+            self.notify(f"{file} cannot be made: {error.strerror or error}.", severity="error", markup=False)
+            return
+        self._edit(file, 1)
 
     # --- what panes ask for -------------------------------------------------------------------------------------------
+
+    @on(RecallRequested)
+    def _recall_requested(self, message: RecallRequested) -> None:
+        self.memories.worker.find(message.number, message.query)
+
+    @on(RememberRequested)
+    def _remember_requested(self, message: RememberRequested) -> None:
+        self.app.push_screen(*self.memories.form_to_remember(message))
+
+    @on(MemoryEditRequested)
+    def _memory_edit_requested(self, message: MemoryEditRequested) -> None:
+        self.app.push_screen(*self.memories.form_to_change(message.memory))
+
+    @on(MemoryFileRequested)
+    def _memory_file_requested(self, message: MemoryFileRequested) -> None:
+        self._edit(message.file, 1)
+
+    @on(EditRequested)
+    def _edit_requested(self, message: EditRequested) -> None:
+        file = self._programs.note_file(message.path)
+        if file is not None and self._edit(file, message.line) and message.telling:
+            self.run_worker(self._record_opened(message.path, message.fragment), group="use")
+
+    def _edit(self, file: Path, line: int) -> bool:
+        by_itself = self.index.state.changes_are_seen
+        seen = "What you save is found at once." if by_itself else f"{key_sign('update')} takes in what you save."
+        editor = self.settings.screen.editor
+        return self._programs.edit(editor, file, line, seen=seen, edited=self.index.take_in_edit)
+
+    @on(ObsidianRequested)
+    def _obsidian_requested(self, message: ObsidianRequested) -> None:
+        file = self._programs.note_file(message.path)
+        if file is not None:
+            self.run_worker(self._open_in_obsidian(file, message), group="obsidian")
+
+    async def _open_in_obsidian(self, file: Path, message: ObsidianRequested) -> None:
+        if await self._programs.open_in_obsidian(file, message.headings, self._copy_link):
+            await self._record_opened(message.path, message.fragment)
+
+    def _copy_link(self, link: str) -> None:
+        self.post_message(CopyRequested(link, "Link", None, ()))
+
+    async def _record_opened(self, path: str, fragment: str) -> None:
+        await self._use.record("open", ((path, fragment),))
 
     @on(CopyRequested)
     def _copy_requested(self, message: CopyRequested) -> None:
@@ -198,41 +659,12 @@ class MainScreen(Outside, PaneKeeping):
         self.notify(done.told, severity="information" if done.taken else "warning", markup=False)
         await self._use.record("pack", message.notes)
 
-    @on(SearchRequested)
-    def _search_requested(self, message: SearchRequested) -> None:
-        self.query_one("#query", Input).value = message.query
-        self.action_show_tab("search")
-
-    @on(MarksChanged)
-    def _marks_changed(self, message: MarksChanged) -> None:
-        self._marks.keep(message.kept)
-
-    def _marks_not_kept(self, reason: str) -> None:
-        self.notify(f"Your marks are not kept for the next time: {reason}.", markup=False)
-
-    def _queries_not_kept(self, reason: str) -> None:
-        self.notify(f"What you ask is not kept for the next time: {reason}.", markup=False)
-
-    def _use_not_kept(self, reason: str) -> None:
-        self.notify(f"What you open and copy is not kept: {reason}.", markup=False)
-
     def _send_escape(self, sequence: str) -> None:
         """To the terminal, between two frames: Textual has no public way but one bare, unwrapped OSC 52."""
         driver = self.app._driver
         if driver is not None:
             driver.write(sequence)
 
-    async def record_opened(self, path: str, fragment: str) -> None:
-        await self._use.record("open", ((path, fragment),))
-
-    def command_callback(self, tab: str | None, action: str) -> Callable[[], object]:
-        """What the palette runs for a binding of that tab, or of the screen where it is None."""
-        if tab is None:
-            return partial(self.app.run_action, action, self)
-
-        async def run() -> None:
-            if self.query_one(TabBar).active != tab:
-                self.action_show_tab(tab)
-            await self.app.run_action(action, self.query_one(f"#{tab}"))
-
-        return run
+    def _telling(self, what: str) -> Callable[[str], None]:
+        """Return what tells the user that, with the reason that it is given."""
+        return lambda reason: self.notify(f"{what}: {reason}.", markup=False)

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from excerpt.model import Progress, Skipped, Status
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.index_state import IndexState, Watch
+from excerpt.tui.index.controller import IndexState, Watch
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import EditRequested, IndexAsked, PaneLeft
 from excerpt.tui.pace import rate_words, share_done

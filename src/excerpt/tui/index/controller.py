@@ -1,0 +1,316 @@
+"""What is known of the index, and what the engine and the indexing process are asked. Knows no screen.
+
+`IndexState` is a value, which each message makes another; `IndexController` acts on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, VaultEmptiedError
+from excerpt.kinds import Strategy
+from excerpt.settings import Places, Settings
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.indexing import Command, Indexing
+from excerpt.tui.keymap import key_sign
+from excerpt.tui.messages import (
+    IndexBuilt,
+    IndexCancelled,
+    IndexEmptied,
+    IndexEnded,
+    IndexOpened,
+    IndexPaused,
+    IndexProgressed,
+    IndexWatched,
+    Trouble,
+)
+from excerpt.tui.pace import Pace
+from excerpt.tui.widgets.notice import Said
+
+if TYPE_CHECKING:
+    from excerpt.model import BuildReport, Progress, Status
+
+_SHOWN_AFTER = 0.5
+"""Seconds of work before a build is shown: an edit is taken in sooner, and would only flicker."""
+
+
+class Watch(Enum):
+    """How the process hears of changes."""
+
+    NOT_YET = "not yet"
+    EVENTS = "events"
+    POLLING = "polling"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """`status` is that of the generation in use, None before there is one. `progress` is None while nothing is being
+    indexed that is worth showing; `elsewhere` says that another excerpt is writing; `emptied` is how many notes the
+    index holds of a vault that has none, 0 if it has some. With `unfinished` a build was cancelled, and nobody has
+    asked for the rest; with `asked` somebody waits to hear what an update has done."""
+
+    status: Status | None = None
+    progress: Progress | None = None
+    pace: Pace = field(default_factory=Pace)
+    trouble: Said | None = None
+    watch: Watch = Watch.NOT_YET
+    paused: bool = False
+    elsewhere: bool = False
+    emptied: int = 0
+    unfinished: bool = False
+    asked: bool = False
+
+    @property
+    def at_work(self) -> bool:
+        """Whether the first look at the vault, or a build, is under way."""
+        return self.progress is not None or self.watch is Watch.NOT_YET
+
+    @property
+    def changes_are_seen(self) -> bool:
+        """Whether what is saved is found within a moment, by itself."""
+        return self.watch is Watch.EVENTS and not self.paused
+
+    @property
+    def generation(self) -> int:
+        return self.status.generation if self.status is not None else 0
+
+    def started(self) -> IndexState:
+        """Return the state when the process has just been started."""
+        return replace(self, watch=Watch.NOT_YET, trouble=None, elsewhere=False, emptied=0, paused=False)
+
+    def heard(self, message: Message) -> IndexState:
+        """Return the state after what a thread or process has said."""
+        after = self
+        match message:
+            case IndexOpened(status=status):
+                after = replace(self, status=status)
+            case IndexProgressed(progress=progress):
+                after = self._progressed(progress)
+            case IndexBuilt():
+                unfinished = self.unfinished and not self.asked
+                after = replace(self._at_rest(), trouble=None, emptied=0, asked=False, unfinished=unfinished)
+            case IndexWatched(polling=polling):
+                after = replace(self, watch=Watch.POLLING if polling else Watch.EVENTS)
+            case IndexPaused(paused=paused):
+                after = replace(self, paused=paused)
+            case IndexCancelled():
+                after = replace(self._at_rest(), unfinished=True, asked=False)
+            case IndexEmptied(notes=notes, message=told):
+                said = Said(VaultEmptiedError.title, told, "u looks again, and asks what to do.", serious=True)
+                after = replace(self._at_rest(), trouble=said, emptied=notes, asked=False)
+            case IndexEnded():
+                after = replace(self._at_rest(), watch=Watch.ENDED, paused=False, asked=False)
+            case Trouble(asked="index"):
+                busy = message.title == IndexBusyError.title
+                said = Said(message.title, message.message, message.hint, serious=True)
+                after = replace(self._at_rest(), trouble=said, elsewhere=busy, asked=self.asked and busy)
+        return after
+
+    def _at_rest(self) -> IndexState:
+        return replace(self, progress=None, pace=Pace(), elsewhere=False)
+
+    def _progressed(self, progress: Progress) -> IndexState:
+        trouble = None if self.elsewhere else self.trouble
+        awaited = self.progress is not None or self.status is None or not self.status.notes
+        if not awaited and progress.seconds < _SHOWN_AFTER:
+            return replace(self, trouble=trouble, elsewhere=False)
+        pace = self.pace.after(progress)
+        return replace(self, progress=progress, pace=pace, trouble=trouble, elsewhere=False)
+
+
+class IndexController:
+    """Own the engine's threads, the indexing process, and what is known of the index.
+
+    `post` is called from their threads with each message, and belongs into the event loop; all else here is for the
+    loop. `notify` is a screen's; `show` is called when the state is another.
+    """
+
+    def __init__(
+        self,
+        vault: Path,
+        settings: Settings,
+        places: Places,
+        *,
+        post: Callable[[Message], object],
+        notify: Callable[..., object],
+        show: Callable[[], object],
+    ) -> None:
+        self.engine = EngineWorker(vault, places, settings, post)
+        self.process = Indexing(vault, post)
+        self.state = IndexState()
+        self._vault = vault
+        self._folder = places.index_folder(vault)
+        self._post = post
+        self._notify = notify
+        self._show = show
+        self._wanted = 0
+        self._reported = ""
+        self._mended = -1
+
+    def open(self) -> None:
+        """Open what there is. The process is started when that is done, so that it does not take the time for it."""
+        self.engine.start()
+        self.engine.open()
+
+    async def end(self) -> None:
+        """End threads and process; what is committed stays."""
+        await asyncio.gather(asyncio.to_thread(self.process.end), asyncio.to_thread(self.engine.close))
+
+    def start(self) -> None:
+        """Have the index kept up to date from now on."""
+        if not self.process.running:
+            self.state = self.state.started()
+            self.process.start()
+
+    def start_unless_ended(self) -> None:
+        """Start the process; one that has ended is started again by the user alone."""
+        if self.state.watch is not Watch.ENDED:
+            self.start()
+
+    def use(self, before: Settings, settings: Settings) -> bool:
+        """Answer by other settings from now on; return whether the process must `restart` to read the vault by them."""
+        if _answering(before) != _answering(settings):
+            self.engine.use(settings)
+        return _reading(before) != _reading(settings) and self.process.running
+
+    async def restart(self) -> None:
+        """Have the vault read by the settings that the files say now."""
+        ended, self.process = self.process, Indexing(self._vault, self._post)
+        await asyncio.to_thread(ended.end)
+        self.start()
+
+    def ask(self, command: Command) -> None:
+        """Have the process do something; it is started if it is gone."""
+        if self.state.watch is Watch.ENDED or not self.process.running:
+            self.start()
+        if command in ("update", "rebuild"):
+            self._say_if_later(command)
+            self.state = replace(self.state, asked=True)
+        self.process.ask(command)
+        self._show()
+
+    def _say_if_later(self, command: Command) -> None:
+        if self.state.paused:
+            self._notify(f"It begins when you go on with {key_sign('index-resume')} in the Index tab.", title="Paused")
+        elif self.state.progress is not None and command == "update":
+            self._notify("The vault is being read; it is looked at once more after that.")
+
+    def take_in_edit(self) -> None:
+        """Look for what was edited, where changes are not seen by themselves."""
+        if not self.state.changes_are_seen:
+            self.start_unless_ended()
+            self.process.ask("update")
+
+    async def look_for_newer(self) -> None:
+        """Take up what another process has committed."""
+        self._take_up(await asyncio.to_thread(newest_generation, self._folder))
+
+    # --- what the process and the engine say --------------------------------------------------------------------------
+
+    def opened(self, message: IndexOpened) -> bool:
+        """Take a generation as the one in use; return whether the engine may answer otherwise than before."""
+        changed = self.state.status != message.status
+        if changed:
+            self._reported = ""
+        self._take(message)
+        return changed or message.anew
+
+    def hear(self, message: Message) -> None:
+        """Take in what was said, do what follows from it, and tell the user what came of it."""
+        if isinstance(message, Trouble):
+            self._failed(message)
+            return
+        if isinstance(message, IndexEnded) and self.process.running:
+            return  # it was started again before this was heard
+        asked = self.state.asked
+        self._take(message)
+        match message:
+            case IndexBuilt(report=report):
+                self._built(report, asked=asked)
+            case IndexProgressed(progress=progress):
+                self._take_up(progress.generation)
+            case IndexPaused(paused=True):
+                self._notify("Nothing is read until you go on with p; changes are kept till then.", title="Paused")
+            case IndexPaused():
+                self._notify("What has changed meanwhile is read now.", title="Going on")
+            case IndexCancelled():
+                self._notify("What was read stays and is searched. u reads the rest.", title="Cancelled")
+
+    def _take(self, message: Message) -> None:
+        self.state = self.state.heard(message)
+        self._show()
+
+    def _built(self, report: BuildReport, *, asked: bool) -> None:
+        # Skipped files may be others in the same generation.
+        self._wanted = report.generation
+        self.engine.open()
+        if report.rebuilt:
+            self._notify(report.rebuilt, title="The index was made anew", markup=False)
+        elif asked:
+            self._notify(build_words(report), title="The index is up to date", markup=False)
+
+    def _failed(self, message: Trouble) -> None:
+        if message.asked == "open":
+            self._wanted = 0
+            if not self.state.at_work and not self.state.elsewhere:
+                said = Said(message.title, message.message, message.hint, serious=True)
+                self.state = replace(self.state, trouble=said)
+                self._mend(message)
+            self.start_unless_ended()
+        elif message.asked == "index":
+            self.state = self.state.heard(message)
+            self.engine.open()
+        else:
+            # Once, not at every key: what cannot be done for one query cannot be done for the next.
+            if message.message != self._reported:
+                self._reported = message.message
+                self._notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
+            self._mend(message)
+        self._show()
+
+    def _mend(self, message: Trouble) -> None:
+        """Have a build mend an index found damaged while reading; it is tried once a generation."""
+        if message.title == IndexUnusableError.title and self._mended != self.state.generation:
+            self._mended = self.state.generation
+            self.process.ask("update")
+
+    def _take_up(self, generation: int) -> None:
+        """Have a generation opened that was committed, once."""
+        if generation and generation not in (self.state.generation, self._wanted):
+            self._wanted = generation
+            self.engine.open()
+
+
+def _answering(settings: Settings) -> object:
+    """Return what an engine goes by; the strategy is said with each question."""
+    return replace(settings.search, strategy=Strategy.AUTO), _reading(settings)
+
+
+def _reading(settings: Settings) -> object:
+    """Return what an index is made by; the process that makes it reads the settings when it starts."""
+    return settings.vault, settings.embedding, settings.pack.tokenizer
+
+
+def newest_generation(folder: Path) -> int:
+    """Return that of the index in `folder`, 0 where none can be read. Imports the index, so it is for a thread."""
+    from excerpt.index.snapshot import Snapshot
+
+    with suppress(ExcerptError):
+        return Snapshot.current_generation(folder)
+    return 0
+
+
+def build_words(report: BuildReport) -> str:
+    """Return what a build has done, as a sentence."""
+    counts = ((report.changed, "changed"), (report.added, "added"), (report.removed, "removed"))
+    done = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+    return f"{done}." if done else "Nothing had changed."

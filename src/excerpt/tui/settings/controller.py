@@ -1,0 +1,71 @@
+"""The settings in effect, and what the settings files say of them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+from excerpt.errors import ExcerptError
+from excerpt.settings import Places, Settings, settings_of
+
+Stamps = tuple[tuple[int, int] | None, ...]
+"""When each settings file was changed (ns), and its size; None for one that is not there."""
+
+
+class SettingsController:
+    """Own the settings in effect, and follow the files of a vault.
+
+    What was chosen for this time alone (a strategy by key, a plain screen by option) stays until a file says something
+    else about it.
+    """
+
+    def __init__(self, vault: Path, settings: Settings, places: Places) -> None:
+        self.in_effect = settings
+        self._vault = vault
+        self._places = places
+        self._said: Settings | None = None
+        self._stamps: Stamps = ()
+
+    async def begin(self) -> None:
+        """Remember what the files say."""
+        self._stamps = await asyncio.to_thread(self._look)
+        with suppress(ExcerptError):
+            self._said = await asyncio.to_thread(settings_of, self._vault, self._places)
+
+    async def have_files_changed(self) -> bool:
+        """Return whether a file is another than the one that was read last."""
+        return await asyncio.to_thread(self._look) != self._stamps
+
+    async def read(self) -> None:
+        """Put into effect what the files say otherwise than before. Raises ExcerptError where one is not valid, and
+        leaves the settings as they are."""
+        from excerpt.tui.setting_rows import carried
+
+        self._stamps = await asyncio.to_thread(self._look)
+        said = await asyncio.to_thread(settings_of, self._vault, self._places)
+        before, self._said = self._said or self.in_effect, said
+        self.in_effect = carried(self.in_effect, before, said)
+
+    def make_file(self, file: Path) -> None:
+        """Write a settings file with every setting as a comment, unless it is there. Raises OSError."""
+        from excerpt.settings_edit import begin_with
+        from excerpt.tui.keymap import bindable
+
+        of_vault = file != self._places.settings_file
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            text = begin_with(self._places, self._vault if of_vault else None, bindable())
+            file.write_text(text, encoding="utf-8")
+
+    def _look(self) -> Stamps:
+        files = (self._places.settings_file, self._places.vault_settings_file(self._vault))
+        return tuple(_stamp(file) for file in files)
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
