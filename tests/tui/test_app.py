@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from textual.message import Message
 
 from excerpt.errors import ExcerptError
 from excerpt.tui.app import ExcerptApp, check_terminal
 from excerpt.tui.budget import STEPS, next_budget
+from excerpt.tui.index.controller import Watch
+from excerpt.tui.messages import IndexWatched
+from excerpt.tui.widgets.search_pane import SearchPane
+from tests.tui.conftest import screen_of, until
 
 
 def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None:
@@ -58,3 +65,21 @@ async def test_what_is_taken_away_from_under_a_tab_by_leaving_is_no_defect(app: 
         app.exit()
         app._handle_exception(LookupError("its parts are gone"))
     assert app.defect is None
+
+
+async def test_what_a_thread_says_is_handed_on_in_the_event_loop(
+    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed_on_in: list[int] = []
+    post = SearchPane.post_message
+
+    def noted(pane: SearchPane, message: Message) -> bool:
+        if isinstance(message, IndexWatched):
+            handed_on_in.append(threading.get_ident())
+        return post(pane, message)
+
+    monkeypatch.setattr(SearchPane, "post_message", noted)
+    async with app.run_test() as pilot:
+        await asyncio.to_thread(screen_of(app).post_from_worker, IndexWatched(polling=False))
+        await until(pilot, lambda: screen_of(app).index.state.watch is Watch.EVENTS, "the message")
+    assert handed_on_in == [threading.get_ident()]

@@ -12,7 +12,16 @@ from excerpt.model import Fragment, Hit
 from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.panes import Panes, Placing
-from excerpt.tui.session import NEW, Place, Session, read_session, row_of, write_session
+from excerpt.tui.session import (
+    NEW,
+    Place,
+    Session,
+    SessionController,
+    changed_by_hand,
+    read_session,
+    row_of,
+    write_session,
+)
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.tab_bar import TabBar
 from tests.tui.conftest import AppPilot, pane_of, until
@@ -57,6 +66,35 @@ def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
     assert row_of(Place("c", "B.md", 9), hits) == 2
     assert row_of(Place("gone", "B.md", 22), hits) == 2
     assert row_of(Place("gone", "Gone.md", 1), hits) is None
+
+
+def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(tmp_path: Path) -> None:
+    before, hits = replace(KEPT, place=Place("b", "B.md", 9)), [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9)]
+    session = SessionController(tmp_path / "session.json", before, print)
+    assert session.row_to_select("sync", hits) == 1
+    assert session.row_to_select("sync", hits) is None
+    assert SessionController(tmp_path / "session.json", before, print).row_to_select("sync conflict", hits) is None
+
+
+def test_what_is_as_the_settings_say_is_no_change_by_hand() -> None:
+    settings = Settings()
+    search, pack = settings.search, settings.pack
+    as_set = Session(
+        "memory", "sync", None, search.strategy, pack.scope, pack.budget, pack.format, Panes(zoomed="list")
+    )
+    assert changed_by_hand(as_set, settings) == Session("memory", "sync")
+    assert changed_by_hand(replace(as_set, budget=8000), settings).budget == 8000
+
+
+async def test_nothing_is_written_before_it_is_known_what_the_file_holds(tmp_path: Path) -> None:
+    session = SessionController(tmp_path / "session.json", NEW, print)
+    session.keep(KEPT)
+    await session.end()
+    assert not (tmp_path / "session.json").exists()
+    session.begin()
+    session.keep(KEPT)
+    await session.end()
+    assert read_session(tmp_path / "session.json") == KEPT
 
 
 def hit_at(fragment_id: str, path: str, line: int) -> Hit:

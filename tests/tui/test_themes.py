@@ -14,7 +14,7 @@ from excerpt.errors import SettingsError
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.screens.theme_picker import ThemeList, ThemePicker
-from excerpt.tui.themes import load_theme, theme_files
+from excerpt.tui.themes import ThemeController, load_theme, theme_files
 from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, contrast
 from tests.tui.still import StillApp
@@ -129,6 +129,17 @@ async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path
         app.look_at_theme()
         await until(pilot, lambda: any("mine.toml" in toast.message for toast in app._notifications), "the toast")
         assert app.theme == "mine"
+
+
+def test_a_theme_is_loaded_anew_once_for_each_time_its_file_is_saved(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('primary = "#88ff88"\n')
+    themes = ThemeController(tmp_path)
+    assert themes.changed("mine") is None
+    os.utime(file, ns=(1, 1))
+    assert themes.changed("mine") is not None
+    assert themes.changed("mine") is None
+    assert themes.changed("excerpt-dark") is None
 
 
 def test_a_theme_of_two_colours_can_be_read(tmp_path: Path) -> None:

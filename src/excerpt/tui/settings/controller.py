@@ -48,7 +48,7 @@ class SettingsController:
         self.in_effect = carried(self.in_effect, before, said)
 
     def make_file(self, file: Path) -> None:
-        """Write a settings file with every setting as a comment, unless it is there. Raises OSError."""
+        """Write a settings file that sets nothing, unless there is one. Raises OSError."""
         from excerpt.settings_edit import begin_with
         from excerpt.tui.keymap import bindable
 

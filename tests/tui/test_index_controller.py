@@ -1,0 +1,179 @@
+"""What is asked of the engine and of the indexing process, and what is told, without a screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import IndexUnusableError
+from excerpt.kinds import Strategy
+from excerpt.model import Status
+from excerpt.settings import Places, SearchSettings, Settings, VaultSettings
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.index.controller import IndexController, Watch
+from excerpt.tui.indexing import Command, Indexing
+from excerpt.tui.messages import IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched, Trouble
+from tests.tui.test_index_state import PROGRESS, STATUS
+
+pytestmark = pytest.mark.usefixtures("living")
+
+DAMAGED = Trouble("search", IndexUnusableError.title, "A segment is damaged.", "It is mended.")
+
+
+class Process(Indexing):
+    """Notes what it is told."""
+
+    running = True
+
+    def start(self) -> None:
+        self.running = True
+
+    def ask(self, command: Command) -> None:
+        self.asked.append(command)
+
+    def end(self) -> None:
+        self.running = False
+
+    def __init__(self, vault: Path) -> None:
+        super().__init__(vault, print)
+        self.asked: list[Command] = []
+
+
+class Engine(EngineWorker):
+    """Counts how often it opens the newest generation."""
+
+    opens = 0
+
+    def open(self) -> None:
+        self.opens += 1
+
+
+class Case:
+    """A controller with a process and an engine that only note what they are told; `told` are the notices."""
+
+    def __init__(self, folder: Path) -> None:
+        places = Places(folder / "config", folder / "cache", folder / "data", folder / "state")
+        self.told: list[str] = []
+        self.index = IndexController(
+            folder, Settings(), places, post=print, notify=lambda text, **_: self.told.append(text), show=list
+        )
+        self.process = self.index.process = Process(folder)
+        self.engine = self.index.engine = Engine(folder, places, Settings(), print)
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return Case(tmp_path)
+
+
+def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: Case) -> None:
+    trouble = Trouble("pack", "No tokenizer", "The tokenizer is gone.", "Choose another.")
+    for _ in range(3):
+        case.index.hear(trouble)
+    assert case.told == ["The tokenizer is gone. Choose another."]
+    case.index.opened(IndexOpened(STATUS))
+    case.index.hear(trouble)
+    assert len(case.told) == 2
+
+
+def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
+    for _ in range(3):
+        case.index.hear(DAMAGED)
+    assert case.process.asked == ["update"]
+    case.index.opened(IndexOpened(STATUS))
+    case.index.hear(DAMAGED)
+    assert case.process.asked == ["update", "update"]
+
+
+def test_an_index_that_cannot_be_opened_is_trouble_and_has_the_process_make_it(case: Case) -> None:
+    case.process.running = False
+    case.index.state = replace(case.index.state, watch=Watch.EVENTS)
+    case.index.hear(Trouble("open", "The index cannot be used", "It is gone."))
+    assert case.process.running
+
+
+def test_a_generation_is_opened_once_however_often_it_is_told(case: Case) -> None:
+    progress = replace(PROGRESS, generation=8)
+    for _ in range(3):
+        case.index.hear(IndexProgressed(progress))
+    assert case.engine.opens == 1
+
+
+def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
+    case.index.opened(IndexOpened(STATUS))
+    case.index.hear(IndexProgressed(replace(PROGRESS, generation=STATUS.generation)))
+    assert case.engine.opens == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "otherwise"),
+    [
+        (IndexOpened(STATUS), False),
+        (IndexOpened(STATUS, anew=True), True),
+        (IndexOpened(replace(STATUS, generation=8)), True),
+    ],
+)
+def test_everything_is_asked_again_only_where_it_may_be_answered_otherwise(
+    case: Case, message: IndexOpened, otherwise: bool
+) -> None:
+    case.index.opened(IndexOpened(STATUS))
+    assert case.index.opened(message) is otherwise
+
+
+def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> None:
+    case.index.hear(IndexPaused(paused=True))
+    case.told.clear()
+    case.index.ask("update")
+    assert case.process.asked == ["update"]
+    assert "begins when you go on" in case.told[0]
+
+
+def test_the_end_of_a_process_that_was_started_again_meanwhile_is_not_heard(case: Case) -> None:
+    case.index.hear(IndexWatched(polling=False))
+    case.index.hear(IndexEnded())
+    assert case.index.state.watch is Watch.EVENTS
+
+
+def test_the_end_of_the_process_is_heard(case: Case) -> None:
+    case.process.running = False
+    case.index.hear(IndexEnded())
+    assert case.index.state.watch is Watch.ENDED
+
+
+def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> None:
+    case.process.running = False
+    case.index.hear(IndexEnded())
+    case.index.take_in_edit()
+    assert not case.process.running
+    case.index.ask("update")
+    assert case.process.running
+
+
+def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
+    case.index.hear(IndexWatched(polling=False))
+    case.index.take_in_edit()
+    assert case.process.asked == []
+    case.index.hear(IndexWatched(polling=True))
+    case.index.take_in_edit()
+    assert case.process.asked == ["update"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "opens", "restarts"),
+    [
+        (Settings(search=SearchSettings(strategy=Strategy.SEMANTIC)), 0, False),
+        (Settings(search=SearchSettings(limit=7)), 1, False),
+        (Settings(vault=VaultSettings(exclude=("Old",))), 1, True),
+    ],
+)
+def test_settings_reach_the_parts_that_go_by_them(case: Case, settings: Settings, opens: int, restarts: bool) -> None:
+    assert case.index.use(Settings(), settings) is restarts
+    assert case.engine.opens == opens
+
+
+def test_the_state_has_no_generation_before_an_index_is_open(case: Case) -> None:
+    assert case.index.state.generation == 0
+    case.index.opened(IndexOpened(Status("/v", 3, 1, 1, (), (), "model", "o200k", "")))
+    assert case.index.state.generation == 3

@@ -1,0 +1,73 @@
+"""The forms that a memory is written in, and what comes of them, without a screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from queue import Queue
+
+import pytest
+from textual.message import Message
+
+from excerpt.memory.store import MemoryStore
+from excerpt.model import Memory
+from excerpt.settings import Places, Settings
+from excerpt.tui.memory.controller import MemoryController, source_of
+from excerpt.tui.memory_decisions import Kept
+from excerpt.tui.memory_messages import MemoryChanged
+from excerpt.tui.messages import RememberRequested
+from tests.tui.conftest import PATIENCE
+from tests.tui.test_session import hit_at
+
+
+class Case:
+    """A controller on memories in real files; what their thread says is in `said`."""
+
+    def __init__(self, vault: Path, places: Places) -> None:
+        self._said: Queue[Message] = Queue()
+        self.store = MemoryStore(places.memory_folder(vault))
+        self.memories = MemoryController(vault, Settings(), places, post=self._said.put)
+
+    @property
+    def said(self) -> Message:
+        return self._said.get(timeout=PATIENCE)
+
+    def all(self) -> list[Memory]:
+        return list(self.store.all().memories)
+
+
+@pytest.fixture
+def case(tmp_path: Path, places: Places) -> Case:
+    return Case(tmp_path, places)
+
+
+def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Case) -> None:
+    hit = hit_at("a" * 12, "Sync.md", 7)
+    _, answered = case.memories.form_to_remember(RememberRequested(hit, "sync conflict"))
+    answered(Kept("The newer one.", ("sync",), "It came up twice."))
+    assert isinstance(case.said, MemoryChanged)
+    (memory,) = case.all()
+    assert (memory.text, memory.query, memory.source) == ("The newer one.", "sync conflict", source_of(hit))
+
+
+def test_a_form_that_is_left_keeps_nothing(case: Case) -> None:
+    _, answered = case.memories.form_to_remember(RememberRequested(None, "", "A thought."))
+    answered(None)
+    case.memories.worker.close(PATIENCE)
+    assert case.all() == []
+
+
+def test_a_change_leaves_what_the_form_did_not_change_and_can_be_taken_back(case: Case) -> None:
+    memory = case.store.remember("The newer one.", ("sync",), "", None, "conflict")
+    _, answered = case.memories.form_to_change(memory)
+    answered(Kept("The older one.", memory.tags, memory.why))
+    assert isinstance(case.said, MemoryChanged)
+    (changed,) = case.all()
+    assert replace(changed, text=memory.text, updated=memory.updated) == memory
+    case.memories.worker.undo()
+    assert isinstance(case.said, MemoryChanged)
+    assert [each.text for each in case.all()] == [memory.text]
+
+
+def test_a_memory_among_the_hits_has_no_source_of_its_own() -> None:
+    assert source_of(hit_at("memory:20260301-aaaa", "Memory", 1)) is None

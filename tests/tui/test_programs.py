@@ -1,0 +1,111 @@
+"""Other programs on a vault's files, without a screen: real ones, which write down what they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from textual.app import SuspendNotSupported
+
+from excerpt.tui.programs import Programs
+
+
+class Case:
+    """Programs on a vault with one note. `told` are the notices, `done` what happened to the terminal and the file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.vault = folder / "vault"
+        self.note = self.vault / "Note.md"
+        self.vault.mkdir()
+        self.note.write_text("# Note\n")
+        self.told: list[str] = []
+        self.done: list[str] = []
+        self.gives_way = True
+        self.programs = Programs(
+            self.vault,
+            {"PATH": str(folder)},
+            notify=lambda text, **_: self.told.append(text),
+            suspend=self._suspend,
+        )
+
+    @contextmanager
+    def _suspend(self) -> Iterator[None]:
+        if not self.gives_way:
+            raise SuspendNotSupported
+        self.done.append("given")
+        yield
+        self.done.append("taken back")
+
+    def edit(self, setting: str) -> bool:
+        edited = self.done.append
+        return self.programs.edit(setting, self.note, 3, seen="It is found at once.", edited=lambda: edited("edited"))
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return Case(tmp_path)
+
+
+def editor(folder: Path, name: str, code: int = 0) -> str:
+    """The path of an editor of that name, which ends with that code."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\nexit {code}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+def test_an_editor_has_the_terminal_until_it_ends_and_the_edit_is_looked_for_then(case: Case, tmp_path: Path) -> None:
+    assert case.edit(editor(tmp_path, "vi"))
+    assert case.done == ["given", "taken back", "edited"]
+    assert case.told == []
+
+
+def test_an_editor_that_fails_is_told_by_its_code_and_the_edit_is_looked_for_all_the_same(
+    case: Case, tmp_path: Path
+) -> None:
+    assert case.edit(editor(tmp_path, "vi", 3))
+    assert case.told == ["The editor ended with code 3."]
+    assert case.done[-1] == "edited"
+
+
+def test_an_editor_with_a_window_leaves_the_terminal_alone(case: Case, tmp_path: Path) -> None:
+    assert case.edit(editor(tmp_path, "code"))
+    assert case.done == []
+    assert case.told == ["Opened with code. It is found at once."]
+
+
+def test_a_terminal_that_cannot_be_given_is_told_and_nothing_is_looked_for(case: Case, tmp_path: Path) -> None:
+    case.gives_way = False
+    case.edit(editor(tmp_path, "vi"))
+    assert case.told == ["This terminal cannot be handed to an editor."]
+    assert case.done == []
+
+
+def test_an_editor_that_is_not_there_is_told(case: Case) -> None:
+    assert not case.edit("no-such-editor")
+    assert "no-such-editor" in case.told[0]
+
+
+@pytest.mark.parametrize("path", ["Gone.md", "../outside.md", "Link.md"])
+def test_no_file_outside_of_the_vault_has_a_name(case: Case, tmp_path: Path, path: str) -> None:
+    (tmp_path / "outside.md").write_text("secret")
+    (case.vault / "Link.md").symlink_to(tmp_path / "outside.md")
+    assert case.programs.note_file("Note.md") == case.note
+    assert case.programs.note_file(path) is None
+    assert case.told == [f"{path} is not in the vault."]
+
+
+async def test_where_nothing_opens_links_the_link_is_copied(case: Case) -> None:
+    (case.vault / ".obsidian").mkdir()
+    copied: list[str] = []
+    assert not await case.programs.open_in_obsidian(case.note, ("Note",), copied.append)
+    assert copied == ["obsidian://open?vault=vault&file=Note%23Note"]
+
+
+async def test_a_folder_that_is_no_vault_of_obsidians_is_told_and_nothing_is_copied(case: Case) -> None:
+    copied: list[str] = []
+    assert not await case.programs.open_in_obsidian(case.note, (), copied.append)
+    assert "no vault of Obsidian's" in case.told[0]
+    assert copied == []
