@@ -42,7 +42,7 @@ async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, places:
     places.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
     places.vault_settings_file(vault).write_text("[pack]\nbudget = 777\n")
     assert await controller.have_files_changed()
-    await controller.read()
+    assert await controller.read() == Settings()
     assert not await controller.have_files_changed()
     assert controller.in_effect.pack.budget == 777
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -75,6 +75,8 @@ from excerpt.tui.widgets.tab_bar import TABS, TabBar
 if TYPE_CHECKING:
     from excerpt.model import Result
     from excerpt.tui.screens.settings import SettingsScreen
+    from excerpt.tui.widgets.memory_pane import MemoryPane
+    from excerpt.tui.widgets.overview_pane import OverviewPane
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
 
@@ -134,21 +136,23 @@ class MainScreen(PromptScreen):
         self._settings = SettingsController(vault, settings, places)
         self._programs = Programs(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
         self._session = SessionController(
-            places.session_file(vault), session, self._telling("Where you are is not kept for the next time")
+            places.session_file(vault), session, self._failure_notice("Where you are is not kept for the next time")
         )
         self._use = UseRecorder(
-            places.use_file(vault), self._telling("What you open and copy is not kept"), on=settings.search.boosts.use
+            places.use_file(vault),
+            self._failure_notice("What you open and copy is not kept"),
+            on=settings.search.boosts.use,
         )
         self._marks = StateKeeper(
             places.marks_file(vault),
             read_marks,
             write_marks,
-            self._telling("Your marks are not kept for the next time"),
+            self._failure_notice("Your marks are not kept for the next time"),
         )
         self._queries = QueryKeeper(
             places.history_file(vault),
             places.saved_queries_file(vault),
-            self._telling("What you ask is not kept for the next time"),
+            self._failure_notice("What you ask is not kept for the next time"),
         )
         self._emptied: Screen[bool] | None = None
         self._settings_screen: SettingsScreen | None = None
@@ -217,29 +221,38 @@ class MainScreen(PromptScreen):
     def _search(self) -> SearchPane:
         return self.query_one(SearchPane)
 
+    def _overview_panes(self) -> Iterable[OverviewPane]:
+        """The one there is, or none yet."""
+        from excerpt.tui.widgets.overview_pane import OverviewPane
+
+        return self.query(OverviewPane)
+
+    def _memory_panes(self) -> Iterable[MemoryPane]:
+        """The one there is, or none yet."""
+        from excerpt.tui.widgets.memory_pane import MemoryPane
+
+        return self.query(MemoryPane)
+
     # --- what threads and processes say -------------------------------------------------------------------------------
 
     def post_from_worker(self, message: Message) -> None:
-        """Have a message handed on in the event loop. Safe in any thread; queries nothing of the screen."""
+        """Have a message handed on in the event loop. The one method that any thread may call."""
         if self.is_running:
             self.call_later(self._hand_on, message)
 
     def _hand_on(self, message: Message) -> None:
-        """The search pane has it first; what that does not stop comes up to this screen."""
+        """Post to the search pane; what that does not stop comes up to this screen."""
         for pane in self.query(SearchPane):  # none where another vault is being opened
             pane.post_message(message)
 
     @on(IndexOpened)
     def _index_opened(self, message: IndexOpened) -> None:
-        from excerpt.tui.widgets.memory_pane import MemoryPane
-        from excerpt.tui.widgets.overview_pane import OverviewPane
-
         first = self.index.state.status is None
-        for memories in self.query(MemoryPane):
+        for memories in self._memory_panes():
             memories.vault_changed()
         if self.index.opened(message):
             self._search.index_changed()
-            for overview in self.query(OverviewPane):
+            for overview in self._overview_panes():
                 overview.index_changed()
         else:
             self._search.look_for_gone()
@@ -274,29 +287,25 @@ class MainScreen(PromptScreen):
     @on(PassageReady)
     @on(OverviewWritten)
     def _overview_told(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
-        from excerpt.tui.widgets.overview_pane import OverviewPane
-
-        for pane in self.query(OverviewPane):
+        for pane in self._overview_panes():
             pane.hear(message)
 
     @on(MemoriesListed)
-    @on(StandingsKnown)
-    @on(MemoryChanged)
-    def _memories_told(self, message: MemoriesListed | StandingsKnown | MemoryChanged) -> None:
-        from excerpt.tui.widgets.memory_pane import MemoryPane
+    def _memories_listed(self, message: MemoriesListed) -> None:
+        for pane in self._memory_panes():
+            pane.listed(message)
 
-        if isinstance(message, MemoryChanged):
-            self.notify(message.told, markup=False)
-        for pane in self.query(MemoryPane):
-            match message:
-                case MemoriesListed():
-                    pane.listed(message)
-                case StandingsKnown():
-                    pane.standings_known(message)
-                case MemoryChanged(memory_id=memory_id):
-                    pane.reload(memory_id)
-        if isinstance(message, MemoryChanged):
-            self._search.recall()
+    @on(StandingsKnown)
+    def _standings_known(self, message: StandingsKnown) -> None:
+        for pane in self._memory_panes():
+            pane.standings_known(message)
+
+    @on(MemoryChanged)
+    def _memory_changed(self, message: MemoryChanged) -> None:
+        self.notify(message.told, markup=False)
+        for pane in self._memory_panes():
+            pane.reload(message.memory_id)
+        self._search.recall()
 
     @on(OffersKnown)
     def _offers_known(self, message: OffersKnown) -> None:
@@ -560,17 +569,20 @@ class MainScreen(PromptScreen):
 
     async def reread(self) -> None:
         """Take up what the settings files say now, and show it where the settings are open."""
-        before = self.settings
         try:
-            await self._settings.read()
+            before = await self._settings.read()
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
-        if self.settings != before:
-            self._use_settings(before, self.settings)
+        else:
+            self._use_settings(before)
         if self._settings_screen is not None and self._settings_screen.is_attached:
             await self._settings_screen.read()
 
-    def _use_settings(self, before: Settings, settings: Settings) -> None:
+    def _use_settings(self, before: Settings) -> None:
+        """Have every part go by the settings in effect, where they are others than `before`."""
+        settings = self.settings
+        if settings == before:
+            return
         self.memories.worker.use(settings)
         if self.index.use(before, settings):
             self.run_worker(self.index.restart(), group="indexing")
@@ -665,6 +677,6 @@ class MainScreen(PromptScreen):
         if driver is not None:
             driver.write(sequence)
 
-    def _telling(self, what: str) -> Callable[[str], None]:
-        """Return what tells the user that, with the reason that it is given."""
+    def _failure_notice(self, what: str) -> Callable[[str], None]:
+        """Return what tells the user `what` is not kept, with the reason that it is called with."""
         return lambda reason: self.notify(f"{what}: {reason}.", markup=False)

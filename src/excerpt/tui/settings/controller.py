@@ -37,15 +37,18 @@ class SettingsController:
         """Return whether a file is another than the one that was read last."""
         return await asyncio.to_thread(self._look) != self._stamps
 
-    async def read(self) -> None:
-        """Put into effect what the files say otherwise than before. Raises ExcerptError where one is not valid, and
-        leaves the settings as they are."""
+    async def read(self) -> Settings:
+        """Put into effect what the files say otherwise than before, and return the settings until then.
+
+        Raises ExcerptError where a file is not valid, and leaves the settings as they are.
+        """
         from excerpt.tui.setting_rows import carried
 
         self._stamps = await asyncio.to_thread(self._look)
         said = await asyncio.to_thread(settings_of, self._vault, self._places)
-        before, self._said = self._said or self.in_effect, said
-        self.in_effect = carried(self.in_effect, before, said)
+        said_before, self._said = self._said or self.in_effect, said
+        before, self.in_effect = self.in_effect, carried(self.in_effect, said_before, said)
+        return before
 
     def make_file(self, file: Path) -> None:
         """Write a settings file that sets nothing, unless there is one. Raises OSError."""
