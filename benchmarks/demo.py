@@ -26,8 +26,8 @@ from excerpt.known_vaults import DEMO
 from excerpt.settings import Settings, places
 from excerpt.tui import clipboard
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.widgets.query_bar import QueryStatus
-from excerpt.tui.widgets.search_pane import SearchPane
+from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.query_bar import QueryStatus
 
 SIZE = (104, 28)
 

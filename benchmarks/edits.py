@@ -31,7 +31,7 @@ from benchmarks.watchdog import Watchdog
 from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.screens.main import MainScreen
-from excerpt.tui.widgets.search_pane import SearchPane
+from excerpt.tui.search.pane import SearchPane
 
 VAULT = "cpp-docs"
 QUERIES = f"{VAULT}.dev"

@@ -27,9 +27,9 @@ from excerpt.settings import Places, ScreenSettings, Settings, places
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.search_pane import SearchPane
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))
 QUERIES = 12

@@ -27,14 +27,14 @@ from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.query_bar import QueryStatus
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexFacts
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.query_bar import QueryStatus
-from excerpt.tui.widgets.search_pane import SearchPane
 
 FOLDER = Path("screenshots")
 GUIDE = DEMO / "Pictures"
@@ -138,7 +138,7 @@ async def related(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
     await pilot.press("alt+r")
     desk = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: desk.insights_known)
+    await until(pilot, lambda: desk.insight.is_answered)
     await pilot.press("down", "right")
 
 
@@ -146,7 +146,7 @@ async def vault_map(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
     await pilot.press("alt+m")
     desk = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: desk.insights_known)
+    await until(pilot, lambda: desk.insight.is_answered)
     await pilot.press("j", "j", "l", "j")
 
 

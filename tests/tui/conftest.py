@@ -19,8 +19,8 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
-from excerpt.tui.widgets.search_pane import SearchPane
 
 PATIENCE = 60.0
 """Seconds until a wait fails: far more than any step takes, since the machine may be busy with other tests."""

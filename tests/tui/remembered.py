@@ -8,7 +8,7 @@ from dataclasses import replace
 from excerpt.memory.badges import remembered_at
 from excerpt.memory.stale import Kind, Standing
 from excerpt.model import Fragment, Memory
-from excerpt.tui.memory_messages import BadgesKnown, StandingsKnown
+from excerpt.tui.memory_messages import StandingsKnown
 from tests.pack.vaults import Vault
 
 
@@ -16,9 +16,9 @@ def standings_of(number: int, memories: Sequence[Memory], notes: Vault) -> Stand
     return StandingsKnown(number, {memory.id: _standing(memory, notes) for memory in memories})
 
 
-def badges_of(number: int, memories: Sequence[Memory], fragments: Sequence[Fragment]) -> BadgesKnown:
+def badges_of(memories: Sequence[Memory], fragments: Sequence[Fragment]) -> dict[str, tuple[Memory, ...]]:
     found = ((one.id, remembered_at(memories, one.path, one.line_start, one.line_end)) for one in fragments)
-    return BadgesKnown(number, {fragment_id: about for fragment_id, about in found if about})
+    return {fragment_id: about for fragment_id, about in found if about}
 
 
 def _standing(memory: Memory, notes: Vault) -> Standing:

@@ -21,19 +21,19 @@ from excerpt.search.reading import Doubt, Reading
 from excerpt.search.standing import Absence, AbsenceKind, Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insight_messages import Mapped, Narrowed, OverviewReady, PassageReady, Question, RelatedFound
-from excerpt.tui.insights import AskMap, AskNarrowed, AskOverview, AskPassage, AskRelated
+from excerpt.tui.engine_worker import Answer, EngineWorker, Question
+from excerpt.tui.insight_messages import OverviewReady, PassageReady
+from excerpt.tui.insights import AskMap, AskNarrowed, AskOverview, AskPassage, AskRelated, AskWhy
 from excerpt.tui.memory_questions import AskBadges, AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
-from excerpt.tui.messages import CostKnown, Explained, IndexEmptied, PackBuilt, SearchDone, Trouble, WindowReady
-from excerpt.tui.note_window import window_around
-from excerpt.tui.packing import Packer, PackRequest
-from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions, Completed, QueryRead, Suggested
+from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
+from excerpt.tui.note_window import NoteWindow, window_around
+from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
+from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import Session
-from excerpt.tui.strategy_columns import AskStrategies, Compared
+from excerpt.tui.strategy_columns import AskStrategies
 from tests.pack.vaults import Vault
 from tests.tui.garden import GARDEN
 from tests.tui.nearby import map_of, related_of
@@ -149,9 +149,6 @@ class ScriptedEngine(EngineWorker):
     def open(self, anew: bool = False) -> None:
         """The picture says what is known of the index."""
 
-    def forget(self, kind: str) -> None:
-        """Nothing waits."""
-
     def search(self, number: int, query: str, strategy: Strategy, in_sight: int) -> None:
         self._post(SearchDone(number, self.found(query, strategy)))
 
@@ -164,47 +161,52 @@ class ScriptedEngine(EngineWorker):
         led = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
         return Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)
 
-    def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
-        """Of a hit as of the second one; no note that is named is in a list."""
-        if isinstance(about, Hit):
-            self._post(Explained(about.fragment.id, _told(query, asked, about)))
-        else:
-            reason = f"No fragment of {about}.md has a word of the query, and none is near it in meaning."
-            absent = Absence(AbsenceKind.UNMATCHED, reason)
-            self._post(Explained(about, NoteExplanation(query, asked, about, f"{about}.md", absent)))
+    def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None:
+        number = self._expect(question.kind, on_answer)
+        self._post(Answered(question.kind, number, self._answer_to(question)))
 
-    def ask_insight(self, question: Question) -> None:
+    def _answer_to(self, question: Question[object]) -> object:  # noqa: PLR0911 - one for each question
+        """Of a hit that is asked about as of the second one; no note that is named is in a list."""
         match question:
             case AskWindow():
-                self._post(_window_of(question, self.notes))
-            case AskRelated(number=number, path=path, line=line):
+                return _window_of(question, self.notes)
+            case AskRelated(path=path, line=line):
                 near = [each for each in self.notes.fragments if each.path in _NOTES]
-                self._post(RelatedFound(number, related_of(near, path, line)))
-            case AskMap(number=number, query=query):
-                self._post(Mapped(number, map_of(query)))
+                return related_of(near, path, line)
+            case AskMap(query=query):
+                return map_of(query)
             case AskNarrowed(query=query, filter=condition):
-                self._post(Narrowed(query, condition, f"{condition} {query}"))
-            case AskStandings(number=number, memories=memories):
-                self._post(standings_of(number, memories, self.notes))
-            case AskBadges(number=number, memories=memories, fragments=fragments):
-                self._post(badges_of(number, memories, fragments))
+                return f"{condition} {query}"
+            case AskBadges(memories=memories, fragments=fragments):
+                return badges_of(memories, fragments)
             case AskReading(query=query, thoroughly=thoroughly):
                 at = unpaired_quotation_mark(query) if thoroughly else -1
                 doubts = (Doubt(at, at + 1, 'a " is still open'),) if at >= 0 else ()
-                self._post(QueryRead(query, Reading(conditions(query), doubts), thoroughly))
-            case AskCompletions(number=number, operator=operator, value=value):
+                return Reading(conditions(query), doubts)
+            case AskCompletions(operator=operator, value=value):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
                 mark = "#" if operator == "#" else "tag:"
-                self._post(Completed(number, tuple(Completion(f"{mark}{tag}", tag, TAGS[tag]) for tag in tags)))
+                return tuple(Completion(f"{mark}{tag}", tag, TAGS[tag]) for tag in tags)
             case AskSuggestions(query=query):
                 narrower = Suggestion(Way.NARROWER, "tag:sync", f"tag:sync {query}", 2)
                 wider = Suggestion(Way.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
-                self._post(Suggested(query, (narrower, wider)))
+                return narrower, wider
             case AskStrategies(query=query):
                 found = [self.found(query, strategy) for strategy in Strategy]
                 # Each begins one hit later, so that all move.
-                turned = [replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found)]
-                self._post(Compared(query, tuple(turned)))
+                return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
+            case AskWhy(query=query, asked=asked, about=str(about)):
+                reason = f"No fragment of {about}.md has a word of the query, and none is near it in meaning."
+                absent = Absence(AbsenceKind.UNMATCHED, reason)
+                return NoteExplanation(query, asked, about, f"{about}.md", absent)
+            case AskWhy(query=query, asked=asked, about=Hit() as hit):
+                return _told(query, asked, hit)
+        raise AssertionError(question)
+
+    def ask_insight(self, question: Question[Message]) -> None:
+        match question:
+            case AskStandings(number=number, memories=memories):
+                self._post(standings_of(number, memories, self.notes))
             case AskOverview():
                 self.topic = question.topic
                 known = "sync" in question.topic
@@ -218,11 +220,13 @@ class ScriptedEngine(EngineWorker):
                 spans = _spans(lines.casefold(), self.topic.casefold().split())
                 self._post(PassageReady(number, window_around(text, fragment, spans)))
 
-    def pack(self, number: int, request: PackRequest) -> None:
-        self._post(PackBuilt(number, self.packer.pack(self.notes, request)))
+    def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
+        number = self._expect("pack", on_answer)
+        self._post(Answered("pack", number, self.packer.pack(self.notes, request)))
 
-    def cost(self, number: int, request: PackRequest, mark: Mark) -> None:
-        self._post(CostKnown(number, self.packer.cost(self.notes, request, mark)))
+    def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None:
+        number = self._expect("cost", on_answer)
+        self._post(Answered("cost", number, self.packer.cost(self.notes, request, mark)))
 
 
 def _spans(text: str, words: list[str]) -> tuple[Span, ...]:
@@ -241,13 +245,13 @@ def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int, known: bool) ->
     return Hit(fragment, sum(parts), signals, spans, sure, named, modified)
 
 
-def _window_of(question: AskWindow, notes: Vault) -> WindowReady:
+def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
     """With the words of the query marked in all of the note, and its first sentence as near to it."""
-    fragment = notes.fragment(question.spot.fragment_id)
+    fragment = notes.fragment(question.location.fragment_id)
     if fragment is None:
-        return WindowReady(question.number, None)
+        return None
     text, sentence = notes.note_text(fragment.path), fragment.text.find(". ", 20) + 1
-    near = (Span(0, sentence),) if question.spot.by_meaning and sentence else ()
+    near = (Span(0, sentence),) if question.location.by_meaning and sentence else ()
     words = [word for word in question.query.casefold().split() if ":" not in word]
     elsewhere = [
         (number, (span.start, span.end))
@@ -255,8 +259,7 @@ def _window_of(question: AskWindow, notes: Vault) -> WindowReady:
         for span in _spans(line.casefold(), words)
     ]
     view, headings = replace(question.view, near=near), notes.sections(fragment.path)
-    window = window_around(text, fragment, question.spot.spans, view, headings=headings, elsewhere=elsewhere)
-    return WindowReady(question.number, window)
+    return window_around(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
 
 
 def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:

@@ -13,10 +13,10 @@ from textual.message import Message
 
 from excerpt.errors import ExcerptError
 from excerpt.tui.app import ExcerptApp, check_terminal
-from excerpt.tui.budget import STEPS, next_budget
 from excerpt.tui.index.controller import Watch
 from excerpt.tui.messages import IndexWatched
-from excerpt.tui.widgets.search_pane import SearchPane
+from excerpt.tui.pack.controller import BUDGETS, next_budget
+from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import screen_of, until
 
 
@@ -56,8 +56,8 @@ def test_a_budget_between_two_steps_goes_to_its_neighbours() -> None:
 
 
 def test_the_budget_stays_within_the_steps() -> None:
-    assert next_budget(STEPS[-1], 1) == STEPS[-1]
-    assert next_budget(1, -1) == STEPS[0]
+    assert next_budget(BUDGETS[-1], 1) == BUDGETS[-1]
+    assert next_budget(1, -1) == BUDGETS[0]
 
 
 async def test_what_is_taken_away_from_under_a_tab_by_leaving_is_no_defect(app: ExcerptApp) -> None:

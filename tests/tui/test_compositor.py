@@ -12,7 +12,7 @@ from textual.screen import Screen
 
 from excerpt.settings import Settings
 from excerpt.tui.compositor import SparingCompositor
-from excerpt.tui.widgets.query_bar import QueryInput
+from excerpt.tui.search.query_bar import QueryInput
 from tests.tui.still import StillApp
 
 SIZE = (100, 30)

@@ -12,8 +12,8 @@ from textual.widgets import Input
 from textual.widgets._toast import Toast
 
 from excerpt.settings import Settings
+from excerpt.tui.search.query_bar import QueryBar, QueryStatus, Stretch
 from excerpt.tui.themes import load_theme, theme_files
-from excerpt.tui.widgets.query_bar import QueryBar, QueryStatus, Stretch
 from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
 from tests.tui.pictures.steps import panel_shown, ready, settled

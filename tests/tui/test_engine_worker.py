@@ -16,22 +16,22 @@ from excerpt.index.build import build
 from excerpt.kinds import Scope, Strategy
 from excerpt.pack.marks_file import Mark
 from excerpt.search.engine import Engine
+from excerpt.search.standing import NoteExplanation
 from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.insights import AskWhy
 from excerpt.tui.messages import (
     AllMarked,
-    CostKnown,
-    Explained,
+    Answered,
     IndexOpened,
-    PackBuilt,
     SearchDone,
     Trouble,
-    WindowReady,
 )
-from excerpt.tui.packing import PackRequest
+from excerpt.tui.note_window import NoteWindow
+from excerpt.tui.pack.controller import mark_of
+from excerpt.tui.pack.packer import Cost, Packed, PackRequest
 from excerpt.tui.reading import AskWindow
-from excerpt.tui.trail import Spot
-from excerpt.tui.widgets.pack_desk import mark_of
+from excerpt.tui.search.reading_controller import Location
 from tests.tui.conftest import places_under
 
 PATIENCE = 60.0
@@ -46,6 +46,12 @@ class Worker(EngineWorker):
 
     def next(self) -> Message:
         return self.said.get(timeout=PATIENCE)
+
+    def deliver(self) -> None:
+        """Wait for an answer, and hand it over."""
+        message = self.next()
+        assert isinstance(message, Answered)
+        self.hand_over(message)
 
     def hold(self) -> threading.Event:
         """Keep the thread busy until the event is set."""
@@ -121,10 +127,10 @@ def test_a_search_goes_before_a_pack_that_waits(opened: Worker) -> None:
     found = opened.next()
     assert isinstance(found, SearchDone)
     release = opened.hold()
-    opened.pack(1, PackRequest("lentils", Strategy.AUTO, found.result.hits, (), PackSettings(scope=Scope.NONE)))
+    opened.pack(PackRequest("lentils", Strategy.AUTO, found.result.hits, (), PackSettings(scope=Scope.NONE)), print)
     opened.search(2, "sync", Strategy.AUTO, 50)
     release.set()
-    assert [type(opened.next()) for _ in range(2)] == [SearchDone, PackBuilt]
+    assert [type(opened.next()) for _ in range(2)] == [SearchDone, Answered]
 
 
 def test_hits_are_drawn_before_the_next_question_is_answered(opened: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +158,12 @@ def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
     found = opened.next()
     assert isinstance(found, SearchDone)
     hit = found.result.hits[0]
-    opened.ask_insight(AskWindow(7, Spot(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans)))
-    answer = opened.next()
-    assert isinstance(answer, WindowReady) and answer.window is not None
-    assert answer.number == 7
-    assert answer.window.fragment.path == "Cooking/Lentil soup.md"
+    windows: list[NoteWindow | None] = []
+    opened.ask(AskWindow(Location.of(hit)), windows.append)
+    opened.deliver()
+    (window,) = windows
+    assert window is not None
+    assert window.fragment.path == "Cooking/Lentil soup.md"
 
 
 def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
@@ -164,16 +171,14 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
     found = opened.next()
     assert isinstance(found, SearchDone)
     second = found.result.hits[1]
-    opened.explain("sync conflict", Strategy.AUTO, second)
-    of_hit = opened.next()
-    assert isinstance(of_hit, Explained)
-    assert of_hit.about == second.fragment.id
-    assert of_hit.told.explanation is not None
-    assert (of_hit.told.explanation.rank, of_hit.told.explanation.hit) == (2, second)
-    opened.explain("sync conflict", Strategy.AUTO, "lentil soup")
-    of_note = opened.next()
-    assert isinstance(of_note, Explained)
-    assert (of_note.about, of_note.told.path) == ("lentil soup", "Cooking/Lentil soup.md")
+    told: list[NoteExplanation] = []
+    for about in (second, "lentil soup"):
+        opened.ask(AskWhy("sync conflict", Strategy.AUTO, about), told.append)
+        opened.deliver()
+    of_hit, of_note = told
+    assert of_hit.explanation is not None
+    assert (of_hit.explanation.rank, of_hit.explanation.hit) == (2, second)
+    assert (of_note.note, of_note.path) == ("lentil soup", "Cooking/Lentil soup.md")
 
 
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) -> None:
@@ -181,12 +186,14 @@ def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) ->
     found = opened.next()
     assert isinstance(found, SearchDone)
     mark, ghost = mark_of(found.result.hits[0]), Mark("0" * 12, "Gone.md")
-    opened.pack(1, PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings()))
-    answer = opened.next()
-    assert isinstance(answer, PackBuilt)
-    assert answer.packed.gone == (ghost,)
-    assert [one.path for one in answer.packed.result.packs] == [mark.path]
-    assert [(left.path, left.reason) for left in answer.packed.left] == [("Gone.md", "no longer in the index")]
+    request = PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings())
+    packs: list[Packed] = []
+    opened.pack(request, packs.append)
+    opened.deliver()
+    (packed,) = packs
+    assert packed.gone == (ghost,)
+    assert [one.path for one in packed.result.packs] == [mark.path]
+    assert [(left.path, left.reason) for left in packed.left] == [("Gone.md", "no longer in the index")]
 
 
 def test_a_cost_is_asked_for_after_the_pack_that_waits(opened: Worker) -> None:
@@ -196,14 +203,41 @@ def test_a_cost_is_asked_for_after_the_pack_that_waits(opened: Worker) -> None:
     first, second = (mark_of(hit) for hit in found.result.hits[:2])
     request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
     release = opened.hold()
-    opened.cost(1, request, second)
-    opened.pack(1, request)
+    costs: list[Cost] = []
+    opened.cost(request, second, costs.append)
+    opened.pack(request, print)
     release.set()
     pack, cost = opened.next(), opened.next()
-    assert isinstance(pack, PackBuilt)
-    assert isinstance(cost, CostKnown)
-    assert cost.cost.exact
-    assert cost.cost.tokens > 0
+    assert isinstance(pack, Answered)
+    assert isinstance(cost, Answered)
+    assert (pack.kind, cost.kind) == ("pack", "cost")
+    opened.hand_over(cost)
+    assert costs[0].exact
+    assert costs[0].tokens > 0
+
+
+def test_of_answers_only_that_to_the_newest_question_of_its_kind_is_handed_over(opened: Worker) -> None:
+    heard: list[NoteWindow | None] = []
+    location = Location("", "Merging.md", 1)
+    opened.ask(AskWindow(location), heard.append)
+    first = opened.next()
+    opened.ask(AskWindow(location), heard.append)
+    second = opened.next()
+    assert isinstance(first, Answered) and isinstance(second, Answered)
+    opened.hand_over(first)
+    assert (heard, opened.waits("window")) == ([], True)
+    opened.hand_over(second)
+    assert (len(heard), opened.waits("window")) == (1, False)
+
+
+def test_the_answer_to_a_question_taken_back_is_not_handed_over(opened: Worker) -> None:
+    heard: list[NoteWindow | None] = []
+    opened.ask(AskWindow(Location("", "Merging.md", 1)), heard.append)
+    answer = opened.next()
+    assert isinstance(answer, Answered)
+    opened.forget("window")
+    opened.hand_over(answer)
+    assert (heard, opened.waits("window")) == ([], False)
 
 
 def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered(tmp_path: Path) -> None:

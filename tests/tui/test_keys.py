@@ -25,9 +25,9 @@ from excerpt.tui.key_list import groups, matching
 from excerpt.tui.keymap import UNSAFE, clashes, doubtful, key_sign, keys_of, shown_key, spell_keys, usable, use_keys
 from excerpt.tui.keys import PLACES
 from excerpt.tui.screens.help import Help
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.key_bar import KeyBar
-from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import screen_of, search, top_screen, until
 from tests.tui.still import StillApp
 

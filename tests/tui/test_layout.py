@@ -15,9 +15,9 @@ from excerpt.model import Result
 from excerpt.settings import Density, Placing, ScreenSettings, Settings
 from excerpt.tui.acting import why_not
 from excerpt.tui.panes import CONTEXT, LIST
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.split import Split, Splitter
 from tests.tui.still import StillApp
 

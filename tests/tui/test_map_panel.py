@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import Trouble
+from excerpt.tui.search.query_bar import QueryInput
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.map_panel import MapPanel
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.query_bar import QueryInput
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 
@@ -39,7 +39,7 @@ async def settled(pilot: AppPilot, app: ExcerptApp) -> None:
     def known() -> bool:
         shown = panel_of(app).vault_map
         query = pane.result.query if pane.result is not None else field_of(app).value
-        return pane.asked_all_answered and pane.insights_known and (shown is None or shown.query == query)
+        return pane.asked_all_answered and pane.insight.is_answered and (shown is None or shown.query == query)
 
     await until(pilot, known, "the map")
     await pilot.pause()
@@ -210,4 +210,4 @@ async def test_what_went_wrong_is_said_in_its_place(app: ExcerptApp) -> None:
         pane_of(app).post_message(Trouble("map", "Cannot", "It cannot be counted."))
         await until(pilot, lambda: panel_of(app).row_count == 0, "the trouble")
         assert "It cannot be counted." in panel_of(app).render_line(0).text
-        assert pane_of(app).insights_known
+        assert pane_of(app).insight.is_answered

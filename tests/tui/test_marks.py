@@ -78,7 +78,7 @@ async def test_marks_and_what_is_wished_for_them_are_there_again_at_the_next_sta
         await search(pilot, app, "conflict")
         await pilot.press("tab", "ctrl+o", "s")
         await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
-        marks, wishes = pane_of(app).choices.marks, pane_of(app).choices.of_marks
+        marks, wishes = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
     assert read_marks(places.marks_file(vault)) == Kept("conflict", marks, wishes)
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test() as pilot:
@@ -117,7 +117,7 @@ async def marked_sync(pilot: AppPilot, app: ExcerptApp) -> None:
     """Mark the best fragment on conflicts, and wait for the pack of it."""
     await search(pilot, app, "conflict")
     await pilot.press("tab")
-    await until(pilot, lambda: pane_of(app).asked_all_answered and bool(pane_of(app).choices.marks), "the pack")
+    await until(pilot, lambda: pane_of(app).asked_all_answered and bool(pane_of(app).pack.choices.marks), "the pack")
 
 
 def packed_paths(app: ExcerptApp) -> list[str]:
@@ -148,5 +148,5 @@ async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: Exce
         (vault / path).rename(vault / "Other.md")
         await pilot.press("f12")
         await until(pilot, lambda: packed_paths(app) == ["Other.md"], "the pack of the marks")
-        assert [mark.path for mark in pane_of(app).choices.marks] == ["Other.md"]
-        assert pane_of(app).query_one(HitList).marked == pane_of(app).choices.marked
+        assert [mark.path for mark in pane_of(app).pack.choices.marks] == ["Other.md"]
+        assert pane_of(app).query_one(HitList).marked == pane_of(app).pack.choices.marked

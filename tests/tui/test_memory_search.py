@@ -44,7 +44,7 @@ async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> HitList:
     """The list, once hits and memories of that query are there."""
     await search(pilot, app, query)
     pane = pane_of(app)
-    await until(pilot, lambda: pane.memories_answered and pane.asked_all_answered, "the memories")
+    await until(pilot, lambda: pane.memories.is_answered and pane.asked_all_answered, "the memories")
     return screen_of(app).query_one(HitList)
 
 
@@ -147,12 +147,12 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
         await go_to_memory(pilot, rows)
         await pilot.press("tab")
         pane = pane_of(app)
-        await until(pilot, lambda: pane.asked_all_answered and pane.packed is not None, "the pack")
-        assert pane.packed is not None
-        (pack,) = pane.packed.result.packs
+        await until(pilot, lambda: pane.asked_all_answered and pane.pack.packed is not None, "the pack")
+        assert pane.pack.packed is not None
+        (pack,) = pane.pack.packed.result.packs
         assert (pack.path, pack.text) == (name_of(memory.id), THOUGHT)
-        assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.packed.text
-        assert f"From memory:{memory.id}:1" in pane.packed.text
+        assert "## [1] Memory › Cooking/Lentil soup.md, line 3 › better" in pane.pack.packed.text
+        assert f"From memory:{memory.id}:1" in pane.pack.packed.text
         await pilot.press("ctrl+o", "enter")
         assert screen_of(app).query_one(PackPanel).row_count == 1
 
@@ -167,8 +167,8 @@ async def test_a_marked_memory_is_still_in_the_pack_at_the_next_start(
         await until(pilot, lambda: pane_of(first).asked_all_answered, "the pack")
     again = app_with(MemorySettings(), vault, places)
     async with again.run_test() as pilot:
-        await until(pilot, lambda: pane_of(again).packed is not None, "the pack")
-        packed = pane_of(again).packed
+        await until(pilot, lambda: pane_of(again).pack.packed is not None, "the pack")
+        packed = pane_of(again).pack.packed
         assert packed is not None
         assert [pack.text for pack in packed.result.packs] == [THOUGHT]
         assert not packed.gone
@@ -184,7 +184,7 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
         pane = pane_of(app)
         await until(
             pilot,
-            lambda: pane.packed is not None and [pack.text for pack in pane.packed.result.packs] == [wanted],
+            lambda: pane.pack.packed is not None and [pack.text for pack in pane.pack.packed.result.packs] == [wanted],
             "the pack with the new text",
         )
 
@@ -195,8 +195,8 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
     async with app.run_test() as pilot:
         await answered(pilot, app, "sync conflict")
         pane = pane_of(app)
-        assert pane.packed is not None
-        passage = pane.packed.result.packs[0]
+        assert pane.pack.packed is not None
+        passage = pane.pack.packed.result.packs[0]
         await pilot.press("ctrl+o", "m")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         await pilot.press("enter")
@@ -215,7 +215,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources_named(
 ) -> None:
     async with app.run_test() as pilot:
         await answered(pilot, app, "sync conflict")
-        packed = pane_of(app).packed
+        packed = pane_of(app).pack.packed
         assert packed is not None
         await pilot.press("ctrl+o", "R")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")

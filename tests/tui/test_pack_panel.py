@@ -12,7 +12,7 @@ from excerpt.model import Pack
 from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.packing import INSTEAD, Left
+from excerpt.tui.pack.packer import INSTEAD, Left
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.pack_panel import PackPanel
@@ -121,7 +121,7 @@ async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp
         await opened_on(pilot, app, "conflict")
         before = entries(app)
         await press(pilot, app, "s", "J", "d", "tab")
-        assert pane_of(app).choices.marks
+        assert pane_of(app).pack.choices.marks
         await press(pilot, app, "u", "u", "u", "ctrl+z")
         assert entries(app) == before
         await press(pilot, app, "u")
@@ -201,7 +201,7 @@ async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
         assert "no longer in the index · Gone [/red].md" in row_texts(app)[-1]
         await press(pilot, app, "d")
         assert left_of(app) == []
-        assert len(pane_of(app).choices.marks) == 1
+        assert len(pane_of(app).pack.choices.marks) == 1
 
 
 async def test_formats_go_round_and_a_template_only_where_one_is_set(app: ExcerptApp) -> None:
@@ -212,7 +212,7 @@ async def test_formats_go_round_and_a_template_only_where_one_is_set(app: Excerp
             await press(pilot, app, "alt+t")
             seen.append(pane_of(app).form)
         assert seen == [Format.XML, Format.JSON, Format.PLAIN, Format.MARKDOWN]
-        packed = pane_of(app).packed
+        packed = pane_of(app).pack.packed
         assert packed is not None
         assert packed.text.startswith("## [1]")
 
@@ -224,7 +224,7 @@ async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, pla
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
         await press(pilot, app, "alt+t")
-        packed = pane_of(app).packed
+        packed = pane_of(app).pack.packed
         assert packed is not None
         assert packed.text.startswith("* Lentil soup")
 
@@ -238,9 +238,9 @@ async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
         await until(pilot, lambda: any("own.j2" in toast.message for toast in app._notifications), "the reason")
-        assert pane_of(app).packed is None
+        assert pane_of(app).pack.packed is None
         await press(pilot, app, "alt+t")
-        assert pane_of(app).packed is not None
+        assert pane_of(app).pack.packed is not None
 
 
 async def test_json_says_whose_tokens_are_counted_and_saves_nothing(app: ExcerptApp) -> None:
@@ -273,7 +273,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         await press(pilot, app, "tab")
         hit = screen_of(app).query_one(HitList).selected
         assert hit is not None
-        await until(pilot, lambda: pane_of(app).cost_is_known, "the exact cost")
+        await until(pilot, lambda: pane_of(app).pack.cost_is_known, "the exact cost")
         cost = bar.cost
         assert cost is not None
         assert (cost.fragment_id, cost.exact, cost.alone) == (hit.fragment.id, True, False)
@@ -300,13 +300,13 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
         await search(pilot, app, "conflict")
         pane = pane_of(app)
         await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "tab")
-        assert pane.packed is not None
+        assert pane.pack.packed is not None
         bar = screen_of(app).query_one(PackBar)
-        pane.budget = pane.packed.result.tokens
-        await until(pilot, lambda: pane.asked_all_answered and pane.cost_is_known, "the cost")
+        pane.budget = pane.pack.packed.result.tokens
+        await until(pilot, lambda: pane.asked_all_answered and pane.pack.cost_is_known, "the cost")
         assert " (too large) / " in str(bar.render())
-        pane.budget = pane.packed.result.tokens + 40
-        await until(pilot, lambda: pane.asked_all_answered and pane.cost_is_known, "the cost")
+        pane.budget = pane.pack.packed.result.tokens + 40
+        await until(pilot, lambda: pane.asked_all_answered and pane.pack.cost_is_known, "the cost")
         assert bar.cost is not None
         assert bar.cost.reason in {"out of budget", INSTEAD}
 

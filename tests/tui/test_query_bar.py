@@ -14,11 +14,11 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.history_file import add_query, read_history
 from excerpt.tui.saved_queries import change_saved, read_saved
 from excerpt.tui.screens.saved import SavedList
-from excerpt.tui.widgets import query_desk
+from excerpt.tui.search import query_controller
+from excerpt.tui.search.query_bar import QueryBar, QueryStatus
 from excerpt.tui.widgets.hit_list import HitList
-from excerpt.tui.widgets.query_bar import QueryBar, QueryStatus
 from excerpt.tui.widgets.query_menu import QueryMenu
-from tests.tui.conftest import pane_of, screen_of, search, until
+from tests.tui.conftest import screen_of, search, until
 from tests.tui.still import StillApp
 
 
@@ -154,7 +154,7 @@ async def test_control_characters_in_a_query_are_shown_and_not_sent(still: Still
 async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(
     still: StillApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_desk, "_TYPED", 0.05)
+    monkeypatch.setattr(query_controller, "_TYPED", 0.05)
     async with still.run_test(size=(80, 24)) as pilot:
         await typed(pilot, 'sync "two')
         status = screen_of(still).query_one(QueryStatus)
@@ -173,7 +173,7 @@ async def test_up_in_an_empty_bar_goes_back_through_the_queries_and_down_returns
 ) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         field = bar_of(still).field
-        await until(pilot, lambda: bool(pane_of(still).asked_before.queries), "the history")
+        await until(pilot, lambda: bool(bar_of(still).queries.history.queries), "the history")
         await pilot.press("up")
         assert field.value == "sync tag:howto"
         await pilot.press("up")
@@ -189,7 +189,7 @@ async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_
     still: StillApp, history: Path
 ) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bool(pane_of(still).asked_before.queries), "the history")
+        await until(pilot, lambda: bool(bar_of(still).queries.history.queries), "the history")
         await pilot.press("alt+h")
         await until(pilot, lambda: labels(still) == ["sync tag:howto", "soup"], "the menu")
         await typed(pilot, "so")
@@ -201,12 +201,12 @@ async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_
 async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
     still: StillApp, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_desk, "_ASKED", 0.05)
+    monkeypatch.setattr(query_controller, "_ASKED", 0.05)
     async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bool(pane_of(still).asked_before.queries), "the history")
+        await until(pilot, lambda: bool(bar_of(still).queries.history.queries), "the history")
         await typed(pilot, "merge")
         await until(pilot, lambda: read_history(history).queries[0] == "merge", "the file")
-        monkeypatch.setattr(query_desk, "_ASKED", 60.0)
+        monkeypatch.setattr(query_controller, "_ASKED", 60.0)
         await pilot.press("ctrl+u")
         await typed(pilot, "lentils")
         await pilot.press("ctrl+r", "escape")
@@ -235,7 +235,7 @@ def saved_file(still: StillApp) -> Path:
 
 async def test_a_query_is_saved_under_a_name_and_run_by_it(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: pane_of(still)._queries is not None, "the files")
+        await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
         await typed(pilot, "merge tag:x ")
         await pilot.press("alt+s")
         await until(pilot, lambda: still.focused is not None and still.focused.id == "saved-name", "the field")
@@ -255,7 +255,7 @@ async def test_saved_queries_are_renamed_deleted_and_brought_back(still: StillAp
 
     change_saved(saved_file(still), lambda saved: saved.saved("a", "sync").saved("b", "soup"))
     async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: pane_of(still)._queries is not None, "the files")
+        await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
         await pilot.press("alt+s")
         await until(pilot, lambda: isinstance(still.focused, SavedList) and still.focused.row_count == 2, "the list")
         await pilot.press("r", "b", "enter")
@@ -272,7 +272,7 @@ async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_
     saved_file(still).parent.mkdir(parents=True)
     saved_file(still).write_text("{", encoding="utf-8")
     async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: pane_of(still)._queries is not None, "the files")
+        await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
         await typed(pilot, "merge")
         await pilot.press("alt+s")
         await until(pilot, lambda: "cannot be read" in drawn_text(still), "the reason")

@@ -16,8 +16,8 @@ from excerpt.tui.reading import line_of
 from excerpt.tui.screens.outline import Outline
 from excerpt.tui.screens.pick_link import PickLink
 from excerpt.tui.screens.remember import Remember
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import AppPilot, screen_of, search, top_screen, until
 from tests.tui.still import StillApp
 
@@ -95,7 +95,7 @@ async def test_what_is_done_while_typing_is_about_the_note_that_a_link_led_to(ap
         await follow_the_first_link(pilot, app, "alt+g")
         await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
         await pilot.press("tab")
-        marks = screen_of(app).query_one(SearchPane).choices.marks
+        marks = screen_of(app).query_one(SearchPane).pack.choices.marks
         assert [mark.path for mark in marks] == ["Merging.md"]
         await pilot.press("alt+left")
         await until(pilot, lambda: window(app).fragment.path != "Merging.md", "the fragment it was followed from")

@@ -11,56 +11,52 @@ from excerpt.settings import Settings
 from excerpt.tui.reasons import (
     IndexScene,
     MemoryScene,
-    PanelScene,
-    Row,
-    SearchScene,
     in_index,
     in_memory,
     in_overview,
-    in_panel,
-    in_search,
 )
+from excerpt.tui.search.disabled import PanelState, Row, SearchState, panel_disabled, search_disabled
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.key_bar import KeyBar, Offer, fitting
-from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
-FOUND = SearchScene(typed=True, row=Row.FRAGMENT, packed=True)
+FOUND = SearchState(typed=True, row=Row.FRAGMENT, packed=True)
 
 
 @pytest.mark.parametrize(
     ("action", "scene", "told"),
     [
-        ("mark", SearchScene(), "Nothing is listed yet: type a query first."),
-        ("edit", SearchScene(typed=True), "Nothing is found for this query."),
-        ("why", SearchScene(row=Row.MEMORY), "A memory is found by itself, and is no part of the ranking."),
-        ("copy_pack", SearchScene(), "There is nothing to copy yet: the pack is empty."),
-        ("obsidian", SearchScene(row=Row.MEMORY), "A memory is no note of the vault."),
+        ("mark", SearchState(), "Nothing is listed yet: type a query first."),
+        ("edit", SearchState(typed=True), "Nothing is found for this query."),
+        ("why", SearchState(row=Row.MEMORY), "A memory is found by itself, and is no part of the ranking."),
+        ("copy_pack", SearchState(), "There is nothing to copy yet: the pack is empty."),
+        ("obsidian", SearchState(row=Row.MEMORY), "A memory is no note of the vault."),
         ("outline", FOUND, "Nothing is in the context."),
-        ("compare", SearchScene(typed=True), "Type a query first: strategies are compared by what they find."),
+        ("compare", SearchState(typed=True), "Type a query first: strategies are compared by what they find."),
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "There is nothing to take back."),
         ("shift", FOUND, "Only a passage that is in the pack can be moved."),
-        ("shift", SearchScene(on_pack=True, alone=True), "A pack of one passage has no other order."),
+        ("shift", SearchState(on_pack=True, alone=True), "A pack of one passage has no other order."),
     ],
 )
-def test_the_search_says_what_is_missing(action: str, scene: SearchScene, told: str) -> None:
-    assert in_search(action, scene) == told
+def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: str) -> None:
+    assert search_disabled(action, scene) == told
 
 
 def test_the_search_does_what_it_can() -> None:
-    done = SearchScene(row=Row.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
+    done = SearchState(row=Row.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
     every = ("mark", "edit", "copy_fragment", "why", "copy_pack", "clear_marks", "undo", "drop", "shift", "strategy")
-    assert [in_search(action, done) for action in every] == [""] * len(every)
-    assert in_search("mark", SearchScene(in_panel=True)) == ""
+    assert [search_disabled(action, done) for action in every] == [""] * len(every)
+    assert search_disabled("mark", SearchState(in_panel=True)) == ""
 
 
 def test_the_panels_say_what_is_missing() -> None:
-    assert in_panel("follow", PanelScene()) == "No related note is listed."
-    assert in_panel("follow_back", PanelScene()) == "This is where you came from."
-    assert in_panel("put_filter", PanelScene()) == "Choose a branch: this line has no filter."
-    assert in_panel("put_filter", PanelScene(filter="")) == "No filter leads there."
-    assert in_panel("put_filter", PanelScene(filter="#sync")) == ""
+    assert panel_disabled("follow", PanelState()) == "No related note is listed."
+    assert panel_disabled("follow_back", PanelState()) == "This is where you came from."
+    assert panel_disabled("put_filter", PanelState()) == "Choose a branch: this line has no filter."
+    assert panel_disabled("put_filter", PanelState(filter="")) == "No filter leads there."
+    assert panel_disabled("put_filter", PanelState(filter="#sync")) == ""
 
 
 def test_memories_and_their_sources_say_what_is_missing() -> None:

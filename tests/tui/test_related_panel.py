@@ -8,7 +8,6 @@ from textual.widgets import Input
 
 from excerpt.insight.related import Related, RelatedNote
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.insight_messages import RelatedFound
 from excerpt.tui.messages import Trouble
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.map_panel import MapPanel
@@ -42,7 +41,7 @@ def why_of(app: ExcerptApp) -> list[str]:
 async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
     for key in keys:
         await pilot.press(key)
-    await until(pilot, lambda: pane_of(app).insights_known and pane_of(app).asked_all_answered, "the answers")
+    await until(pilot, lambda: pane_of(app).insight.is_answered and pane_of(app).asked_all_answered, "the answers")
     await pilot.pause()
 
 
@@ -137,7 +136,7 @@ async def test_tab_marks_the_passage_that_is_looked_at(app: ExcerptApp) -> None:
         await opened_on(pilot, app, "devices change conflict")
         wanted = selected(app).matches[0].there.fragment.id
         await press(pilot, app, "tab")
-        assert pane_of(app).choices.marked == {wanted}
+        assert pane_of(app).pack.choices.marked == {wanted}
         assert "●" in screen_of(app).query_one(RelatedList).render_line(0).text
 
 
@@ -170,7 +169,7 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(app: ExcerptApp)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
-        pane.post_message(RelatedFound(pane._insights_asked, None))
+        pane._related_found(None)
         await until(pilot, lambda: notice.said.title == "That note is not in the index any more", "the notice")
         pane.post_message(Trouble("related", "Cannot [x]", "It cannot be read."))
         await until(pilot, lambda: notice.said.title == "Cannot [x]", "the trouble")

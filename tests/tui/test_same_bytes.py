@@ -86,7 +86,7 @@ async def test_marked_memories(form: Format, vault: Path, places: Places, templa
     async with app.run_test() as pilot:
         await search(pilot, app, "sync conflict")
         rows = pane_of(app).query_one(HitList)
-        await until(pilot, lambda: pane_of(app).memories_answered and any(map(is_memory, rows.hits)), "the memory")
+        await until(pilot, lambda: pane_of(app).memories.is_answered and any(map(is_memory, rows.hits)), "the memory")
         await pilot.press("up", "up", "tab", "tab", "tab")
         text = await copied(pilot, app, clipboard)
     assert b"memory:m" in text or form is Format.TEMPLATE
@@ -136,7 +136,7 @@ async def test_a_copied_pack_counts_among_the_savings(
         await search(pilot, app, "sync conflict")
         await copied(pilot, app, clipboard)
         await until(pilot, lambda: SavingsFile(places.savings_file(vault)).read() is not None, "the count")
-        packed = pane_of(app).packed
+        packed = pane_of(app).pack.packed
     saved = SavingsFile(places.savings_file(vault)).read()
     assert saved is not None
     assert packed is not None

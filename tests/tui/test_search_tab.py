@@ -16,11 +16,11 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.messages import SearchDone, Trouble
 from excerpt.tui.screens.why import Why
+from excerpt.tui.search.query_bar import Answer, QueryStatus
 from excerpt.tui.widgets.hit_list import BARS, HitList
 from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.query_bar import Answer, QueryStatus
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
 
@@ -121,7 +121,7 @@ async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: Excerp
         await search(pilot, app, "conflict")
         bar = await packed(pilot, app)
         await pilot.press("ctrl+up")
-        assert bar.budget == 3000
+        assert bar.wanted.budget == 3000
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 3000, "the larger pack")
         await pilot.press("ctrl+down", "ctrl+down")
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 1500, "the smaller pack")
@@ -310,7 +310,7 @@ async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Pa
     app = ExcerptApp(vault, Settings(pack=PackSettings(budget=777)), places)
     async with app.run_test() as pilot:
         await pilot.pause()
-        assert screen_of(app).query_one(PackBar).budget == 777
+        assert screen_of(app).query_one(PackBar).wanted.budget == 777
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])

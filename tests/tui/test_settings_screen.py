@@ -12,8 +12,8 @@ from excerpt.settings import Density, Settings, load_settings
 from excerpt.tui.indexing import Indexing
 from excerpt.tui.screens.dialog import Box
 from excerpt.tui.screens.settings import SettingsScreen
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.setting_list import SettingList
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
@@ -101,7 +101,7 @@ async def test_what_is_typed_wrong_is_told_below_the_field_and_what_is_typed_rig
         assert "whole number" in str(app.screen.query_one("#meaning", Static).content)
         assert app.screen.query_one("#typed", Input).has_focus
         await pilot.press("home", "shift+end", *"1234", "enter")
-        await until(pilot, lambda: app.still.query_one(PackBar).budget == 1234, "the budget")
+        await until(pilot, lambda: app.still.query_one(PackBar).wanted.budget == 1234, "the budget")
         assert list_of(app).has_focus
         await pilot.press("enter", "5", "escape")
         assert len(app.screen_stack) == 2

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from textual.message import Message
 
@@ -24,19 +24,44 @@ from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
 from excerpt.tui.freeing import give_back
-from excerpt.tui.insight_messages import KINDS, Question
-from excerpt.tui.messages import AllMarked, CostKnown, Explained, IndexOpened, PackBuilt, SearchDone, Trouble
+from excerpt.tui.messages import AllMarked, Answered, IndexOpened, SearchDone, Trouble
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
-    from excerpt.model import Hit, Result, Status
+    from excerpt.model import Result, Status
     from excerpt.pack.marks_file import Mark
     from excerpt.search.engine import Engine
     from excerpt.search.use import UseLog
-    from excerpt.tui.packing import Packer, PackRequest
+    from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 
-_ORDER = ("exchange", "search", "explain", "window", *KINDS, "marks", "pack", "cost", "warm")
-"""What a waiting user looks at first is answered first, from the newest generation there is."""
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
+
+_ORDER = (
+    "exchange",
+    "search",
+    "explain",
+    "window",
+    "complete",
+    "reading",
+    "suggest",
+    "link",
+    "related",
+    "map",
+    "narrow",
+    "overview",
+    "passage",
+    "markdown",
+    "drill",
+    "strategies",
+    "badges",
+    "standings",
+    "marks",
+    "pack",
+    "cost",
+    "warm",
+)
+"""Kinds of questions. What a waiting user looks at first is answered first, from the newest generation there is."""
 _CAN_WAIT = ("pack", "cost", "warm")
 _PAUSE = 0.1
 """Seconds after a search in which the next letter is awaited before what can wait is begun: it would find the engine
@@ -48,6 +73,31 @@ _REST = 0.5
 """Seconds without a question after which memory that answers left is given back."""
 _MOST_ANSWERS = 16
 """Without a rest, answers after which it is given back: the pages mapped to read hits are some 3 MB a search."""
+
+
+class Question(Protocol[Answer_co]):
+    """A question to the engine. `kind` names its slot; `answer` is called in the engine's thread."""
+
+    kind: ClassVar[str]
+
+    def answer(self, engine: Engine) -> Answer_co: ...
+
+
+class Asks(Protocol):
+    """What a controller needs of the engine: questions of which the newest of a kind wins, answered on the event loop.
+
+    What is answered is the newest question of its kind or nothing; `waits` says whether its answer is still to come.
+    """
+
+    def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None: ...
+
+    def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None: ...
+
+    def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None: ...
+
+    def forget(self, kind: str) -> None: ...
+
+    def waits(self, kind: str) -> bool: ...
 
 
 class EngineWorker:
@@ -64,6 +114,9 @@ class EngineWorker:
         self._settings = settings
         self._post = post
         self._slots: dict[str, Callable[[], None]] = {}
+        self._asked = 0
+        self._newest: dict[str, tuple[int, Callable[[Any], object]]] = {}
+        self._waiting: set[str] = set()
         self._something = threading.Condition()
         self._drawn = 0
         self._searched = 0.0
@@ -111,30 +164,58 @@ class EngineWorker:
         """Its first answer has spans in the hits `in_sight`; when these are drawn, a second has them in all."""
         self._ask("search", lambda: self._search(number, query, strategy, in_sight))
 
-    def pack(self, number: int, request: PackRequest) -> None:
+    def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None:
+        """Ask; a question of its kind that waits, or is not answered yet, is dropped."""
+        number = self._expect(question.kind, on_answer)
+        self._ask(question.kind, lambda: self._answer_question(number, question))
+
+    def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
+        """Build a pack."""
+        number = self._expect("pack", on_answer)
         self._ask("pack", lambda: self._pack(number, request))
 
-    def cost(self, number: int, request: PackRequest, mark: Mark) -> None:
-        """What marking that fragment, besides what is asked for, would cost."""
+    def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None:
+        """Work out what marking that fragment, besides what is asked for, would cost."""
+        number = self._expect("cost", on_answer)
         self._ask("cost", lambda: self._cost(number, request, mark))
 
-    def explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
-        """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
-        self._ask("explain", lambda: self._explain(query, asked, about))
-
-    def ask_insight(self, question: Question) -> None:
+    def ask_insight(self, question: Question[Message]) -> None:
+        """Ask a question whose answer is a message, and post that."""
         self._ask(question.kind, lambda: self._insight(question))
+
+    def forget(self, kind: str) -> None:
+        """Take back a question: it is not answered any more."""
+        self._newest.pop(kind, None)
+        self._waiting.discard(kind)
+        with self._something:
+            self._slots.pop(kind, None)
+
+    def waits(self, kind: str) -> bool:
+        """Return whether a question of that kind is neither answered nor given up."""
+        return kind in self._waiting
+
+    def hand_over(self, message: Answered) -> None:
+        """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
+        number, on_answer = self._newest.get(message.kind, (0, None))
+        if on_answer is not None and number == message.number:
+            self._waiting.discard(message.kind)
+            on_answer(message.answer)
+
+    def give_up(self, kind: str) -> None:
+        """Expect no answer of that kind for now: it failed."""
+        self._waiting.discard(kind)
+
+    def _expect(self, kind: str, on_answer: Callable[[Any], object]) -> int:
+        self._asked += 1
+        self._newest[kind] = self._asked, on_answer
+        self._waiting.add(kind)
+        return self._asked
 
     def drawn(self, number: int) -> None:
         """The answer to that search is on the screen, or will not be shown."""
         with self._something:
             self._drawn = max(self._drawn, number)
             self._something.notify_all()
-
-    def forget(self, kind: str) -> None:
-        """Take back a waiting question."""
-        with self._something:
-            self._slots.pop(kind, None)
 
     def _ask(self, kind: str, answer: Callable[[], None]) -> None:
         with self._something:
@@ -282,32 +363,25 @@ class EngineWorker:
         if self._engine is not None:
             self._post(AllMarked(number, self._engine.all_marked(result)))
 
-    def _explain(self, query: str, asked: Strategy, about: Hit | str) -> None:
-        from excerpt.search.standing import explain_fragment, explain_note
+    def _answer_question(self, number: int, question: Question[object]) -> None:
+        if self._engine is not None:
+            self._post(Answered(question.kind, number, question.answer(self._engine)))
 
-        if self._engine is None:
-            return
-        if isinstance(about, str):
-            self._post(Explained(about, explain_note(self._engine, query, about, asked)))
-        else:
-            told = explain_fragment(self._engine, query, about.fragment, asked)
-            self._post(Explained(about.fragment.id, told))
-
-    def _insight(self, question: Question) -> None:
+    def _insight(self, question: Question[Message]) -> None:
         if self._engine is not None:
             self._post(question.answer(self._engine))
 
     def _pack(self, number: int, request: PackRequest) -> None:
         snapshot = self._opened()
-        self._post(PackBuilt(number, self._packs().pack(snapshot, request)))
+        self._post(Answered("pack", number, self._packs().pack(snapshot, request)))
 
     def _cost(self, number: int, request: PackRequest, mark: Mark) -> None:
         snapshot = self._opened()
-        self._post(CostKnown(number, self._packs().cost(snapshot, request, mark)))
+        self._post(Answered("cost", number, self._packs().cost(snapshot, request, mark)))
 
     def _packs(self) -> Packer:
         if self._packer is None:
-            from excerpt.tui.packing import Packer
+            from excerpt.tui.pack.packer import Packer
 
             self._packer = Packer(self._vault, self._places.config)
         return self._packer

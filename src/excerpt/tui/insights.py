@@ -1,8 +1,5 @@
-"""What the screen asks of the engine besides searches: questions as values, which `insight_messages` answer.
-
-A question is asked with `EngineWorker.ask_insight` and answered in the engine's thread, where what is heavy is
-imported. A newer question of its kind takes its place while it waits.
-"""
+"""What the screen asks of the engine besides searches: questions as values, answered in the engine's thread, where what
+is heavy is imported."""
 
 from __future__ import annotations
 
@@ -12,33 +9,36 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.message import Message
 
 from excerpt.insight.overview_parts import Overview, Place
-from excerpt.model import Fragment
-from excerpt.tui.insight_messages import Mapped, Narrowed, OverviewReady, OverviewWritten, PassageReady, RelatedFound
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Hit
+from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.messages import SearchRequested
 from excerpt.tui.note_window import window_around
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
+    from excerpt.insight.map import VaultMap
+    from excerpt.insight.related import Related
     from excerpt.search.engine import Engine
     from excerpt.search.marks import Marks
+    from excerpt.search.standing import NoteExplanation
 
 
 @dataclass(frozen=True, slots=True)
 class AskRelated:
-    """What is near to the note `path`, or to its fragment that holds `line`."""
+    """What is near to the note `path`, or to its fragment that holds `line`; None for a note that is gone."""
 
     kind: ClassVar[str] = "related"
-    number: int
     path: str
     line: int | None
 
-    def answer(self, engine: Engine) -> Message:
+    def answer(self, engine: Engine) -> Related | None:
         from excerpt.insight.related import related
 
         try:
-            return RelatedFound(self.number, related(engine, self.path, self.line))
+            return related(engine, self.path, self.line)
         except KeyError:
-            return RelatedFound(self.number, None)
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,13 @@ class AskMap:
     """Where the matches of `query` are; those of an empty one are the whole vault."""
 
     kind: ClassVar[str] = "map"
-    number: int
     query: str
 
-    def answer(self, engine: Engine) -> Message:
+    def answer(self, engine: Engine) -> VaultMap:
         from excerpt.insight.map import EVERYTHING, matches_map
 
         found = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
-        return Mapped(self.number, replace(found, query=self.query))
+        return replace(found, query=self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,25 @@ class AskNarrowed:
     query: str
     filter: str
 
-    def answer(self, engine: Engine) -> Message:
-        narrowed = engine.narrowed(self.query, self.filter) if self.query.strip() else f"{self.filter} "
-        return Narrowed(self.query, self.filter, narrowed)
+    def answer(self, engine: Engine) -> str:
+        return engine.narrowed(self.query, self.filter) if self.query.strip() else f"{self.filter} "
+
+
+@dataclass(frozen=True, slots=True)
+class AskWhy:
+    """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
+
+    kind: ClassVar[str] = "explain"
+    query: str
+    asked: Strategy
+    about: Hit | str
+
+    def answer(self, engine: Engine) -> NoteExplanation:
+        from excerpt.search.standing import explain_fragment, explain_note
+
+        if isinstance(self.about, str):
+            return explain_note(engine, self.query, self.about, self.asked)
+        return explain_fragment(engine, self.query, self.about.fragment, self.asked)
 
 
 # --- the Overview tab -------------------------------------------------------------------------------------------------

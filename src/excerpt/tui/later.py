@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 NEXT = (
     "excerpt.tui.memory_questions",
-    "excerpt.tui.packing",
+    "excerpt.tui.pack.packer",
     "excerpt.tui.query_questions",
     "excerpt.tui.reading",
     "excerpt.tui.snippet",

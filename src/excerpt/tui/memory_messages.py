@@ -59,14 +59,6 @@ class MemoryChanged(Message):
 
 
 @dataclass
-class BadgesKnown(Message):
-    """The memories about the fragments of that list, by the fragments' ids: the answer of that number."""
-
-    number: int
-    memories: dict[str, tuple[Memory, ...]]
-
-
-@dataclass
 class StandingsKnown(Message):
     """How memories stand to their sources, by their ids: part of what the look of that number finds."""
 

@@ -10,7 +10,7 @@ from weakref import ref
 from textual.message import Message
 
 from excerpt.model import Fragment, Memory
-from excerpt.tui.memory_messages import BadgesKnown, StandingsKnown
+from excerpt.tui.memory_messages import StandingsKnown
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -39,18 +39,17 @@ class BadgeKeeper:
 
 @dataclass(frozen=True, slots=True)
 class AskBadges:
-    """Which memories are about the fragments of a list."""
+    """Which memories are about the fragments of a list, by the fragments' ids."""
 
     kind: ClassVar[str] = "badges"
-    number: int
     keeper: BadgeKeeper
     memories: tuple[Memory, ...]
     fragments: Sequence[Fragment]
 
-    def answer(self, engine: Engine) -> Message:
+    def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
         badges = self.keeper.of(self.memories, engine.snapshot)
         found = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
-        return BadgesKnown(self.number, {fragment_id: memories for fragment_id, memories in found if memories})
+        return {fragment_id: memories for fragment_id, memories in found if memories}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,7 @@ from textual.message import Message
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
     from excerpt.pack.marks_file import Kept
-    from excerpt.search.standing import NoteExplanation
     from excerpt.tui.indexing import Command
-    from excerpt.tui.note_window import NoteWindow
-    from excerpt.tui.packing import Cost, Packed
     from excerpt.tui.panes import Panes
 
 
@@ -34,35 +31,12 @@ class AllMarked(Message):
 
 
 @dataclass
-class WindowReady(Message):
-    """The lines around a hit, for the preview; None where the vault does not have it any more."""
+class Answered(Message):
+    """The engine's answer to the question of that kind and number, for `EngineWorker.hand_over`."""
 
+    kind: str
     number: int
-    window: NoteWindow | None
-
-
-@dataclass
-class PackBuilt(Message):
-    """The pack of that number."""
-
-    number: int
-    packed: Packed
-
-
-@dataclass
-class CostKnown(Message):
-    """What marking a fragment would cost: the answer to the question of that number."""
-
-    number: int
-    cost: Cost
-
-
-@dataclass
-class Explained(Message):
-    """Why a hit or note stands where it stands; `about` is the fragment's id or the note's name that was asked for."""
-
-    about: str
-    told: NoteExplanation
+    answer: object
 
 
 @dataclass

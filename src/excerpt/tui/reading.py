@@ -7,65 +7,58 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.message import Message
-
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
 from excerpt.tui.inked_line import LinkTo
 from excerpt.tui.line_drawing import Columns
-from excerpt.tui.messages import WindowReady
-from excerpt.tui.note_window import AS_FOUND, View, columns_by_row, reach_of, window_around
-from excerpt.tui.trail import Spot
+from excerpt.tui.note_window import AS_FOUND, NoteWindow, View, columns_by_row, reach_of, window_around
+from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
 
 
-@dataclass
-class LinkFound(Message):
-    """The answer to `AskLink` of that number: a place in the vault, or an address outside of it, or neither, and then
-    what to say."""
+@dataclass(frozen=True, slots=True)
+class LinkFound:
+    """Where a link leads: a location in the vault, or an address outside of it, or neither, and then what to say."""
 
-    number: int
-    spot: Spot | None = None
+    location: Location | None = None
     address: str = ""
     told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AskWindow:
-    """The note around a spot, or all of it. With the `query` that found it, its words are marked in the neighbours as
-    well, and where it was found by its meaning the sentences nearest to it."""
+    """The note around a location, or all of it; None where it is gone. With the `query` that found it, its words are
+    marked in the neighbours as well, and where it was found by its meaning the sentences nearest to it."""
 
     kind: ClassVar[str] = "window"
-    number: int
-    spot: Spot
+    location: Location
     query: str = ""
     view: View = AS_FOUND
 
-    def answer(self, engine: Engine) -> Message:
+    def answer(self, engine: Engine) -> NoteWindow | None:
         snapshot = engine.snapshot
-        fragment = snapshot.fragment(self.spot.fragment_id)
+        fragment = snapshot.fragment(self.location.fragment_id)
         if fragment is None:
-            fragment = _fragment_at(snapshot, self.spot.path, self.spot.line)
+            fragment = _fragment_at(snapshot, self.location.path, self.location.line)
         if fragment is None:
-            return WindowReady(self.number, None)
+            return None
         view = replace(self.view, near=self._near(engine, fragment))
         text = snapshot.note_text(fragment.path)
-        spans = self.spot.spans
+        spans = self.location.spans
         if not spans and self.query:
             spans = engine.spans(fragment.text, self.query, snapshot.note_info(fragment.path).language)
         elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
-        window = window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
-        return WindowReady(self.number, window)
+        return window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
 
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
         from excerpt.search.nearest import nearest_sentences
 
-        if not self.spot.by_meaning or not self.query:
+        if not self.location.by_meaning or not self.query:
             return ()
         try:
             return nearest_sentences(engine, self.query, fragment.text)
@@ -102,26 +95,25 @@ class AskLink:
     """Where a link leads that stands in the note `source`."""
 
     kind: ClassVar[str] = "link"
-    number: int
     source: str
     to: LinkTo
 
-    def answer(self, engine: Engine) -> Message:
+    def answer(self, engine: Engine) -> LinkFound:
         from excerpt.text.links import read_address
 
         snapshot = engine.snapshot
         link = read_address(self.to.kind, self.to.address)
         if link is None:
-            return LinkFound(self.number, address=self.to.address)
+            return LinkFound(address=self.to.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
-            return LinkFound(self.number, told=_leads_nowhere(link))
+            return LinkFound(told=_leads_nowhere(link))
         wanted = line_of(snapshot.note_text(path), snapshot.sections(path), link)
         fragment = _fragment_at(snapshot, path, wanted or 1)
         if fragment is None:
-            return LinkFound(self.number, told=f"{path} has no text to show.")
+            return LinkFound(told=f"{path} has no text to show.")
         missing = "" if wanted is not None else f"{path} has no part called {link.heading or link.block_id}."
-        return LinkFound(self.number, Spot(fragment.id, path, wanted or fragment.line_start), told=missing)
+        return LinkFound(Location(fragment.id, path, wanted or fragment.line_start), told=missing)
 
 
 def _leads_nowhere(link: Link) -> str:

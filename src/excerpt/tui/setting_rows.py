@@ -12,7 +12,7 @@ import msgspec
 from excerpt.errors import SettingsError
 from excerpt.settings import Settings
 from excerpt.settings_edit import Value
-from excerpt.tui.budget import next_budget
+from excerpt.tui.pack.controller import next_budget
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

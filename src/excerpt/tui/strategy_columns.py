@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.message import Message
-
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit, Result
 
@@ -45,14 +43,6 @@ class Column:
         return next((at for at, row in enumerate(self.rows) if row.fragment == fragment), None)
 
 
-@dataclass
-class Compared(Message):
-    """The answer to `AskStrategies`."""
-
-    query: str
-    results: tuple[Result, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class AskStrategies:
     """What each strategy finds for a query."""
@@ -60,10 +50,10 @@ class AskStrategies:
     kind: ClassVar[str] = "strategies"
     query: str
 
-    def answer(self, engine: Engine) -> Message:
+    def answer(self, engine: Engine) -> tuple[Result, ...]:
         from excerpt.search.each_strategy import under_each
 
-        return Compared(self.query, under_each(engine, self.query, DEPTH))
+        return under_each(engine, self.query, DEPTH)
 
 
 def columns_of(results: Sequence[Result], in_use: Strategy) -> tuple[Column, ...]:

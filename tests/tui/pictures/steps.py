@@ -12,10 +12,10 @@ from textual.widgets import Label
 
 from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.messages import IndexOpened, IndexProgressed, IndexWatched
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.search_pane import SearchPane
 from tests.tui.conftest import until
 from tests.tui.still import PROGRESS, STATUS, StillApp
 
@@ -48,7 +48,7 @@ async def settled(pilot: Pilot[None]) -> None:
     def shown() -> bool:
         hit, window = rows.selected, preview.window
         same = (hit and hit.fragment.id) == (window and window.fragment.id)
-        known = pane.cost_is_known and pane.memories_answered
+        known = pane.pack.cost_is_known and pane.memories.is_answered
         return same and pane.asked_all_answered and known
 
     await until(pilot, shown, "the answers")
@@ -81,7 +81,7 @@ async def panel_shown(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, and let the panel that is open follow."""
     await pilot.press(*keys)
     pane = still(pilot).still.query_one(SearchPane)
-    await until(pilot, lambda: pane.insights_known, "the panel")
+    await until(pilot, lambda: pane.insight.is_answered, "the panel")
     await pilot.pause()
 
 

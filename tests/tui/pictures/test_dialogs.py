@@ -12,10 +12,10 @@ from excerpt.tui.saved_queries import SavedQuery, change_saved
 from excerpt.tui.screens.pick_link import PickLink
 from excerpt.tui.screens.saved import SavedList
 from excerpt.tui.screens.why import Why
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.offer_list import OfferList
 from excerpt.tui.widgets.query_menu import QueryMenu
-from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.strategy_grid import StrategyGrid
 from tests.tui.conftest import until
 from tests.tui.pictures.conftest import Pictures

@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from excerpt.tui.messages import Trouble
-from excerpt.tui.widgets.search_pane import SearchPane
+from excerpt.tui.search.pane import SearchPane
 from tests.tui.pictures.conftest import Pictures
 from tests.tui.pictures.steps import Steps, app_on, panel_shown, ready, results, said, settled, still, typed
 

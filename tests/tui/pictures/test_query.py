@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from excerpt.settings import Places
 from excerpt.tui.history_file import add_query
-from excerpt.tui.widgets.query_bar import QueryBar, QueryStatus
+from excerpt.tui.search.query_bar import QueryBar, QueryStatus
 from tests.tui.conftest import until
 from tests.tui.pictures.conftest import SIZES, Pictures
 from tests.tui.pictures.steps import Steps, app_on, ready, results, settled, still, typed

@@ -59,6 +59,7 @@ from excerpt.tui.messages import (
 from excerpt.tui.panes import Panes, beginning, next_zoom
 from excerpt.tui.programs import Programs
 from excerpt.tui.query_keeper import QueryKeeper
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import NEW, Place, Session, SessionController, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.state_keeper import StateKeeper
@@ -68,7 +69,6 @@ from excerpt.tui.vault_state import bar_state, progress_words, search_notice
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.key_bar import KeyBar
 from excerpt.tui.widgets.row_list import RowList
-from excerpt.tui.widgets.search_pane import SearchPane
 from excerpt.tui.widgets.split import Split
 from excerpt.tui.widgets.tab_bar import TABS, TabBar
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,13 +12,16 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from excerpt.kinds import Strategy
+from excerpt.model import Result
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Box, Dialog
-from excerpt.tui.strategy_columns import Compared, columns_of
+from excerpt.tui.strategy_columns import columns_of
 from excerpt.tui.strips import fit
 from excerpt.tui.widgets.strategy_grid import StrategyGrid
+
+Ask = Callable[[Callable[[Sequence[Result]], object]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,9 @@ class StrategiesScreen(Dialog[Choice]):
     }
     """
 
-    def __init__(self, query: str, in_use: Strategy, fragment: str, ask: Callable[[], object]) -> None:
-        """`fragment` is the id of the one selected now, "" for none. `ask` asks the engine, whose answer is told to
-        `hear`."""
+    def __init__(self, query: str, in_use: Strategy, fragment: str, ask: Ask) -> None:
+        """`fragment` is the id of the one selected now, "" for none. `ask` asks the engine, and calls what it is given
+        with the answers."""
         super().__init__()
         self._query = query
         self._in_use = in_use
@@ -51,7 +54,7 @@ class StrategiesScreen(Dialog[Choice]):
         self._ask = ask
 
     def on_mount(self) -> None:
-        self._ask()
+        self._ask(self.hear)
 
     def compose(self) -> ComposeResult:
         with Box() as box:
@@ -68,14 +71,14 @@ class StrategiesScreen(Dialog[Choice]):
     def _grid(self) -> StrategyGrid:
         return self.query_one(StrategyGrid)
 
-    def hear(self, message: Compared) -> None:
-        """Show the answers, if they are to this query; the selected column and fragment stay if asked again."""
-        if message.query != self._query:
+    def hear(self, results: Sequence[Result]) -> None:
+        """Show the answers, if the dialog is still open; the selected column and fragment stay if asked again."""
+        if not self.is_attached:
             return
         grid = self._grid
         first = not grid.columns
         kept = grid.selected.fragment if grid.selected is not None else self._fragment
-        columns = columns_of(message.results, self._in_use)
+        columns = columns_of(results, self._in_use)
         now = next((at for at, column in enumerate(columns) if column.strategy is self._in_use), 0)
         grid.columns, grid.in_use = columns, now
         grid.column = now if first else grid.column

@@ -14,12 +14,14 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
 from excerpt.model import Hit, Result
+from excerpt.search.standing import NoteExplanation
 from excerpt.tui.bindings import bindings
 from excerpt.tui.explanation import explained, hit_sum
 from excerpt.tui.keymap import key_sign, shown_key
-from excerpt.tui.messages import Explained
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.widgets.field import Field
+
+Ask = Callable[[Hit | str, Callable[[NoteExplanation], object]], object]
 
 
 class Why(Dialog[None]):
@@ -38,9 +40,9 @@ class Why(Dialog[None]):
     }
     """
 
-    def __init__(self, result: Result, rank: int | None, ask: Callable[[Hit | str], object]) -> None:
+    def __init__(self, result: Result, rank: int | None, ask: Ask) -> None:
         """`rank` is that of the hit it is about, from 0; None asks for a note first. `ask` is asked why a hit, or the
-        note of a name, stands where it stands."""
+        note of a name, stands where it stands, and calls what it is given with the answer."""
         super().__init__()
         self._result = result
         self._hit = None if rank is None else result.hits[rank]
@@ -62,7 +64,7 @@ class Why(Dialog[None]):
             self.call_after_refresh(lambda: self.query_one(Field).focus())
         else:
             self.query_one(VerticalScroll).focus()
-            self._ask(self._hit)
+            self._ask(self._hit, self.hear)
 
     def _sum(self) -> RenderableType:
         hit = self._hit
@@ -84,23 +86,23 @@ class Why(Dialog[None]):
         name = event.value.strip()
         if name:
             self._about = name
-            self._ask(name)
+            self._ask(name, self.hear)
         elif self._hit is not None:
             self._about = self._hit.fragment.id
-            self._ask(self._hit)
+            self._ask(self._hit, self.hear)
         else:
             return
 
-    def hear(self, message: Explained) -> None:
-        """Show an explanation, if it is what was asked for last."""
-        if message.about != self._about:
+    def hear(self, told: NoteExplanation) -> None:
+        """Show the explanation of what was asked for last, if the dialog is still open."""
+        if not self.is_attached:
             return
-        absent = message.told.explanation is None
+        absent = told.explanation is None
         named = "Why not this note" if absent else "Why not higher"
-        of_hit = self._hit is not None and message.about == self._hit.fragment.id
+        of_hit = self._hit is not None and self._about == self._hit.fragment.id
         self.query_one(Box).border_title = "Why here" if of_hit else named
         self.set_class(absent and not of_hit, "-brief")
-        found = explained(message.told, self.app.theme_variables)
+        found = explained(told, self.app.theme_variables)
         if absent and of_hit:
             found = Group(self._sum(), Text(), found)
         self.query_one("#text", Static).update(found)

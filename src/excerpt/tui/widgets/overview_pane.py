@@ -30,11 +30,11 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.reasons import in_overview
+from excerpt.tui.search.query_bar import QueryInput
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.overview_list import OverviewList
 from excerpt.tui.widgets.overview_rows import headline, search_for
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.query_bar import QueryInput
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.split import Split
 

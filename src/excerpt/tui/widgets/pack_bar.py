@@ -9,11 +9,12 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.kinds import Format, Scope
+from excerpt.kinds import Format
+from excerpt.settings import PackSettings
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
-    from excerpt.tui.packing import Cost
+    from excerpt.tui.pack.packer import Cost
 
 GAUGE = 12
 """Cells of the gauge; half of them, or none, where the bar is too narrow."""
@@ -40,9 +41,8 @@ class PackBar(Widget):
 
     pack: reactive[PackResult | None] = reactive(None)
     marked: reactive[int] = reactive(0)
-    scope: reactive[Scope] = reactive(Scope.NEIGHBORS)
-    budget: reactive[int] = reactive(4000)
-    form: reactive[Format] = reactive(Format.MARKDOWN)
+    wanted: reactive[PackSettings] = reactive(PackSettings())
+    """Scope, budget and format as the keys have them."""
     order: reactive[str] = reactive("")
     """Where it is not that of the scores: `vault order` or `own order`."""
     cost: reactive[Cost | None] = reactive(None)
@@ -69,8 +69,8 @@ class PackBar(Widget):
         text.append(f"{tokens:,}", strong)
         if brevity < 6:
             text.append(self._told_cost(brevity), self._ink("ghost"))
-        text.append(f" / {self.budget:,} tokens")
-        data = self.form is Format.JSON
+        text.append(f" / {self.wanted.budget:,} tokens")
+        data = self.wanted.format is Format.JSON
         text.append(" of its Markdown" if data and brevity < 6 else "")
         gauge = 0 if brevity == 6 else GAUGE if brevity < 3 else GAUGE // 2
         if gauge:
@@ -88,9 +88,9 @@ class PackBar(Widget):
     def _wanted(self, brevity: int) -> list[str]:
         """How the pack is wanted, each with a place after it for what comes next. What is as usual is said where there
         is room."""
-        form = str(self.form) if self.form is not Format.MARKDOWN or brevity < 1 else ""
+        form = str(self.wanted.format) if self.wanted.format is not Format.MARKDOWN or brevity < 1 else ""
         order = self.order if brevity < 5 else ""
-        return [*filter(None, (form, order, str(self.scope))), ""]
+        return [*filter(None, (form, order, str(self.wanted.scope))), ""]
 
     def _told_cost(self, brevity: int) -> str:
         cost = self.cost
@@ -105,7 +105,7 @@ class PackBar(Widget):
         """How many cells are full, and how many more would be."""
 
         def cells(count: int) -> int:
-            part = min(gauge, round(count / self.budget * gauge)) if self.budget else 0
+            part = min(gauge, round(count / self.wanted.budget * gauge)) if self.wanted.budget else 0
             return max(part, 1 if count > 0 else 0)
 
         filled = cells(tokens)

@@ -19,7 +19,7 @@ from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.packing import Left, Packed
+from excerpt.tui.pack.packer import Left, Packed
 from excerpt.tui.row_names import path_below
 from excerpt.tui.strips import Part, line
 from excerpt.tui.widgets.row_list import RowList

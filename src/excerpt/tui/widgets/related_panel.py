@@ -172,22 +172,19 @@ class RelatedPanel(Vertical):
     said: var[Said] = var(Said("Related notes"), init=False)
     """What stands in the list's place when there is none."""
 
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self.rows = RelatedList(id="related-notes")
+        self.why = RelatedWhy(id="related-why")
+
     def compose(self) -> ComposeResult:
-        yield RelatedList(id="related-notes")
-        yield RelatedWhy(id="related-why")
+        yield self.rows
+        yield self.why
         yield Notice(id="related-notice")
 
     def on_mount(self) -> None:
         self.border_title = "related"
         self._show()
-
-    @property
-    def rows(self) -> RelatedList:
-        return self.query_one(RelatedList)
-
-    @property
-    def why(self) -> RelatedWhy:
-        return self.query_one(RelatedWhy)
 
     @property
     def selected(self) -> RelatedNote | None:

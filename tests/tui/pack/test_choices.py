@@ -5,7 +5,7 @@ from __future__ import annotations
 from excerpt.kinds import Scope
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
 from excerpt.pack.wishes import AS_RANKED, Wishes
-from excerpt.tui.choices import Choices, History
+from excerpt.tui.pack.controller import Choices, History
 
 A, B = Mark("a", "A.md"), Mark("b", "B.md")
 MARKED = Choices().toggling(A).toggling(B)

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.geometry import Offset
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
+from textual.widgets.input import Selection
 
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.completion import without
+from excerpt.tui.completion import begun_at, completed, without
+from excerpt.tui.engine_worker import Asks
+from excerpt.tui.keymap import key_sign
+from excerpt.tui.search.query_controller import QueryController
 from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.query_menu import Choice, QueryMenu
+
+if TYPE_CHECKING:
+    from excerpt.insight.completions import Completion
+    from excerpt.insight.suggestions import Suggestion
+    from excerpt.search.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +224,12 @@ class QueryBar(Horizontal):
     }
     """
 
-    class Wanted(Message):
-        """A row of the menu is to become the query, or to be forgotten."""
+    answered = ""
+    """The query whose hits are listed; "" while there are none."""
 
-        def __init__(self, choice: Choice, *, forgotten: bool = False) -> None:
-            super().__init__()
-            self.choice = choice
-            self.forgotten = forgotten
-
-    class MenuLeft(Message):
-        """The menu was closed by the user."""
+    def __init__(self, engine: Asks) -> None:
+        super().__init__()
+        self.queries = QueryController(engine, self.set_timer, lambda: self.text)
 
     def compose(self) -> ComposeResult:
         yield Static("❯", id="prompt")
@@ -242,6 +250,43 @@ class QueryBar(Horizontal):
         width = self.size.width
         room = width - 3 - min(_STATUS, int(width * _SHARE))
         self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).doubt, "-tight")
+
+    @on(Input.Changed)
+    def _query_changed(self, event: Input.Changed) -> None:
+        """By now it may be another, which is told next."""
+        self.queries.follow(event.value)
+        if event.value != self.text:
+            return
+        self.read()
+        if self.queries.is_typing:
+            self._follow_typing()
+        else:
+            self.menu.close()
+
+    def read(self) -> None:
+        """Have the query read anew: its text is another, or the vault is."""
+        self.status.doubt = ""
+        if not self.text.strip():
+            self.field.stretches = ()
+        self.queries.read(self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._stood)
+
+    def _show_reading(self, reading: Reading) -> None:
+        query = self.text
+        # One that is typed last and may go on is a word to who types it.
+        ended = [one for one in reading.conditions if not (one.open and self.queries.is_typing)]
+        filters = [Stretch(one.start, one.end, query[one.start : one.end]) for one in ended]
+        doubts = [Stretch(d.start, d.end, query[d.start : d.end], doubtful=True) for d in reading.doubts]
+        self.field.stretches = (*filters, *doubts)
+        self.status.doubt = visible_line(reading.doubts[0].said) if reading.doubts else ""
+
+    @property
+    def text(self) -> str:
+        """The query."""
+        return self.field.value
+
+    @property
+    def status(self) -> QueryStatus:
+        return self.query_one(QueryStatus)
 
     @property
     def menu(self) -> QueryMenu:
@@ -264,25 +309,156 @@ class QueryBar(Horizontal):
         menus = self.query(QueryMenu)
         return bool(menus) and menus.first().is_open and (action != "menu_forget" or menus.first().kind == "history")
 
+    # --- queries asked before -----------------------------------------------------------------------------------------
+
+    def _stood(self) -> None:
+        if self.answered and self.answered == self.text.strip():
+            self.note_query()
+
+    def note_query(self) -> None:
+        """Take the query into the history: someone has read its hits, or done something with them."""
+        self._keep(self.queries.note())
+
+    def _keep(self, keeping: Coroutine[None, None, None] | None) -> None:
+        if keeping is not None:
+            self.run_worker(keeping, group="history")
+
+    def move_in_history(self, rows: int) -> bool:
+        """What up and down do in an empty bar and on the way through the history; False where they move the list."""
+        field = self.field
+        if not field.has_focus:
+            return False
+        walked = self.queries.walks
+        query, taken = self.queries.walk(rows, as_put=field.selection == Selection(0, len(field.value)))
+        if query is not None:
+            self.put(query)
+            # Selected, so that what is typed takes its place.
+            field.selection = Selection(0, len(query))
+        elif walked and not self.queries.walks:
+            field.cursor_position = len(field.value)
+        return taken
+
+    async def open_history(self) -> None:
+        """Open the menu of queries asked before; those that have what is typed."""
+        self.field.focus()
+        await self.queries.look()
+        if not self.queries.history.queries:
+            self.notify("No query was asked of this vault before.", markup=False)
+        self._show_history()
+
+    def _show_history(self) -> None:
+        field = self.field
+        # What is selected as a whole is to be replaced, and is not what is looked for.
+        is_kept = field.selection.is_empty or len(field.selected_text) < len(field.value)
+        typed = field.value.strip() if is_kept else ""
+        found = self.queries.history.having(typed)
+        choices = [Choice(query, query, typed=typed if " " not in typed else "") for query in found if query != typed]
+        self.menu.open(
+            "history", "Asked before", f"{_taking()} · {key_sign('menu-forget')} forget", choices, self._at(0)
+        )
+
+    # --- completion ---------------------------------------------------------------------------------------------------
+
+    def complete(self) -> None:
+        """Complete the word at the cursor, whatever it is."""
+        self.field.focus()
+        self.queries.complete_here(self.field.cursor_position, partial(self._show_completions, by_key=True))
+
+    def _follow_typing(self) -> None:
+        """The menu follows what is typed, and opens by itself behind the beginning of a filter."""
+        menu = self.menu
+        if menu.kind == "history" and menu.is_open:
+            self._show_history()
+            return
+        completes = menu.is_open and menu.kind == "complete"
+        cursor = self.field.cursor_position
+        if not self.queries.follow_typing(cursor, self._show_completions, completes=completes):
+            menu.close()
+
+    def _show_completions(self, completions: Sequence[Completion], *, by_key: bool = False) -> None:
+        begun = self.queries.begun
+        if begun is None or not self.field.has_focus:
+            return
+        choices = [
+            Choice(
+                one.label,
+                *completed(self.text, begun, one.text),
+                beside=counted(one.count, one.unit) if one.count else "",
+                typed=begun.value,
+            )
+            for one in completions
+        ]
+        if [choice.label.casefold() for choice in choices] == [begun.value.casefold()]:
+            choices = []
+        if by_key and not choices:
+            self.notify("Nothing in the vault completes this.", markup=False)
+        title = f"{begun.operator}:" if begun.operator not in ("", "#") else begun.operator or "Words and filters"
+        self.menu.open("complete", visible_line(title), _taking(), choices, self._at(begun.start))
+
+    # --- suggestions and saved queries --------------------------------------------------------------------------------
+
+    def suggest(self) -> None:
+        """Open the menu of narrower and wider queries."""
+        self.field.focus()
+        self.queries.suggest(self._show_suggestions)
+
+    def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
+        if not self.field.has_focus:
+            return
+        choices = [Choice(one.label, one.query, beside=counted(one.hits, "hit"), kind=one.way) for one in suggestions]
+        if not choices:
+            self.notify("Nothing in the vault makes this query narrower or wider.", markup=False)
+        self.menu.open("suggest", "Narrower and wider", _taking(), choices, self._at(0))
+
+    def open_saved(self) -> None:
+        """Open the dialog of saved queries; the one chosen there becomes the query."""
+        from excerpt.tui.screens.saved import Saved
+
+        def run(query: str | None) -> None:
+            self.field.focus()
+            if query is not None:
+                self.put(query)
+
+        if self.queries.keeper is not None:
+            self.app.push_screen(Saved(self.queries.keeper, self.text.strip()), run)
+
+    # --- the menu -----------------------------------------------------------------------------------------------------
+
+    def _at(self, index: int) -> Offset:
+        """The cell of the screen where a letter of the query stands, less the menu's border."""
+        field = self.field
+        cell = field._position_to_cell(index) - field.scroll_offset.x
+        return Offset(field.region.x + max(cell, 0) - 2, field.region.y)
+
     def action_menu_move(self, rows: int) -> None:
         self.menu.move(rows)
 
     def action_menu_take(self) -> None:
         if (choice := self.menu.chosen) is not None:
-            self.post_message(self.Wanted(choice))
-
-    def action_menu_forget(self) -> None:
-        if (choice := self.menu.chosen) is not None:
-            self.post_message(self.Wanted(choice, forgotten=True))
-
-    def action_menu_leave(self) -> None:
-        self.menu.close()
-        self.post_message(self.MenuLeft())
+            self._take(choice)
 
     @on(QueryMenu.Chosen)
     def _clicked(self, event: QueryMenu.Chosen) -> None:
         event.stop()
-        self.post_message(self.Wanted(event.choice))
+        self._take(event.choice)
+
+    def _take(self, choice: Choice) -> None:
+        kind = self.menu.kind
+        self.menu.close()
+        self.put(choice.query, choice.cursor)
+        if kind == "complete" and choice.query[: choice.cursor].endswith(":"):
+            self.queries.complete(begun_at(choice.query, choice.cursor), self._show_completions)
+
+    def action_menu_forget(self) -> None:
+        if (choice := self.menu.chosen) is not None:
+            cursor = self.menu.cursor
+            self._keep(self.queries.forget(choice.query))
+            self._show_history()
+            self.menu.cursor = cursor
+
+    def action_menu_leave(self) -> None:
+        self.menu.close()
+        self.queries.leave_completion()
 
     @on(Input.Blurred)
     def _blurred(self) -> None:
@@ -294,3 +470,7 @@ class QueryBar(Horizontal):
         stretch, value = event.stretch, self.field.value
         if value[stretch.start : stretch.end] == stretch.text:
             self.put(*without(value, stretch.start, stretch.end))
+
+
+def _taking() -> str:
+    return f"{key_sign('menu-take')} take · {key_sign('menu-close')} close"

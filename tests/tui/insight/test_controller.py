@@ -1,0 +1,89 @@
+"""What is related and where the matches are, without a screen: asked for, followed, filtered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from excerpt.tui.insight.controller import InsightController
+from excerpt.tui.search.reading_controller import Location
+from tests.tui.asked import HeldClock, HeldEngine, hit
+
+A, MEMORY = hit("a", 4), hit("memory:20260301-120000-abcd")
+
+
+@dataclass
+class Bench:
+    query: str = "sync"
+    engine: HeldEngine = field(default_factory=HeldEngine)
+    clock: HeldClock = field(default_factory=HeldClock)
+
+    def __post_init__(self) -> None:
+        self.insight = InsightController(
+            self.engine, self.clock.after, query=lambda: self.query, put=lambda query: setattr(self, "query", query)
+        )
+
+    def related_to(self) -> tuple[str, int | None]:
+        assert self.insight.ask_related(A, print)
+        asked = self.engine.asked["related"]
+        return asked.path, asked.line
+
+
+def test_related_notes_are_asked_of_the_selected_fragment_or_of_its_note() -> None:
+    bench = Bench()
+    assert bench.related_to() == ("a.md", 4)
+    bench.insight.toggle_note()
+    assert bench.related_to() == ("a.md", None)
+
+
+def test_they_are_asked_of_what_was_followed_until_one_comes_back() -> None:
+    bench = Bench()
+    bench.insight.follow(Location("b", "b.md", 9))
+    assert bench.related_to() == ("b.md", 9)
+    assert bench.insight.follow_back()
+    assert bench.related_to() == ("a.md", 4)
+    assert not bench.insight.follow_back()
+
+
+def test_nothing_is_related_to_a_memory_or_to_nothing() -> None:
+    bench = Bench()
+    assert not bench.insight.ask_related(MEMORY, print)
+    assert not bench.insight.ask_related(None, print)
+    assert bench.insight.is_answered
+
+
+def test_a_panel_follows_when_the_selection_has_settled() -> None:
+    bench = Bench()
+    asked: list[str] = []
+    bench.insight.when_settled(lambda: asked.append("first"))
+    bench.insight.when_settled(lambda: asked.append("second"))
+    assert not bench.insight.is_answered
+    bench.clock.pass_time(0.2)
+    assert (asked, bench.insight.is_answered) == (["second"], True)
+
+
+def test_a_filter_is_put_and_taken_off_again() -> None:
+    bench = Bench()
+    bench.insight.toggle_filter("tag:work")
+    bench.engine.answer("narrow", "tag:work sync")
+    assert (bench.query, bench.insight.has_filtered) == ("tag:work sync", True)
+    bench.insight.toggle_filter("tag:work")
+    assert (bench.query, bench.insight.has_filtered) == ("sync", False)
+
+
+def test_a_filter_is_not_put_into_another_query() -> None:
+    bench = Bench()
+    bench.insight.toggle_filter("tag:work")
+    bench.query = "sync conflict"
+    bench.engine.answer("narrow", "tag:work sync")
+    assert bench.query == "sync conflict"
+
+
+def test_the_filter_put_last_that_still_stands_is_taken_off_first() -> None:
+    bench = Bench()
+    for condition in ("tag:work", "tag:home"):
+        bench.insight.toggle_filter(condition)
+        bench.engine.answer("narrow", f"{condition} {bench.query}")
+    bench.query = "tag:work sync"
+    assert bench.insight.take_filter()
+    assert bench.query == "sync"
+    assert not bench.insight.take_filter()

@@ -1,0 +1,96 @@
+"""Memories in the Search tab, without a screen: asked for, listed, marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from excerpt.model import Hit, Memory, Source
+from excerpt.pack.marks_file import Mark
+from excerpt.pack.memory_fragment import as_fragment
+from excerpt.settings import MemorySettings
+from excerpt.tui.memory.recall_controller import RecallController
+from excerpt.tui.memory_messages import MemoriesFound
+from excerpt.tui.memory_rows import Showing
+from tests.tui.asked import HeldEngine, hit
+
+THOUGHT = Memory("20260301-120000-abcd", "thought", (), "", "", "")
+OF_NOTE = Memory("20260301-120001-abcd", "from a note", (), "", "", "", Source("a.md", 1, 1, "x", ()))
+FOUND = Hit(as_fragment(THOUGHT, 2), 1.0)
+MARK = Mark(FOUND.fragment.id, FOUND.fragment.path)
+A = hit("a")
+
+
+@dataclass
+class Bench:
+    engine: HeldEngine = field(default_factory=HeldEngine)
+    asked: list[tuple[int, str]] = field(default_factory=list)
+    changes: int = 0
+
+    def __post_init__(self) -> None:
+        def changed() -> None:
+            self.changes += 1
+
+        self.memories = RecallController(
+            self.engine,
+            MemorySettings(),
+            recall=lambda number, query: self.asked.append((number, query)),
+            changed=changed,
+        )
+
+
+def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> None:
+    bench = Bench()
+    bench.memories.ask("", ())
+    assert (bench.asked, bench.memories.is_answered) == ([], True)
+    bench.memories.ask("sync", ())
+    assert (bench.asked, bench.memories.is_answered) == ([(1, "sync")], False)
+
+
+def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
+    bench = Bench()
+    bench.memories.ask("sync", ())
+    assert bench.memories.take(MemoriesFound(1, (FOUND,), (THOUGHT,)), listed=True)
+    assert bench.memories.rows((A,)) == (A, FOUND)
+    bench.memories.clear()
+    assert bench.memories.rows((A,)) == (A,)
+
+
+def test_an_answer_older_than_the_one_shown_is_dropped() -> None:
+    bench = Bench()
+    for query in ("syn", "sync"):
+        bench.memories.ask(query, ())
+    assert bench.memories.take(MemoriesFound(2, (), ()), listed=True)
+    assert not bench.memories.take(MemoriesFound(1, (FOUND,), (THOUGHT,)), listed=True)
+    assert bench.memories.rows((A,)) == (A,)
+
+
+def test_not_shown_they_are_read_only_for_marks() -> None:
+    bench = Bench()
+    while bench.memories.showing is not Showing.OFF:
+        bench.memories.next_showing()
+    bench.memories.ask("sync", ())
+    bench.memories.ask("sync", (MARK,))
+    assert bench.asked == [(1, "")]
+
+
+def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
+    bench = Bench()
+    assert bench.memories.marked((MARK,)) is None
+    assert bench.memories.marked((MARK,)) is None
+    assert bench.asked == [(1, "")]
+    bench.memories.take(MemoriesFound(1, (), (THOUGHT,)), listed=False)
+    assert bench.memories.marked((MARK, Mark("a", "a.md"))) == (THOUGHT,)
+    window = bench.memories.window_of(MARK.fragment)
+    assert window is not None
+    assert window.fragment.text == "thought"
+
+
+def test_fragments_have_badges_where_a_memory_has_a_source() -> None:
+    bench = Bench()
+    bench.memories.take(MemoriesFound(1, (), (THOUGHT,)), listed=True)
+    bench.memories.ask_badges((A,))
+    assert bench.engine.asked == {}
+    bench.memories.take(MemoriesFound(2, (), (OF_NOTE,)), listed=True)
+    bench.memories.ask_badges((A,))
+    bench.engine.answer("badges", {"a": (OF_NOTE,)})
+    assert bench.memories.badges == {"a"}

@@ -1,0 +1,149 @@
+"""What goes into the pack, without a screen: marked, asked for, counted, copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.model import Hit, Memory, PackResult
+from excerpt.pack.marks_file import Kept, Mark
+from excerpt.settings import PackSettings
+from excerpt.tui.pack.controller import PackController, mark_of
+from excerpt.tui.pack.packer import Cost, Packed
+from tests.tui.asked import HeldClock, HeldEngine, found, hit
+
+A, B = hit("a"), hit("b")
+
+
+@dataclass
+class Bench:
+    """A controller, with what it is told and says."""
+
+    engine: HeldEngine = field(default_factory=HeldEngine)
+    clock: HeldClock = field(default_factory=HeldClock)
+    kept: list[Kept] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    selected: Hit | None = None
+    memories: tuple[Memory, ...] | None = ()
+
+    def __post_init__(self) -> None:
+        self.pack = PackController(
+            self.engine,
+            self.clock.after,
+            PackSettings(budget=500),
+            selected=lambda: self.selected,
+            memories=lambda marks: self.memories if marks else (),
+            changed=lambda: self.said.append("changed"),
+            built=lambda: self.said.append("built"),
+            keep=self.kept.append,
+        )
+
+    def answer(self, text: str = "pack", *gone: Mark) -> Packed:
+        result = PackResult("q", Strategy.AUTO, 500, "o200k", (), (), text, 7, 0.0, 7)
+        packed = Packed(result, text, 7, (), gone)
+        self.engine.answer("pack", packed)
+        return packed
+
+
+def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
+    bench = Bench()
+    bench.pack.ask(found("sync", A, B), Strategy.SEMANTIC)
+    asked = bench.engine.asked["pack"]
+    assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.PROXIMITY)
+    bench.pack.toggle(mark_of(B))
+    bench.pack.ask(found("sync", A, B), Strategy.SEMANTIC)
+    asked = bench.engine.asked["pack"]
+    assert (asked.marks, asked.strategy) == ((mark_of(B),), Strategy.SEMANTIC)
+
+
+def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwise() -> None:
+    bench = Bench()
+    assert bench.pack.want(scope=Scope.NOTE, budget=4000, form=Format.XML)
+    assert bench.pack.use(PackSettings(budget=800))
+    wanted = bench.pack.wanted
+    assert (wanted.scope, wanted.budget, wanted.format) == (Scope.NOTE, 800, Format.XML)
+    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    assert bench.engine.asked["pack"].settings == wanted
+    assert not bench.pack.want(budget=800)
+
+
+def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> None:
+    bench = Bench()
+    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.pack.toggle(mark_of(A))
+    bench.pack.ask(None, Strategy.AUTO)
+    assert bench.engine.asked["pack"].query == "sync"
+    assert bench.kept[-1] == Kept("sync", (mark_of(A),))
+
+
+def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> None:
+    bench = Bench()
+    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.answer()
+    assert bench.said == ["changed", "built"]
+    bench.pack.ask(None, Strategy.AUTO)
+    assert (bench.pack.packed, bench.pack.is_answered, bench.said[2:]) == (None, True, ["changed"])
+
+
+def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
+    bench = Bench(memories=None)
+    bench.pack.restore(Kept("sync", (Mark("memory:1", "memory:1"),)))
+    bench.pack.ask(None, Strategy.AUTO)
+    assert (bench.engine.asked, bench.pack.is_answered) == ({}, False)
+    bench.memories = (Memory("1", "thought", (), "", "", ""),)
+    assert bench.pack.lacks_memories
+    bench.pack.ask(None, Strategy.AUTO)
+    assert bench.engine.asked["pack"].memories == bench.memories
+    assert not bench.pack.lacks_memories
+
+
+def test_a_pack_that_is_the_same_changes_nothing_on_the_screen() -> None:
+    bench = Bench()
+    for _ in range(2):
+        bench.pack.ask(found("sync", A), Strategy.AUTO)
+        bench.answer()
+    assert bench.said == ["changed", "built", "built"]
+
+
+def test_the_cost_of_the_selected_fragment_is_a_guess_until_it_has_stayed_selected() -> None:
+    bench = Bench(selected=B)
+    bench.pack.ask(found("sync", A, B), Strategy.AUTO)
+    bench.answer()
+    assert bench.pack.cost == Cost("b", 10, alone=True)
+    assert ("cost" in bench.engine.asked, bench.pack.cost_is_known) == (False, False)
+    bench.clock.pass_time(0.2)
+    exact = Cost("b", 31, alone=True, exact=True)
+    bench.engine.answer("cost", exact)
+    assert (bench.pack.cost, bench.pack.cost_is_known) == (exact, True)
+
+
+def test_a_marked_fragment_costs_nothing_more() -> None:
+    bench = Bench(selected=A)
+    bench.pack.toggle(mark_of(A))
+    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.answer()
+    assert (bench.pack.cost, bench.pack.cost_is_known) == (None, True)
+
+
+def test_marks_that_are_gone_are_told_once() -> None:
+    bench = Bench()
+    bench.pack.toggle(mark_of(A))
+    bench.pack.ask(None, Strategy.AUTO)
+    bench.answer("first", mark_of(A))
+    assert [bench.pack.newly_gone(), bench.pack.newly_gone()] == [1, 0]
+
+
+def test_an_empty_pack_is_not_copied() -> None:
+    bench = Bench()
+    assert bench.pack.to_copy(to_file=False) is None
+    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.answer()
+    assert bench.pack.to_copy(to_file=False) is None
+
+
+def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
+    bench = Bench()
+    assert bench.pack.toggle(mark_of(A))
+    assert bench.pack.undo()
+    assert not bench.pack.undo()
+    assert [len(kept.marks) for kept in bench.kept] == [1, 0]

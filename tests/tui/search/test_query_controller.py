@@ -1,0 +1,107 @@
+"""What helps with a query, without a screen: read, remembered, completed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from excerpt.search.reading import Reading
+from excerpt.tui.history import QueryHistory
+from excerpt.tui.query_keeper import QueryKeeper
+from excerpt.tui.search.query_controller import QueryController
+from tests.tui.asked import HeldClock, HeldEngine
+
+
+@dataclass
+class Bench:
+    text: str = ""
+    engine: HeldEngine = field(default_factory=HeldEngine)
+    clock: HeldClock = field(default_factory=HeldClock)
+    heard: list[object] = field(default_factory=list)
+    stood: int = 0
+
+    def __post_init__(self) -> None:
+        self.queries = QueryController(self.engine, self.clock.after, lambda: self.text)
+
+    def read(self, is_shown: Callable[[], bool] = lambda: False) -> None:
+        def stood() -> None:
+            self.stood += 1
+
+        self.queries.read(self.heard.append, is_shown, stood)
+
+
+def test_a_query_is_read_at_once_and_thoroughly_when_it_has_stood() -> None:
+    bench = Bench("tag:work")
+    bench.read()
+    assert not bench.engine.asked["reading"].thoroughly
+    bench.clock.pass_time(0.9)
+    assert bench.engine.asked["reading"].thoroughly
+    bench.clock.pass_time(2.0)
+    assert bench.stood == 1
+
+
+def test_who_is_shown_what_to_type_is_told_of_doubts_later() -> None:
+    bench = Bench("tag:")
+    bench.read(lambda: True)
+    bench.clock.pass_time(0.9)
+    assert not bench.engine.asked["reading"].thoroughly
+
+
+def test_how_another_query_was_read_is_not_told() -> None:
+    bench = Bench("tag:work")
+    bench.read()
+    bench.text = "tag:play"
+    bench.engine.answer("reading", Reading((), ()))
+    assert bench.heard == []
+
+
+def test_up_goes_back_through_the_history_from_an_empty_bar_alone() -> None:
+    bench = Bench("typed")
+    bench.queries.history = QueryHistory(("newest", "oldest"))
+    assert bench.queries.walk(-1, as_put=False) == (None, False)
+    bench.text = ""
+    for wanted in ("newest", "oldest"):
+        query, taken = bench.queries.walk(-1, as_put=True)
+        assert (query, taken) == (wanted, True)
+        bench.text = wanted
+    assert bench.queries.walk(-1, as_put=True) == (None, True)
+    assert bench.queries.walk(1, as_put=True) == ("newest", True)
+
+
+def test_past_the_newest_query_the_list_is_moved_again() -> None:
+    bench = Bench()
+    bench.queries.history = QueryHistory(("newest",))
+    bench.queries.walk(-1, as_put=True)
+    bench.text = "newest"
+    assert bench.queries.walk(1, as_put=True) == (None, False)
+    assert not bench.queries.walks
+
+
+async def test_a_query_is_noted_once(tmp_path: Path) -> None:
+    bench = Bench("sync")
+    await bench.queries.keep(QueryKeeper(tmp_path / "history", tmp_path / "saved", bench.heard.append))
+    keeping = bench.queries.note()
+    assert keeping is not None
+    await keeping
+    assert bench.queries.note() is None
+    await bench.queries.look()
+    assert bench.queries.history.queries == ("sync",)
+
+
+def test_completion_begins_behind_a_filter_and_not_again_where_it_was_left() -> None:
+    bench = Bench("tag:w")
+    assert bench.queries.follow_typing(5, bench.heard.append, completes=False)
+    assert (bench.engine.asked["complete"].operator, bench.engine.asked["complete"].value) == ("tag", "w")
+    bench.queries.leave_completion()
+    bench.text = "tag:wo"
+    assert not bench.queries.follow_typing(6, bench.heard.append, completes=False)
+    bench.text = "tag:wo path:x"
+    assert bench.queries.follow_typing(13, bench.heard.append, completes=False)
+
+
+def test_a_plain_word_is_completed_only_where_that_was_asked_for() -> None:
+    bench = Bench("wor")
+    assert not bench.queries.follow_typing(3, bench.heard.append, completes=False)
+    bench.queries.complete_here(3, bench.heard.append)
+    assert bench.queries.follow_typing(3, bench.heard.append, completes=True)
