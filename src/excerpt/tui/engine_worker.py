@@ -198,6 +198,7 @@ class EngineWorker:
         """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
         number, on_answer = self._newest.get(message.kind, (0, None))
         if on_answer is not None and number == message.number:
+            del self._newest[message.kind]
             self._waiting.discard(message.kind)
             on_answer(message.answer)
 

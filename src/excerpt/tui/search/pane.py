@@ -180,6 +180,7 @@ class SearchPane(Vertical):
         await self.aside.furnish()
         self.query_one(Split).show_context()
         self.is_furnished = True
+        self._show_choices()
         self.search()
 
     # --- the parts ----------------------------------------------------------------------------------------------------
@@ -243,8 +244,7 @@ class SearchPane(Vertical):
         before, self._settings = self._settings, settings
         if before.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
-        if self.pack.use(settings.pack):
-            self._wanted_changed()
+        self._decide(self.pack.use(settings.pack))
         if self.memories.use(settings.memory):
             self._showing_changed()
         if before.screen.context is not settings.screen.context:
@@ -286,7 +286,7 @@ class SearchPane(Vertical):
 
     @scope.setter
     def scope(self, scope: Scope) -> None:
-        self._want(self.pack.want(scope=scope))
+        self._decide(self.pack.want(scope=scope))
 
     @property
     def budget(self) -> int:
@@ -294,7 +294,7 @@ class SearchPane(Vertical):
 
     @budget.setter
     def budget(self, budget: int) -> None:
-        self._want(self.pack.want(budget=budget))
+        self._decide(self.pack.want(budget=budget))
 
     @property
     def form(self) -> Format:
@@ -302,7 +302,7 @@ class SearchPane(Vertical):
 
     @form.setter
     def form(self, form: Format) -> None:
-        self._want(self.pack.want(form=form))
+        self._decide(self.pack.want(form=form))
 
     def watch_panes(self) -> None:
         self.post_message(PanesChanged(self.panes))
@@ -516,16 +516,8 @@ class SearchPane(Vertical):
     def _ask_pack(self) -> None:
         self.pack.ask(self.result, self.strategy)
 
-    def _want(self, changed: bool) -> None:
-        if changed:
-            self._wanted_changed()
-
-    def _wanted_changed(self) -> None:
-        self._show_choices()
-        self._ask_pack()
-
     def _decide(self, decided: bool) -> None:
-        """Show a decision about the pack, and ask for it."""
+        """Show what was decided about the pack, if anything was, and ask for the pack."""
         if decided:
             self._show_choices()
             self._ask_pack()
@@ -534,6 +526,8 @@ class SearchPane(Vertical):
         """Show what is marked, and how the pack is wanted."""
         bar, choices = self.query_one(PackBar), self.pack.choices
         self._hits.marked = choices.marked
+        if self.is_furnished:
+            self.aside.related_panel.rows.marked = choices.marked
         bar.wanted, bar.marked, bar.order = self.pack.wanted, len(choices.marks), self.pack.order
 
     def show_cost(self) -> None:
@@ -607,13 +601,13 @@ class SearchPane(Vertical):
         self._decide(self.pack.decide(self.pack.choices.next_order(self.pack.query)))
 
     def action_scope(self) -> None:
-        self._want(self.pack.next_scope())
+        self._decide(self.pack.next_scope())
 
     def action_format(self) -> None:
-        self._want(self.pack.next_format())
+        self._decide(self.pack.next_format())
 
     def action_budget(self, steps: int) -> None:
-        self._want(self.pack.want(budget=next_budget(self.budget, steps)))
+        self._decide(self.pack.want(budget=next_budget(self.budget, steps)))
 
     def action_copy_pack(self) -> None:
         """Copy the pack of what was asked last: where it is still being built, as soon as it is."""
@@ -739,12 +733,10 @@ class SearchPane(Vertical):
         self._toggle_panel(panel, panel.rows)
 
     def _related_found(self, related: Related | None) -> None:
-        panel = self.aside.related_panel
-        panel.rows.marked = self.pack.choices.marked
         if related is None:
             self._say_related(_GONE)
         else:
-            panel.related = related
+            self.aside.related_panel.related = related
             self._refresh_keys()
 
     def _say_related(self, said: Said) -> None:
@@ -807,7 +799,6 @@ class SearchPane(Vertical):
             self.notify("That is a name, not a passage: there is nothing to mark.")
             return
         self._decide(self.pack.toggle(Mark(reason.fragment.id, reason.fragment.path, reason.spans)))
-        panel.rows.marked = self.pack.choices.marked
         panel.rows.move(1)
 
     # --- the map ------------------------------------------------------------------------------------------------------
