@@ -25,6 +25,13 @@ def test_each_part_has_its_lines_in_order_and_its_name_before_the_first() -> Non
     assert not any(row.hidden for row in rows)
 
 
+def test_bars_are_sorted_by_their_length_and_months_by_time() -> None:
+    notes = tuple(replace(note, share=share) for note, share in zip(OVERVIEW.main_notes, (0.1, 0.4, 0.2), strict=False))
+    rows = rows_of(replace(OVERVIEW, main_notes=notes))
+    assert [row.item.share for row in rows if isinstance(row.item, MainNote)] == [0.4, 0.2, 0.1]
+    assert [row.opens for row in rows if row.part == "main notes"] == [True, False, False]
+
+
 def test_a_part_without_anything_has_no_line() -> None:
     rows = rows_of(replace(OVERVIEW, standouts=(), timeline=Timeline("", (), 12)))
     assert [row.part for row in rows if row.opens] == [part for part in PARTS if part not in {"stands out", "when"}]

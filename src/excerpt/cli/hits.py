@@ -15,6 +15,7 @@ import click
 from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit, Result, Span
+from excerpt.text.counted import percent
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 
@@ -171,7 +172,7 @@ def bar(part: float, highest: float, columns: int) -> str:
 
 def share_of(value: float) -> str:
     """0.363 as "36 %"."""
-    return f"{value * 100:.0f} %"
+    return percent(value)
 
 
 def paint(text: str, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:

@@ -20,6 +20,7 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import known_vaults
 from excerpt.model import Hit, PackResult
 from excerpt.settings import MOST, PackSettings, Places, Settings, places, settings_of
+from excerpt.text.counted import percent
 from excerpt.text.line_range import line_range
 
 if TYPE_CHECKING:
@@ -276,5 +277,5 @@ def _summary(packed: PackResult) -> str:
     about = ", as Markdown" if packed.format is Format.JSON else ""
     return (
         f"{count} {'pack' if count == 1 else 'packs'}{out} · {packed.tokens:,} of {packed.budget:,} tokens "
-        f"({packed.tokenizer}{about}) · saves {packed.saved:.0%} of {packed.source_tokens:,}"
+        f"({packed.tokenizer}{about}) · saves {percent(packed.saved, '')} of {packed.source_tokens:,}"
     )

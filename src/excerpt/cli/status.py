@@ -14,6 +14,7 @@ from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import Status
 from excerpt.settings import places, settings_of
+from excerpt.text.counted import percent
 from excerpt.text.visible import visible_line
 from excerpt.vault.watched import is_watched
 
@@ -72,7 +73,7 @@ def _savings_line(savings: Savings | None) -> str:
         return "nothing yet"
     packs = "1 pack" if savings.packs == 1 else f"{savings.packs:,} packs"
     of = f"{savings.tokens:,} tokens in place of {savings.source_tokens:,}"
-    return f"{savings.saved:.0%} · {packs} of {of}, since {savings.since}"
+    return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
 def _print_status(status: Status, folder: Path, watched: bool, savings: Savings | None) -> None:

@@ -27,7 +27,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.counted import counted
+from excerpt.text.counted import counted, percent
 from excerpt.text.line_range import line_range
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.visible import visible_line
@@ -110,7 +110,7 @@ def _parts(overview: Overview) -> list[_Part]:
 
 
 def _main_note(note: MainNote) -> str:
-    share = f"{note.share * 100:.0f} %" if note.share >= 0.005 else "under 1 %"
+    share = percent(note.share).replace("<", "under ")
     return f"- {_named(note.place)}: {share}, {note.fragments} of its {note.of} passages"
 
 

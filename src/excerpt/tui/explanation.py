@@ -11,6 +11,7 @@ from rich.text import Text
 from excerpt.model import Hit, Signal
 from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
+from excerpt.text.counted import percent
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 from excerpt.tui.row_names import path_below
@@ -30,7 +31,7 @@ def hit_sum(hit: Hit, rank: int, share: float, colours: Colours) -> RenderableTy
     lines = lines_named(fragment.line_start, fragment.line_end, "–")
     head.append(f"{visible_line(fragment.path)}, {lines}\n", f"not bold {soft}")
     sure = f" · {hit.confidence}" if hit.confidence else ""
-    return Group(head, *_signals(hit.signals, hit.score, f"{share * 100:.0f} % of the first{sure}", colours))
+    return Group(head, *_signals(hit.signals, hit.score, f"{percent(share)} of the first{sure}", colours))
 
 
 def _signals(signals: Sequence[Signal], score: float, beside: str, colours: Colours) -> Iterator[RenderableType]:

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.model import Progress, Skipped, Status
+from excerpt.text.counted import percent
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.index.controller import IndexState, Watch
@@ -139,7 +140,7 @@ class IndexFacts(Widget):
         text.append(f"{what:<11}", self.get_component_rich_style("facts--name", partial=True))
         text.append("█" * full, self.get_component_rich_style("facts--full", partial=True))
         text.append("░" * (width - full), self.get_component_rich_style("facts--empty", partial=True))
-        text.append(f" {share:.0%}\n".replace("%", " %"))
+        text.append(f" {percent(share)}\n")
 
 
 _CHANGES = {

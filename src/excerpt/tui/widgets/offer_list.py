@@ -12,6 +12,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.model import Memory
+from excerpt.text.counted import percent
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.snippet import snippet
@@ -60,7 +61,7 @@ class OfferList(RowList):
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         offer = self.offers[row]
-        why = "same lines" if offer.is_same_source else f"{offer.likeness:.0%} alike".replace("%", " %")
+        why = "same lines" if offer.is_same_source else f"{percent(offer.likeness)} alike"
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
         tags = "".join(f" #{visible_line(tag)}" for tag in offer.memory.tags)
         text, _ = snippet(offer.memory.text, (), width)

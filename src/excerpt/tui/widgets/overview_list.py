@@ -25,7 +25,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.counted import counted
+from excerpt.text.counted import counted, percent
 from excerpt.text.visible import visible_line
 from excerpt.tui.bars import share_bar, sparkline
 from excerpt.tui.bindings import bindings
@@ -234,8 +234,7 @@ class OverviewList(RowList):
         return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [self._faint(counted(month.notes, "note"))]
 
     def _share(self, of_highest: float, share: float, told: str, room: int) -> list[Part]:
-        percent = "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
-        return [self._bar(of_highest), self._soft(f"{percent:>6}"), self._faint(f"{told:>{room}}")]
+        return [self._bar(of_highest), self._soft(f"{percent(share):>6}"), self._faint(f"{told:>{room}}")]
 
     def _bar(self, of_highest: float) -> Part:
         return share_bar(of_highest, _BAR), self.style_of("overview--bar")
@@ -260,4 +259,4 @@ def _row_of(selected: Row | None, cursor: int, rows: Sequence[Row]) -> int:
 
 
 def _percent(count: int, of: int) -> str:
-    return f"{count / of * 100:.0f} %" if of else "0 %"
+    return percent(count / of if of else 0)

@@ -46,6 +46,7 @@ class _Part:
     name: str
     items: tuple[tuple[Item, Place], ...]
     least: int
+    in_time: bool = False
 
 
 def rows_of(overview: Overview, room: int | None = None) -> tuple[Row, ...]:
@@ -71,7 +72,10 @@ def _fill(taken: list[int], most: Sequence[int], room: int) -> None:
 
 def _rows(part: _Part, count: int) -> Iterator[Row]:
     highest = max((_size(item) for item, _ in part.items), default=0.0) or 1.0
-    for number, (item, place) in enumerate(part.items[:count]):
+    shown = part.items[:count]
+    if not part.in_time:  # those of most worth, longest bar first
+        shown = tuple(sorted(shown, key=lambda one: -_size(one[0])))
+    for number, (item, place) in enumerate(shown):
         hidden = len(part.items) - count if number == count - 1 else 0
         yield Row(part.name, item, place, _size(item) / highest, hidden, opens=number == 0)
 
@@ -96,7 +100,7 @@ def _parts(overview: Overview) -> tuple[_Part, ...]:
         _Part("stands out", tuple((one, one.place) for one in overview.standouts), 2),
         _Part("related", tuple((one, one.place) for one in overview.related), 2),
         _Part("names", tuple((one, one.place) for one in overview.names), 1),
-        _Part("when", tuple(when), 1),
+        _Part("when", tuple(when), 1, in_time=True),
     )
 
 

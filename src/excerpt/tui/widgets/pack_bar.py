@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from excerpt.kinds import Format
 from excerpt.settings import PackSettings
+from excerpt.text.counted import percent
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -79,7 +80,7 @@ class PackBar(Widget):
             text.append("░" * (gauge - filled - ghost), empty)
         # What is copied as JSON is data about the packs, not what would have been pasted.
         if pack is not None and pack.saved > 0 and brevity < 5 and not data:
-            saved = f" · saves {pack.saved:.0%}".replace("%", " %")
+            saved = f" · saves {percent(pack.saved)}"
             text.append(saved + (f" of {pack.source_tokens:,}" if brevity < 3 else ""))
         if pack is not None and pack.left_out and brevity < 2:
             text.append(f" · {len(pack.left_out)} left out", over)
