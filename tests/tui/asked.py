@@ -16,6 +16,8 @@ from excerpt.tui.pack.packer import Cost, Packed, PackRequest
 class HeldEngine:
     """Holds the newest question of each kind, `asked`, until `answer` is called."""
 
+    is_open = True
+
     def __init__(self) -> None:
         self.asked: dict[str, Any] = {}
         self._on_answer: dict[str, Callable[[Any], object]] = {}

@@ -146,6 +146,10 @@ class ScriptedEngine(EngineWorker):
     def start(self) -> None:
         """There is no thread."""
 
+    @property
+    def is_open(self) -> bool:
+        return True
+
     def open(self, anew: bool = False) -> None:
         """The picture says what is known of the index."""
 

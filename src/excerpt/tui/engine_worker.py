@@ -89,6 +89,9 @@ class Asks(Protocol):
     What is answered is the newest question of its kind or nothing; `waits` says whether its answer is still to come.
     """
 
+    @property
+    def is_open(self) -> bool: ...
+
     def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None: ...
 
     def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None: ...
@@ -131,6 +134,11 @@ class EngineWorker:
         self._engine: Engine | None = None
         self._use: UseLog | None = None
         self._packer: Packer | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an index to answer from."""
+        return self._engine is not None
 
     def start(self) -> None:
         for thread in self._threads:

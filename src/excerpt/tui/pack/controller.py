@@ -320,7 +320,8 @@ class PackController:
             if marks:
                 self.keep()
         hits = found.hits if found is not None else ()
-        memories = self._memories(marks)
+        # Without an index it is asked for again when that is open.
+        memories = self._memories(marks) if self._engine.is_open else None
         self._is_delayed = bool(marks) and memories is None
         if memories is None or not (marks or hits):
             self._engine.forget("pack")
