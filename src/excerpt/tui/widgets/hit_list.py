@@ -110,8 +110,8 @@ class HitList(RowList):
     _ranking = Ranking()
     _moves: Mapping[str, int | None] = {}
 
-    _first = 0
-    """The row of the best hit, which is selected where the user has selected nothing; memories may stand before it."""
+    _chosen = False
+    """Whether the user has moved since the query is this one; until then the best hit is selected, whatever it is."""
 
     class MarkClicked(Message):
         """The mark of a row was clicked."""
@@ -145,17 +145,19 @@ class HitList(RowList):
     def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
         """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
         selected: the fragment, else what stands in its place. The best hit, which nobody had to choose, is left for a
-        better one when it would be out of sight."""
+        better one."""
         first = next((row for row, hit in enumerate(hits) if not is_memory(hit)), 0)
-        unchosen = self.cursor == self._first
-        cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if again else first
-        out_of_sight = cursor >= self.scrollable_content_region.height // self.row_height
-        self._first = first
+        self._chosen = self._chosen and again
+        cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if self._chosen else first
         kept = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(self.hits, hits, strict=False)))
         self.set_reactive(HitList.hits, hits)
-        self.rows_changed(first if unchosen and out_of_sight else cursor, kept)
+        self.rows_changed(cursor, kept)
         if self.cursor == first:
             self.scroll_to(y=0, animate=False, force=True)
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        self._chosen = True
+        super().watch_cursor(old, new)
 
     def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
@@ -257,7 +259,7 @@ class HitList(RowList):
         return [(f" {signal_bars(hit, self._highest_part())}", self.style_of("hit--bars"))]
 
     def _tokens(self, hit: Hit) -> Part:
-        return f"{hit.fragment.tokens:>4}t ", self.style_of("row--faint")
+        return f"{hit.fragment.tokens:>4,}t ", self.style_of("row--faint")
 
     def _age(self, hit: Hit) -> list[Part]:
         return [(f"{age(hit.modified, time.time()):>4} ", self.style_of("row--faint"))] if hit.modified else []

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual import events
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -54,6 +54,7 @@ class RowList(LineView):
         super().__init__(id=id, classes=classes)
         self._styles_of: dict[str, Style] = {}
         self._drawn: dict[tuple[int, bool], Sequence[Strip]] = {}
+        self._sized = Size(0, 0)
 
     @property
     def row_count(self) -> int:
@@ -148,6 +149,10 @@ class RowList(LineView):
         self._drawn.clear()
 
     def on_resize(self) -> None:
+        """Keep the cursor in sight. A tab that comes up again tells the size it had: what was scrolled to stays."""
+        before, self._sized = self._sized, self.size
+        if self.size == before:
+            return
         self._drawn.clear()
         self.set_line_count(self.row_count * self.row_height)
         self._show_cursor()
