@@ -40,6 +40,7 @@ class Remember(Dialog[Kept]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (16, "-low"), (24, "-tall")]
 
     DEFAULT_CSS = """
     Remember {
@@ -53,8 +54,9 @@ class Remember(Dialog[Kept]):
         .-offering TextArea { height: 5; max-height: 14vh; }
         #trouble { color: $error; height: auto; }
         &.-short > .box { padding: 0 2; max-height: 100%; }
-        &.-short #source, &.-short Field { margin-bottom: 0; }
-        &.-short #offered { margin-top: 0; }
+        &.-low > .box.-offering { padding: 0 2; }
+        &.-short #source, &.-short Field, &.-low .-offering #source, &.-low .-offering Field { margin-bottom: 0; }
+        &.-short #offered, &.-low #offered { margin-top: 0; }
     }
     """
 
