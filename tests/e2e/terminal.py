@@ -42,6 +42,7 @@ KEYS = {
     "f8": "\x1b[19~",
     "f9": "\x1b[20~",
     "f12": "\x1b[24~",
+    "ctrl+_": "\x1f",
     "alt+left": "\x1b[1;3D",
     "alt+right": "\x1b[1;3C",
     **{f"ctrl+{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
@@ -139,6 +140,26 @@ class Terminal:
         """Until the program reads keys again, after another one had the terminal. A key pressed before is for the
         terminal itself, which takes ctrl+s for a halt."""
         self.wait_until(lambda: 0 <= self.output.rfind(_LEFT) < self.output.rfind(_READING), "to read keys again")
+
+    def suspend(self) -> None:
+        """As `kill -TSTP` from another terminal."""
+        os.kill(self._pid, signal.SIGTSTP)
+
+    def wait_stopped(self) -> None:
+        """Until the program is suspended. What it drew is gone then, as with a shell's own screen."""
+        deadline = time.monotonic() + PATIENCE
+        while not os.WIFSTOPPED(os.waitpid(self._pid, os.WUNTRACED | os.WNOHANG)[1]):
+            assert time.monotonic() < deadline, f"waited in vain for the program to stop; its screen:\n{self.text}"
+            self._read(0.05)
+        self.clear()
+
+    def go_on(self) -> None:
+        """What `fg` does."""
+        os.kill(self._pid, signal.SIGCONT)
+
+    def clear(self) -> None:
+        """Something else writes over the whole screen."""
+        self._screen.reset()
 
     def wait_exit(self) -> int:
         """Until the program has ended; its exit code."""

@@ -100,9 +100,9 @@ def test_a_memory_is_changed_forgotten_and_taken_back(app: Terminal) -> None:
     app.press("enter")
     app.wait_gone("Change the memory")
     app.wait_for(f"▌ {_PAYS}", "▌ #money")
-    app.press("ctrl+d")
+    app.press("alt+x")
     app.wait_for("No memories yet")
-    app.press("ctrl+u")
+    app.press("ctrl+_")
     app.wait_for(f"▌ {_PAYS}", "▌ #money")
 
 
@@ -113,7 +113,7 @@ def test_of_a_source_that_changed_the_difference_is_shown_and_the_new_text_taken
     note = (vault / "Launch.md").read_text()
     (vault / "Launch.md").write_text(note.replace("12th of March", "2nd of April"))
     app.wait_for("changed", "12th of March", "2nd of April")
-    app.press("ctrl+t")
+    app.press("alt+t")
     app.wait_for("▌ We ship on the 2nd of April.")
     app.wait_gone("12th of March")
 

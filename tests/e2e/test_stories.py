@@ -250,7 +250,7 @@ def test_someone_remembers_a_passage_and_recalls_it(shell: Mapping[str, str], ga
         app.type("#soil worms")
         app.wait_for(" #soil worms", f"▌ {WORMS[:40]}", "for the talk")
         assert next_copy(app, "ctrl+y").strip() == WORMS
-        app.press("ctrl+d")
+        app.press("alt+x")
         app.wait_gone("memories · 1")
         (trashed,) = (home / "data").rglob("*.md")
         assert trashed.parent.name == "trash"

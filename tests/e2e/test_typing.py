@@ -28,6 +28,24 @@ def test_no_letter_empties_the_list(shell: Mapping[str, str]) -> None:
         assert app.wait_exit() == 0
 
 
+def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(shell: Mapping[str, str]) -> None:
+    with Terminal([*EXCERPT, "demo"], shell) as app:
+        app.wait_for("Search", " notes")
+        app.type("token budget")
+        app.wait_for("▌ 1 ", " hits · ", "saves ")
+        shown = ("Search", "❯ token budget", "▌ 1 ", "Token budget.md", "saves ", "quit")
+        for kill in (app.suspend, lambda: app.press("ctrl+z")):
+            kill()
+            app.wait_stopped()
+            app.go_on()
+            app.wait_for(*shown)
+        app.clear()
+        app.press("ctrl+l")
+        app.wait_for(*shown)
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+
+
 def test_why_answers_for_a_note_that_is_not_in_sight(shell: Mapping[str, str]) -> None:
     with Terminal([*EXCERPT, "demo"], shell, 140, 45) as app:
         app.wait_for("Search", " notes")

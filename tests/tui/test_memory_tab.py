@@ -115,11 +115,11 @@ async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: Memo
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 2, "both memories")
         await until(pilot, lambda: not offered(app, "memory-undo"), "no way back from nothing")
-        await pilot.press("ctrl+d")
+        await pilot.press("alt+x")
         await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
         assert len(store.all().memories) == 1
         await until(pilot, lambda: offered(app, "memory-undo"), "the way back")
-        await pilot.press("ctrl+u")
+        await pilot.press("ctrl+underscore")
         await until(pilot, lambda: len(rows.memories) == 2, "the memory again")
         assert len(store.all().memories) == 2
         await until(pilot, lambda: not offered(app, "memory-undo"), "nothing more to take back")
@@ -256,7 +256,7 @@ async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> No
         rows = await memory_tab(pilot, app, 2)
         await pilot.press("ctrl+e", "end", *" new", "enter")
         await until(pilot, lambda: rows.memories[0].tags == (*before.tags, "new"), "the changed memory")
-        await pilot.press("ctrl+u")
+        await pilot.press("ctrl+underscore")
         await until(pilot, lambda: rows.memories[0].tags == before.tags, "the memory as it was")
 
 
@@ -267,7 +267,7 @@ async def test_what_was_changed_elsewhere_since_is_not_taken_back(app: ExcerptAp
         await until(pilot, lambda: "new" in rows.memories[0].tags, "the changed memory")
         changed = rows.memories[0]
         elsewhere = MemoryStore(store.folder).change(changed.id, lambda memory: replace(memory, why="by hand"))
-        await pilot.press("ctrl+u")
+        await pilot.press("ctrl+underscore")
         await until(pilot, lambda: any("elsewhere" in each.message for each in app._notifications), "the toast")
     assert store.get(changed.id) == elsewhere
 
@@ -363,10 +363,10 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, p
     store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 1)
-        await pilot.press("ctrl+t")
+        await pilot.press("alt+t")
         await until(pilot, lambda: rows.memories[0].text == new, "the new text")
         await until(pilot, lambda: rows.standings[rows.memories[0].id].kind == "fresh", "a source that agrees")
-        await pilot.press("ctrl+u")
+        await pilot.press("ctrl+underscore")
         await until(pilot, lambda: rows.memories[0].text == SOUP, "the text as it was")
     assert store.all().memories[0].source == store_source(3)
 
@@ -393,7 +393,7 @@ async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
         rows = await memory_tab(pilot, app, 2)
         await pilot.press("ctrl+g")
         await until(pilot, lambda: [memory.text for memory in rows.memories] == [SOUP], "only what is to be looked at")
-        await pilot.press("ctrl+k")
+        await pilot.press("alt+k")
         await until(pilot, lambda: not rows.memories, "nothing to look at")
         await pilot.press("ctrl+g")
         await until(pilot, lambda: len(rows.memories) == 2, "all of them")

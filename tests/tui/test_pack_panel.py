@@ -122,7 +122,7 @@ async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp
         before = entries(app)
         await press(pilot, app, "s", "J", "d", "tab")
         assert pane_of(app).pack.choices.marks
-        await press(pilot, app, "u", "u", "u", "ctrl+z")
+        await press(pilot, app, "u", "u", "u", "ctrl+underscore")
         assert entries(app) == before
         await press(pilot, app, "u")
         assert [toast.message for toast in app._notifications] == ["There is nothing to take back."]

@@ -153,7 +153,7 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
         rows = (await chooser_of(pilot, app)).query_one(VaultList)
         await pilot.press(*"wiki")
         await until(pilot, lambda: [row.name for row in rows.rows] == ["Wiki"], "the filtered list")
-        await pilot.press("ctrl+d", "escape")
+        await pilot.press("alt+x", "escape")
         await until(pilot, lambda: [row.name for row in rows.rows][:1] == ["Work notes"], "the whole list")
         assert [each.path for each in recent_vaults(places)] == [str(user / "Work notes")]
         await pilot.press("escape")

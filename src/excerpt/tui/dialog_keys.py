@@ -48,7 +48,7 @@ SETTINGS: Sequence[Key] = (
 CHOOSING: Sequence[Key] = while_typing(
     Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
     Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
-    Key("vault-forget", "ctrl+d", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
+    Key("vault-forget", "alt+x", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
     Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
     Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
     Key("vault-leave", "escape,alt+v", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),

@@ -154,6 +154,7 @@ _NAMES = {
     "less_than_sign": "<",
     "greater_than_sign": ">",
     "minus": "-",
+    "underscore": "_",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "delete": "del",
