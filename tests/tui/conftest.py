@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -154,6 +155,13 @@ async def search(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     await until(pilot, lambda: status_of(app) is not None, "the index")
     await pilot.press(*(("space" if c == " " else c) for c in query))
     await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == query, f"the answer to {query}")
+
+
+def at_once(app: ExcerptApp, *keys: str) -> None:
+    """Press keys that have all come in before the first is looked at."""
+    for key in keys:
+        name = "space" if key == " " else key
+        app.post_message(events.Key(name, key if len(key) == 1 else None))
 
 
 @pytest.fixture

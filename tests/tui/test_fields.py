@@ -11,7 +11,7 @@ from excerpt import tui
 from excerpt.settings import Settings
 from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.hit_list import HitList
-from tests.tui.conftest import until
+from tests.tui.conftest import at_once, until
 from tests.tui.still import StillApp
 
 
@@ -53,9 +53,3 @@ async def test_what_is_typed_right_behind_a_key_that_moves_the_focus_goes_where_
         at_once(app, "f4", "m", "e")
         await until(pilot, lambda: app.still.query_one("#filter", Field).value == "me", "what was typed")
         assert app.still.query_one("#query", Field).value == "sync"
-
-
-def at_once(app: StillApp, *keys: str) -> None:
-    """Press keys that have all come in before the first is looked at."""
-    for key in keys:
-        app.post_message(events.Key(key, key if len(key) == 1 else None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol, runtime_checkable
 
 from textual.actions import parse
@@ -14,6 +15,17 @@ class Reasoned(Protocol):
 
     def why_not(self, action: str, parameters: tuple[object, ...]) -> str:
         """One sentence; "" where the action can be done."""
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """A widget whose actions may come before what they are about."""
+
+    def is_early(self, action: str) -> bool:
+        """Whether what the action is about is still on its way."""
+
+    def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
+        """Act as soon as it is there."""
 
 
 def doer(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:

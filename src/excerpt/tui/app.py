@@ -15,13 +15,15 @@ from time import monotonic
 from typing import ClassVar
 
 from rich.console import RenderableType
-from textual import events
+from textual import events, on
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.command import Provider
+from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode
+from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.message_pump import MessagePump
 from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Input
@@ -29,12 +31,14 @@ from textual.widgets import Input
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
-from excerpt.tui.acting import why_not
+from excerpt.tui.acting import Waiting, doer, why_not
+from excerpt.tui.alt_keys import keep_alt_keys
 from excerpt.tui.bindings import bindings, places_here, reasons_here
 from excerpt.tui.harmless import Harmless
 from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.opening import Opening, session_of
 from excerpt.tui.plain import Plain
+from excerpt.tui.screens.dialog import Leaving
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import NEW
 from excerpt.tui.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
@@ -44,6 +48,8 @@ _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
 _SOON = 0.02
 """Seconds until what came too early is tried again."""
+_CATCHING_UP = 0.5
+"""Seconds that a key waits for those before it."""
 _REASON_SECONDS = 3.0
 """How long it is said why something cannot be done now, and not said once more."""
 _LOOK_AT_THEME = 1.0
@@ -107,6 +113,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         use_keys(keymap)
         self._themes = ThemeController(places.config / "themes")
         self._show_first_theme(settings.screen.theme)
+        keep_alt_keys()
         self._plain = Plain()
         self._harmless = Harmless()
         self._reason_said = ("", 0.0)
@@ -337,6 +344,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if early and not isinstance(default_namespace, Input):  # editing keeps its order among the letters
             self.set_timer(_SOON, partial(self.run_action, action, default_namespace, namespaces))
             return True
+        if isinstance(action, str):
+            target, name, parameters = doer(default_namespace or self, action)
+            if isinstance(target, Waiting) and target.check_action(name, parameters) and target.is_early(name):
+                target.wait_with(partial(self.run_action, action, default_namespace, namespaces))
+                return True
         reason = why_not(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:
             return await super().run_action(action, default_namespace, namespaces)
@@ -345,6 +357,49 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self._reason_said = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        if priority:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CATCHING_UP):
+                    while not await self._has_caught_up(key):
+                        pass
+        return await super()._check_bindings(key, priority)
+
+    async def _has_caught_up(self, key: str) -> bool:
+        """Wait until the keys before this one have done what they do, and return whether the same screen is in front.
+        Textual hands keys to what has the focus, and looks for what the next one does, and where it goes, before they
+        are read there."""
+        screen, focused = self.screen, self.focused
+        over = isinstance(screen, Leaving) or (isinstance(screen, MainScreen) and screen.is_furnished)
+        first = (one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
+        if focused is None if isinstance(screen, MainScreen) else not over:
+            return True
+        if isinstance(screen, MainScreen) and isinstance(focused, Input) and not any(first):
+            return True
+        for node in (focused or screen).ancestors_with_self:
+            if isinstance(node, App) or (node is screen and not over):
+                break
+            done = asyncio.Event()
+            if isinstance(node, MessagePump) and node.call_later(done.set):
+                await done.wait()
+        return self.screen is screen
+
+    def action_redraw(self) -> None:
+        """Draw all of the screen: another program may have written over it."""
+        self.refresh(layout=True)
+        self.screen._compositor._dirty_regions.add(self.screen.region)
+
+    @on(Driver.SignalResume)
+    def _resumed(self) -> None:
+        # Textual comes back to an empty screen, and draws what changes on it.
+        self.action_redraw()
+
+    def action_command_palette(self) -> None:
+        from excerpt.tui.palette import Palette
+
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(Palette())  # without an id: the one before may still be going
 
     def action_jump(self) -> None:
         from excerpt.tui.screens.jump import Jump, spots_of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import Widget
@@ -16,6 +17,7 @@ from excerpt.tui.bindings import active
 from excerpt.tui.key_rows import Key
 from excerpt.tui.keymap import keys_of, shown_keys
 from excerpt.tui.keys import FIELD, PLACES
+from excerpt.tui.screens.dialog import Leaving
 from excerpt.tui.screens.main import MainScreen
 
 _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
@@ -94,6 +96,15 @@ async def _run_in(screen: MainScreen, place: str, binding: Key) -> None:
 
 def _keys(binding: Key, keymap: Mapping[str, str]) -> str:
     return shown_keys(keys_of(binding, keymap))
+
+
+class Palette(CommandPalette, Leaving[None]):
+    """Textual's palette, for keys that come faster than it is drawn."""
+
+    def _action_command_list(self, action: str) -> None:
+        # Textual looks for the lines of a page in a list that has none before it is drawn.
+        with suppress(LookupError):
+            super()._action_command_list(action)
 
 
 class KeyCommands(Provider):

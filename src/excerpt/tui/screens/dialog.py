@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
+from textual import events
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from excerpt.tui.bindings import bindings
 
@@ -47,7 +49,29 @@ class Box(Vertical):
         self.border_subtitle = Content(fitting(self._hints, room) if room > 0 else "")
 
 
-class Dialog(ModalScreen[Answer]):
+class Leaving(Screen[Answer]):
+    """A screen over others, which goes once however many keys ask for it."""
+
+    def dismiss(self, result: Answer | None = None) -> AwaitComplete:
+        """Go, with what stands over it. Textual takes away whatever screen is in front at a second call, and raises
+        where that is the last one."""
+        if self not in self.app.screen_stack:
+            return AwaitComplete()
+        while (front := self.app.screen) is not self:
+            front.dismiss()
+        return super().dismiss(result)
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Textual hands it up to the app, which would have given the next key to this screen by then.
+        if await self.app._check_bindings(event.key):
+            event.stop()
+
+
+class Overlay(ModalScreen[Answer], Leaving[Answer]):
+    """A screen over another, without a box."""
+
+
+class Dialog(Overlay[Answer]):
     """Dismissed with None by escape."""
 
     # They go before the field's own, so that what is typed ahead of a tab's turn is not given to the field before it.

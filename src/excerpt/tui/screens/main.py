@@ -270,7 +270,7 @@ class MainScreen(PromptScreen):
     @on(IndexBuilt)
     def _index_built(self, message: IndexBuilt) -> None:
         self.index.hear(message)
-        if self._emptied is not None and self._emptied.is_current:
+        if self._emptied is not None:
             self._emptied.dismiss(False)
 
     @on(IndexEmptied)

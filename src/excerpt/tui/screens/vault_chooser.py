@@ -303,8 +303,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if row is not None and row.path == self._current:
             self.dismiss(None)
         elif row is not None or self._typed:
+            wanted = row.path if row is not None else Path(self._typed)
+            if wanted == self._wanted:  # it is being opened
+                return
             self._tell("")
-            self._wanted = row.path if row is not None else Path(self._typed)
+            self._wanted = wanted
             self._aside(partial(self._open, self._wanted))
 
     def action_forget(self) -> None:

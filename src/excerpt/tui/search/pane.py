@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from excerpt.tui.screens.strategies import Choice
     from excerpt.tui.widgets.preview import Preview
 
+_ABOUT_HITS = frozenset({"move", "mark", "edit", "obsidian", "copy_fragment", "remember", "why"})
+"""Actions about the selected hit: pressed right behind the last letter, they are about the answer to all of it."""
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
@@ -154,6 +156,7 @@ class SearchPane(Vertical):
         self._engine = engine
         self._asked = 0
         self._shown = 0
+        self._early: list[Callable[[], Awaitable[object]]] = []
         self._failed: Said | None = None
         self._busy = Pause(self.set_timer)
         self._to_select = ""
@@ -235,7 +238,7 @@ class SearchPane(Vertical):
     @property
     def asked_all_answered(self) -> bool:
         """Whether list and pack are of what was asked last."""
-        return self._asked == self._shown and self.pack.is_answered
+        return not self._is_answering and self.pack.is_answered
 
     # --- what the main screen says ------------------------------------------------------------------------------------
 
@@ -350,6 +353,7 @@ class SearchPane(Vertical):
 
     def _end_search(self, failed: Said | None = None) -> None:
         self._stop_waiting()
+        self._early.clear()
         self._shown = self._asked
         self._failed = failed
 
@@ -371,6 +375,26 @@ class SearchPane(Vertical):
         self._failed = None
         self.result = message.result
         self.call_after_refresh(self._engine.drawn, message.number)
+        if not self._is_answering:
+            self._act_on_answer()
+
+    @property
+    def _is_answering(self) -> bool:
+        return self._asked != self._shown
+
+    def is_early(self, action: str) -> bool:
+        """Return whether the action is about hits that are still on their way."""
+        walks = action == "move" and (self.aside.has_focus_within or self._bar.queries.walks)
+        return action in _ABOUT_HITS and not walks and self._is_answering and self._engine.is_open
+
+    def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
+        """Act when the newest query is answered."""
+        self._early.append(act)
+
+    def _act_on_answer(self) -> None:
+        acts, self._early = self._early, []
+        for act in acts:
+            self.app.call_later(act)
 
     @on(AllMarked)
     def _all_marked(self, message: AllMarked) -> None:
@@ -1122,6 +1146,9 @@ class SearchPane(Vertical):
     def action_pane(self) -> None:
         every = (self._bar.field, self._hits, self._preview, self._panel_rows)
         panes = [pane for pane in every if pane is not None and pane.focusable and pane.region]
+        if not panes:  # the tab has just come up, and is laid out with the next frame
+            self.call_after_refresh(self.action_pane)
+            return
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
         panes[(at + 1) % len(panes)].focus()
 

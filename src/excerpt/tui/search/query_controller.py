@@ -126,8 +126,8 @@ class QueryController:
 
     @property
     def walks(self) -> bool:
-        """Whether the query came from a walk through the history."""
-        return self._walk is not None
+        """Whether the query is as a walk through the history put it."""
+        return self._walk is not None and self._query() == self._walk.query
 
     # --- completion ---------------------------------------------------------------------------------------------------
 

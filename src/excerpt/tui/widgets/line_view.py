@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Self
 
 from rich.style import Style
+from textual import events
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
@@ -36,6 +37,11 @@ class LineView(ScrollView, can_focus=True):
         """At once, as a field does."""
         self.screen.set_focus(self, scroll_visible)
         return self
+
+    async def _on_key(self, event: events.Key) -> None:
+        """At once, as a field does."""
+        if await self.app._check_bindings(event.key):
+            event.stop()
 
     @property
     def base_style(self) -> Style:

@@ -1,0 +1,103 @@
+"""Keys at random, many at once, everywhere: nothing breaks, no text is lost, and escape always leads back.
+
+EXCERPT_FUZZ is how many keys a run has; `make fuzz` sets it. A run that fails says its seed and its last keys.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from textual.widgets import Input
+
+from excerpt.memory.store import MemoryStore
+from excerpt.settings import Places, Settings
+from excerpt.tui.keys import PLACES
+from excerpt.tui.widgets.tab_bar import TabBar
+from tests.tui.conftest import AppPilot, at_once, until
+from tests.tui.still import StillApp
+
+KEYS = int(os.environ.get("EXCERPT_FUZZ", "300"))
+SEEDS = (1, 2, 3) if "EXCERPT_FUZZ" in os.environ else (1,)
+
+NOT_PRESSED = frozenset({"quit", "suspend", "update", "edit", "obsidian", "memory-edit", "overview-edit", "index-edit"})
+"""What leaves the app, or starts another program."""
+ALL = sorted({key for rows in PLACES.values() for row in rows for key in row.keys.split(",")})
+LEAVING = {key for rows in PLACES.values() for row in rows if row.id in NOT_PRESSED for key in row.keys.split(",")}
+PRESSED = [*sorted({*ALL, *"abcz 1:#é", "ctrl+end", "shift+left", "alt+b", "f6"} - LEAVING - {"alt+v"}), "enter"]
+OPENINGS = ("f1", "f10", "alt+p", "alt+s", "alt+c", "alt+j", "alt+v", "ctrl+r", "ctrl+t", "alt+u", "alt+g", "alt+h")
+TABS = ("f2", "f3", "f4", "f5")
+MOST_ESCAPES = 12
+"""Layers that there can be, with the menu, a zoom, a panel, and a field to be cleared."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_started(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
+    for name in ("_start", "_run_here"):
+        monkeypatch.setattr(f"excerpt.tui.screens.outside.Outside.{name}", lambda _screen, _argv: None)
+    monkeypatch.setattr("excerpt.tui.screens.outside.which", lambda _name: None)
+
+
+@pytest.fixture
+def still(tmp_path: Path, home: Path) -> StillApp:
+    """On the notes that are only spoken of, with two memories."""
+    places = Places(tmp_path / "config", tmp_path, tmp_path, tmp_path)
+    store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
+    store.remember("Soup keeps for three days.", tags=["kitchen"], why="plan the shopping")
+    store.remember("The newer one is kept.", tags=["sync"])
+    return StillApp(tmp_path, Settings())
+
+
+def bursts(random: Random, keys: int) -> Iterator[list[str]]:
+    """Some `keys` keys: of a tab and mostly of a dialog, then at random, in bursts of one to eight, half of them pairs
+    that are pressed again at once."""
+    pressed = 0
+    while pressed < keys:
+        burst = [random.choice(TABS)] if random.random() < 0.2 else []
+        if random.random() < 0.5:
+            burst.append(random.choice(OPENINGS))
+        pair = [random.choice(PRESSED), random.choice(PRESSED)]
+        burst += pair * 2 if random.random() < 0.5 else [random.choice(PRESSED) for _ in range(random.randint(1, 6))]
+        pressed += len(burst)
+        yield burst
+
+
+async def lead_out(pilot: AppPilot, app: StillApp) -> bool:
+    """Press escape until the main screen is in front and its query is empty and has the focus."""
+    for _ in range(MOST_ESCAPES):
+        field = app.still.query_one("#query", Input)
+        if app.screen is app.still and field.has_focus and not field.value:
+            return True
+        await pilot.press("escape")
+        await pilot.pause()
+    return False
+
+
+def where(app: StillApp) -> str:
+    field = app.still.query_one("#query", Input)
+    return f"{app.screen_stack}, {app.focused}, {field.value!r}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(still: StillApp, seed: int) -> None:
+    random = Random(seed)
+    last: list[list[str]] = []
+    async with still.run_test(size=random.choice([(80, 24), (120, 36), (60, 15)])) as pilot:
+        await until(pilot, lambda: bool(still.still.query("#index")), "the other tabs")
+        for number, burst in enumerate(bursts(random, KEYS)):
+            last = [*last[-5:], burst]
+            at_once(still, *burst)
+            if number % 3 == 0:
+                await pilot.pause()
+            if still._exception is not None:
+                break
+            if number % 10 == 0:
+                assert await lead_out(pilot, still), f"seed {seed}: {where(still)} after {last}"
+                at_once(still, *"sync")
+                text = still.still.query_one("#query", Input)
+                await until(pilot, lambda t=text: t.value == "sync", f"what was typed after {last}")  # type: ignore[misc]
+                assert still.still.query_one(TabBar).active == "search"
+        assert still._exception is None, f"seed {seed}: {still._exception!r} after {last}"

@@ -1,0 +1,309 @@
+"""Keys that have all come in before the first is looked at: a slow line, a key held down, somebody fast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual._xterm_parser import XTermParser
+from textual.command import CommandPalette
+from textual.widgets import Input, OptionList
+
+from excerpt.memory.offers import Offer
+from excerpt.model import Memory
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.keys import FIELD, PLACES
+from excerpt.tui.messages import CopyRequested
+from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.screens.remember import Remember
+from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.widgets.offer_list import OfferList
+from excerpt.tui.widgets.tab_bar import TabBar
+from excerpt.tui.widgets.vault_list import VaultList
+from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
+from tests.tui.still import StillApp
+
+
+@pytest.fixture
+def still(tmp_path: Path, home: Path) -> StillApp:
+    return StillApp(tmp_path, Settings())
+
+
+async def begun(pilot: AppPilot, app: ExcerptApp) -> None:
+    await until(pilot, lambda: bool(app.screen_stack[0].query("#index")), "the other tabs")
+
+
+def value_of(app: ExcerptApp, field: str) -> str:
+    return app.screen.query_one(field, Input).value
+
+
+# --- dialogs go once --------------------------------------------------------------------------------------------------
+
+
+async def test_a_label_typed_twice_jumps_once(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        at_once(still, "alt+j", "z", "z")
+        await until(pilot, lambda: value_of(still, "#query") == "z", "the second letter in the query")
+        assert still.screen is still.still
+
+
+async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, app)
+        await pilot.press("alt+v", *f"{other}/")
+        await until(pilot, lambda: app.screen.query_one(VaultList).row_count > 0, "the folder")
+        at_once(app, "enter", "enter", "enter")
+        await until(pilot, lambda: isinstance(app.screen, MainScreen) and app.screen.vault == other, "the other vault")
+        assert len(app.screen_stack) == 1
+
+
+async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(still: StillApp) -> None:
+    answers: list[object] = []
+    async with still.run_test(size=(80, 24)) as pilot:
+        dialog = Remember("text", "")
+        still.push_screen(dialog, answers.append)
+        await pilot.press("f1")
+        assert len(still.screen_stack) == 3
+        dialog.dismiss(None)
+        dialog.dismiss(None)
+        await pilot.pause()
+        assert still.screen_stack == [still.still]
+        assert answers == [None]
+
+
+async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        for opening in ("f1", "alt+v", "f10", "alt+s", "ctrl+r", "alt+p"):
+            at_once(still, opening, "escape", "a", "b")
+            await until(pilot, lambda: value_of(still, "#query") == "ab", f"the query after {opening}")
+            assert still.screen is still.still
+            await pilot.press("ctrl+u")
+
+
+# --- what is typed is not lost ----------------------------------------------------------------------------------------
+
+
+async def test_what_is_typed_right_behind_the_key_of_a_dialog_goes_into_its_field(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        for opening in ("f1", "alt+v", "f10"):
+            at_once(still, opening, *"abc")
+            await until(pilot, lambda: still.screen is not still.still, f"the dialog of {opening}")
+            await until(pilot, lambda: still.screen.query_one(Input).value == "abc", f"the text after {opening}")
+            await pilot.press("escape", "escape")
+            await until(pilot, lambda: still.screen is still.still, "the main screen")
+
+
+async def test_a_reason_typed_fast_is_kept_with_the_memory(still: StillApp) -> None:
+    kept: list[object] = []
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        for key in ("ctrl+s", "enter"):
+            still.push_screen(Remember("text", ""), kept.append)
+            at_once(still, *"sync", "tab", *"because", key)
+            await until(pilot, lambda: still.screen is still.still, f"the form gone by {key}")
+            assert [(one.tags, one.why) for one in kept[-1:]] == [(("sync",), "because")]  # type: ignore[attr-defined]
+
+
+async def test_a_key_that_leads_to_a_field_and_what_is_typed_behind_it(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"sync")
+        await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
+        at_once(still, "shift+tab", "j", "slash", *"ab")
+        await until(pilot, lambda: value_of(still, "#query") == "syncab", "the text")
+
+
+# --- panes that are not laid out yet ----------------------------------------------------------------------------------
+
+
+async def test_the_next_pane_right_behind_the_key_of_a_tab(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        await pilot.press(*"sync")
+        await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
+        for tab in ("f3", "f4", "f5"):
+            await pilot.press(tab)
+            at_once(still, "f2", "f6", "j")
+            rows = still.still.query_one(HitList)
+            await until(pilot, lambda r=rows: r.has_focus and r.cursor == 1, f"the list after {tab}")  # type: ignore[misc]
+            await pilot.press("k", "slash")
+
+
+# --- the palette ------------------------------------------------------------------------------------------------------
+
+
+async def test_pages_of_the_palette_are_turned_before_it_is_drawn(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        for key in ("pageup", "pagedown", "up", "down", "home", "end"):
+            at_once(still, "f10", key, key, key)
+            await until(pilot, lambda: isinstance(still.screen, CommandPalette), "the palette")
+            await until(pilot, lambda: still.screen.query_one(OptionList).option_count > 0, "its lines")
+            at_once(still, key, key, "escape")
+            await until(pilot, lambda: still.screen is still.still, f"the main screen after {key}")
+
+
+async def test_enter_pressed_twice_in_the_palette_runs_one_command(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        at_once(still, "f10", *"Go to the Memory tab")
+        await until(pilot, lambda: isinstance(still.screen, CommandPalette), "the palette")
+        await until(pilot, lambda: still.screen.query_one(OptionList).option_count == 1, "its line")
+        at_once(still, "down", "enter", "enter", "enter")
+        await until(pilot, lambda: still.still.query_one(TabBar).active == "memory", "the tab")
+        assert still.screen_stack == [still.still]
+
+
+# --- what is typed is asked first -------------------------------------------------------------------------------------
+
+
+async def test_enter_right_behind_the_last_letter_opens_the_best_hit_of_the_whole_query(
+    opened: Path, app: ExcerptApp
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "merging")
+        at_once(app, "ctrl+u", *"lentil soup", "enter")
+        await until(pilot, opened.exists, "the editor")
+        assert "Lentil soup.md" in opened.read_text()
+
+
+async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_it(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "soup")
+        at_once(app, "ctrl+u", *"sync conflict", "down", "tab")
+        rows = screen_of(app).query_one(HitList)
+        await until(pilot, lambda: bool(rows.marked), "the mark")
+        assert pane_of(app).query_text == "sync conflict"
+        assert rows.marked == {rows.hits[1].fragment.id}
+
+
+async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
+    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[CopyRequested] = []
+    monkeypatch.setattr(MainScreen, "_copy_requested", lambda _screen, message: copied.append(message))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "merging")
+        at_once(app, "ctrl+u", *"lentil soup", "ctrl+y")
+        await until(pilot, lambda: pane_of(app).asked_all_answered and pane_of(app).pack.packed is not None, "the pack")
+        packed = pane_of(app).pack.packed
+        assert packed is not None
+        assert packed.result.query == "lentil soup"
+
+
+# --- keys with alt ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("\x1bc\x1b[A", [("alt+c", None), ("up", None)]),
+        ("\x1bb\x1bc", [("ctrl+left", None), ("alt+c", None)]),
+        ("\x1bJ", [("alt+shift+j", None)]),
+        ("\x1b.\x1bé", [("alt+full_stop", None), ("alt+é", None)]),
+        ("\x1b\x1b[A", [("escape", "\x1b"), ("up", None)]),
+        ("aé\x1b[1;3D", [("a", "a"), ("é", "é"), ("alt+left", None)]),
+    ],
+)
+def test_a_character_with_alt_is_read_as_that_and_never_typed(still: StillApp, sent: str, read: object) -> None:
+    keys = [one for one in XTermParser().feed(sent) if isinstance(one, events.Key)]
+    assert [(key.key, key.character) for key in keys] == read
+
+
+# --- fields -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_field_does_with_a_key_is_not_done_to_anything_outside_it() -> None:
+    edits = {key for binding in FIELD if "delete" in binding.action for key in binding.keys.split(",")} | {"ctrl+d"}
+    assert edits >= {"ctrl+u", "ctrl+k", "ctrl+w"}
+    for place in ("Search", "Overview", "Memory", "Opening a vault", "Remember", "Everywhere", "Always"):
+        taken = {key: binding.id for binding in PLACES[place] if binding.first for key in binding.keys.split(",")}
+        assert not edits & taken.keys(), place
+
+
+async def test_clearing_the_filter_of_the_memories_takes_nothing_back(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, app)
+        await pilot.press("f4", *"soup", "ctrl+u")
+        assert value_of(app, "#filter") == ""
+
+
+# --- the place in a list ----------------------------------------------------------------------------------------------
+
+
+async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_grows(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "sync conflict")
+        rows = screen_of(app).query_one(HitList)
+        hits = rows.hits
+        rows.show((*hits[1:], hits[0]), again=True)
+        assert rows.cursor == 0
+        rows.action_down()
+        selected = rows.selected
+        rows.show(hits, again=True)
+        assert rows.selected is selected
+
+
+async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(still: StillApp) -> None:
+    async with still.run_test(size=(80, 16)) as pilot:
+        await begun(pilot, still)
+        await pilot.press(*"e")
+        rows = still.still.query_one(HitList)
+        await until(pilot, lambda: rows.row_count > 8, "the hits")
+        await pilot.press(*["down"] * 7, "up", "up")
+        await pilot.pause()
+        before = rows.scroll_offset.y
+        assert 0 < before < rows.cursor * rows.row_height
+        rows.scroll_to(y=0, animate=False, force=True)
+        for tab in ("f3", "f4", "f5"):
+            await pilot.press(tab)
+            await pilot.pause()
+            await pilot.press("f2")
+            await pilot.pause()
+            assert rows.scroll_offset.y == 0, tab
+
+
+async def test_marks_taken_up_before_the_index_is_open_are_packed_with_it_and_nothing_is_said(
+    app: ExcerptApp, places: Places, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "sync conflict")
+        await pilot.press("tab")
+        await until(pilot, lambda: pane_of(app).pack.packed is not None, "the pack")
+    open_index = EngineWorker.open
+    monkeypatch.setattr(EngineWorker, "open", lambda _worker: None)
+    again = ExcerptApp(vault, Settings(), places)
+    monkeypatch.setattr(again, "notify", lambda message, **_: said.append(message))
+    async with again.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bool(pane_of(again).pack.choices.marks), "the marks")
+        await pilot.pause(0.3)
+        open_index(screen_of(again).index.engine)
+        await until(pilot, lambda: pane_of(again).pack.packed is not None, "the pack of the marks")
+    assert not [one for one in said if "no index" in one]
+
+
+# --- a small window ---------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_remembered_already_is_in_sight_in_a_small_window(still: StillApp) -> None:
+    memory = Memory("a", "The newer one is kept.", (), "", "2026-03-01T14:05:00+00:00", "2026-03-01T14:05:00+00:00")
+    async with still.run_test(size=(60, 20)) as pilot:
+        await begun(pilot, still)
+        dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
+        still.push_screen(dialog)
+        await until(pilot, lambda: dialog.is_mounted, "the form")
+        dialog.hear(dialog._asked, (Offer(memory, False, 0.9), Offer(memory, False, 0.8)), ())
+        await pilot.pause()
+        offers = dialog.query_one(OfferList)
+        assert dialog.find_widget(offers).visible_region.height >= 1
+        shown = "\n".join(strip.text for strip in still.screen._compositor.render_strips())
+        assert "◆" in shown
