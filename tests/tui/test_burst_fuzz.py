@@ -100,4 +100,6 @@ async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(still
                 text = still.still.query_one("#query", Input)
                 await until(pilot, lambda t=text: t.value == "sync", f"what was typed after {last}")  # type: ignore[misc]
                 assert still.still.query_one(TabBar).active == "search"
+        if still._exception is None:
+            assert await lead_out(pilot, still), f"seed {seed}: {where(still)} after {last}"
         assert still._exception is None, f"seed {seed}: {still._exception!r} after {last}"

@@ -105,7 +105,7 @@ PACKING: Sequence[Key] = while_typing(
     Key("budget-down", "ctrl+down,f7", "budget(-1)", "budget -", "A smaller token budget"),
     Key("format", "alt+t", "format", "format", "Next format: how the pack is written"),
     Key("order", "alt+o", "order", "order", "Order of the pack: by score, or as in the vault"),
-    Key("undo", "ctrl+underscore,ctrl+slash", "undo", "undo", "Take back the last decision about the pack"),
+    Key("undo", "ctrl+underscore", "undo", "undo", "Take back the last decision about the pack"),
     Key("clear-marks", "alt+a", "clear_marks", "unmark all", "Take all marks away"),
     Key("save-pack", "alt+w", "save_pack", "to a file", "Write the pack to a file"),
 )
@@ -250,7 +250,7 @@ MEMORY: Sequence[Key] = while_typing(
     Key("memory-change", "ctrl+e", "change", "change", "Change its text, tags or reason", shown=True),
     Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True),
     Key("memory-forget", "alt+x", "forget", "forget", "Forget the memory", shown=True),
-    Key("memory-undo", "ctrl+underscore,ctrl+slash", "undo", "undo", "Take back the last decision", shown=True),
+    Key("memory-undo", "ctrl+underscore", "undo", "undo", "Take back the last decision", shown=True),
     Key("memory-stale", "ctrl+g", "stale", "to look at", "Only those whose source changed, or all"),
     Key("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", moves=True),
     Key("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", moves=True),

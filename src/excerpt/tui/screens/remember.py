@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _SETTLED = 0.3
 """Seconds without typing before it is looked again for what is like the text."""
 _TAGS_SHOWN = 12
+_HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
+"""Classes by the rows of the window; a low one has no room for lines between the fields when there is an offer."""
 
 
 class Remember(Dialog[Kept]):
@@ -40,7 +42,7 @@ class Remember(Dialog[Kept]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-short"), (16, "-low"), (24, "-tall")]
+    VERTICAL_BREAKPOINTS = _HEIGHTS
 
     DEFAULT_CSS = """
     Remember {
