@@ -4,6 +4,9 @@ Who says which notes those are: the known-item sets (notes that are relevant to 
 and the vault's own index, which is read here with nothing of the engine. That is index pages, notes of which a third of
 the lines hold links, where they link to a note from a line, or under a title or heading, that has all words of the
 topic; and entries of an index that notes themselves bring along (the keywords of a help viewer), which have them.
+
+Of the queries of the known-item sets is told how often what answers, and the first hits of a search, are held by the
+overview as printed: in the lines of a key passage or section or, where a whole note answers, by its path.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from statistics import fmean
 from urllib.parse import unquote
 
 import frontmatter
 import yaml
 
 from benchmarks.indexing import index_folder
+from benchmarks.judgements import Place, QuerySet, overlaps
 from benchmarks.measure import Data, index, percentile, table
 from benchmarks.targets import verdict
 
@@ -30,6 +35,12 @@ TOPICS = (
 )
 BROAD = {"obsidian-help/en": ("note", "link"), "cpp-docs": ("function", "string", "exception handling")}
 """Topics that much of a vault is about: only their cost is looked at."""
+ASKED = (
+    ("obsidian-help/en", "obsidian-help-en.dev"),
+    ("dendron-site", "dendron-site.dev"),
+    ("powershell-docs-one", "powershell-docs-one.dev"),
+)
+"""Vaults whose overviews are asked for what the queries of a set ask for."""
 MOST_MS = 150.0
 LEAST_NAMED = 4
 INDEX_SHARE = 0.3
@@ -61,7 +72,9 @@ def measure(data: Data) -> None:
                 said.append(verdict(right >= LEAST_NAMED, f"{topic}: {shown} main notes are named, {least}"))
     if rows:
         table(("", "CPU ms", "times a search", "tokens", "main notes named"), rows)
-        print("\n" + "\n".join(said))
+        print("\n" + "\n".join(said) + "\n")
+    if held := [_held(vault, data, queries) for name, queries in ASKED if (vault := data.vault(name)) is not None]:
+        table(("", "queries", "answer in the overview", "among the first hits", "first hits in the overview"), held)
 
 
 def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float, float, int, list[str]]]:
@@ -90,6 +103,42 @@ def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float,
                 searched.append((time.process_time() - between) * 1e3)
             main = [note.place.path for note in found.main_notes]
             yield topic, percentile(spent, 0.5), percentile(searched, 0.5), tokens, main
+
+
+# --- what is held -----------------------------------------------------------------------------------------------------
+
+_PLACE = re.compile(r"`([^`\n]+?)(?::(\d+)(?:-(\d+))?)?`$", re.MULTILINE)
+_LATER = re.compile(r"^## (?:Themes|Stands|Related|When|Also)", re.MULTILINE)
+
+
+def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
+    """A row: of a set's queries, the shares whose answer is in the overview and among the first hits of a search, and
+    that of the first hits that are in the overview."""
+    from excerpt.index.snapshot import Snapshot
+    from excerpt.insight.overview import overview
+    from excerpt.insight.render import as_markdown
+    from excerpt.insight.topic import ANSWERS
+    from excerpt.search.engine import Engine
+    from excerpt.settings import Settings
+
+    index(vault)
+    questions = QuerySet(queries, vault, data.root / "data" / "queries" / f"{queries}.jsonl", None).questions()
+    told, found, first = [], [], []
+    with closing(Snapshot.open(index_folder(vault), Settings())) as snapshot:
+        engine = Engine(snapshot, Settings())
+        for question in questions:
+            text = _LATER.split(as_markdown(overview(engine, question.text)))[0]
+            lines = [Place(path, int(a), int(b or a)) for path, a, b in _PLACE.findall(text) if a]
+            fragments = [hit.fragment for hit in engine.search(question.text, limit=ANSWERS).hits]
+            hits = [Place(one.path, one.line_start, one.line_end) for one in fragments]
+            first += [overlaps([hit], lines) for hit in hits]
+            if question.targets:
+                told.append(overlaps(question.targets, lines))
+                found.append(overlaps(question.targets, hits))
+            else:
+                told.append(any(f"`{path}" in text for path in question.grades))
+                found.append(any(hit.path in question.grades for hit in hits))
+    return queries, str(len(questions)), *(f"{fmean(shares):.3f}" for shares in (told, found, first))
 
 
 # --- which notes are named --------------------------------------------------------------------------------------------

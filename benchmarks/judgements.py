@@ -147,7 +147,7 @@ def worth(question: Question, hits: Sequence[Place], *, judged: bool) -> Worth:
     value = ndcg(notes, question.grades) if judged else reciprocal_rank(notes, question.grades)
     section = None
     if question.targets:
-        section = float(any(_overlap(hit, target) for hit in hits[:FIRST] for target in question.targets))
+        section = float(overlaps(hits[:FIRST], question.targets))
     return Worth(value, section, question.gap)
 
 
@@ -166,8 +166,13 @@ def _discounted(grades: Sequence[int]) -> float:
     return float(sum((2**grade - 1) / math.log2(place + 2) for place, grade in enumerate(grades)))
 
 
-def _overlap(hit: Place, target: Place) -> bool:
-    return hit.path == target.path and hit.line_start <= target.line_end and hit.line_end >= target.line_start
+def overlaps(some: Sequence[Place], others: Sequence[Place]) -> bool:
+    """Whether any of the ones has a line of any of the others."""
+    return any(
+        one.path == other.path and one.line_start <= other.line_end and one.line_end >= other.line_start
+        for one in some
+        for other in others
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, Place
 from excerpt.insight.standout import log_likelihood
-from excerpt.insight.topic import COUNTED, worths
+from excerpt.insight.topic import ANSWERS, COUNTED, worths
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment
 from excerpt.search.engine import Engine
@@ -129,6 +129,23 @@ def test_sections_are_parts_of_notes_with_their_own_lines_and_tokens(hives: Over
         inside = [one for one in bees.note_fragments(place.path) if own.line_start <= one.line_start <= own.line_end]
         assert section.tokens == sum(one.tokens for one in inside)
         assert 0 < section.fragments <= len(inside)
+
+
+@pytest.mark.parametrize("question", ["how do I keep the mites of varroa away in December", "queen cells in winter"])
+def test_the_first_hits_of_a_search_are_quoted_or_in_a_section(beekeeper: Engine, question: str) -> None:
+    found = overview(beekeeper, question)
+    held = [one.place for part in (found.sections, found.passages) for one in part]
+    for hit in beekeeper.search(question).hits[:ANSWERS]:
+        begins = hit.fragment.line_start
+        assert any(
+            p.path == hit.fragment.path and begins <= p.line_end and p.line_start <= hit.fragment.line_end for p in held
+        )
+
+
+def test_a_hit_with_a_section_of_its_own_leads_the_sections(beekeeper: Engine) -> None:
+    question = "what is to be done in December against varroa mites"
+    first = beekeeper.search(question).hits[0].fragment
+    assert overview(beekeeper, question).sections[0].place.heading_path == first.heading_path == ("Mites",)
 
 
 def test_related_notes_are_joined_to_main_notes_by_links_either_way(hives: Overview) -> None:

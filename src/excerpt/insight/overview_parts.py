@@ -39,8 +39,8 @@ class MainNote:
 
 @dataclass(frozen=True, slots=True)
 class KeySection:
-    """A section below a heading that says much on the topic: its lines, how many of its fragments are about it, and
-    the tokens it has."""
+    """A section that says much on the topic, or a hit of a search for it that is in no section: its lines, how many of
+    its fragments are about the topic or among the first hits, and the tokens it has."""
 
     place: Place
     fragments: int

@@ -97,7 +97,7 @@ def _parts(overview: Overview) -> list[_Part]:
     return [
         _Part("Main notes", tuple(map(_main_note, overview.main_notes)), 4),
         _Part("Key passages", tuple(map(_passage, overview.passages)), 2),
-        _Part("Sections that matter", tuple(map(_section, overview.sections)), 2),
+        _Part("Sections that matter", tuple(map(_section, overview.sections)), 3),
         _Part("Themes", tuple(map(_theme, overview.themes)), 3),
         _Part("Stands out here", tuple(map(_standout, overview.standouts)), 2),
         _Part("Related notes", tuple(map(_related, overview.related)), 2),
@@ -171,7 +171,7 @@ def _named(place: Place) -> str:
 
 
 def _below(place: Place) -> str:
-    return visible_line(_JOINED.join(place.heading_path[-_HEADINGS:]))
+    return visible_line(_JOINED.join(place.heading_path[-_HEADINGS:]) or place.title)
 
 
 def _path(place: Place) -> str:

@@ -8,7 +8,7 @@ search finds likely enough to answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -32,6 +32,8 @@ MOST = 0.7
 enough by itself."""
 RANKED = 300
 """Fragments that words and meaning each put forward to be ranked."""
+ANSWERS = 3
+"""First hits of a search that an overview holds whatever else it does: a reader looks at no more before asking anew."""
 FEW = 3
 """With fewer fragments that have most of the topic, those join them that the search finds likely enough."""
 HALVED = 0.5
@@ -60,7 +62,9 @@ class Topic:
 
     `rows` are all of them, ascending, with the `notes` they are of; `best` those that were ranked, best first (ties by
     path and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `asked` are the
-    topic's words, and `matched` is what a search counts.
+    topic's words, and `matched` is what a search counts. `answers` are the first hits of a search for it, best first,
+    each with its score as a share of the first's, whether they have most of the topic or not: to a question, what
+    answers in other words is among them. There are none where nothing is about the topic, or only filters were asked.
     """
 
     snapshot: Snapshot
@@ -70,6 +74,7 @@ class Topic:
     confidences: tuple[Confidence | None, ...]
     asked: tuple[AskedWord, ...]
     matched: int
+    answers: Mapping[int, float]
     _read: dict[int, Fragment] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -205,7 +210,16 @@ def find_topic(engine: Engine, text: str) -> Topic:
         confidences=tuple(_confidence(ranking, int(at)) for at in chosen[order]),
         asked=_asked(answers),
         matched=count_matching(answers),
+        answers=_first_hits(ranking) if len(rows) else {},
     )
+
+
+def _first_hits(ranking: Ranking) -> dict[int, float]:
+    """The first hits of a search with their shares of the first's score; none where nothing but filters was asked."""
+    first = ranking.rows[:ANSWERS].tolist()
+    judged = [_confidence(ranking, at) is not None for at in range(len(first))]
+    highest = float(ranking.scores.max(initial=0.0)) or 1.0
+    return {row: float(ranking.scores[at]) / highest for at, row in enumerate(first) if judged[at]}
 
 
 def _about(engine: Engine, answer: Answer) -> Rows:
