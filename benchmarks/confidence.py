@@ -1,7 +1,8 @@
 """Measure what the words for confidence are worth: `python -m benchmarks.confidence`, a part of `make quality`.
 
 Every vault is asked its own questions, and those of other sets in its language, which nothing in it answers. Printed
-is how often each word is said of either, and how often it is right; with --fit also the logistic regression that the
+is how often each word is said of either, and how often it is right; for each kind of query, how likely the first hit
+was said to be right and how often it was; with --fit also the logistic regression that the
 weights in search/confidence.py come from, and how well it does on vaults that it was not fitted to.
 """
 
@@ -11,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,29 +23,48 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit
-from excerpt.search.confidence import evidence_for
+from excerpt.search.confidence import LIKELY, STRONG, WEAK, evidence_for, judge
 from excerpt.search.engine import Engine
+from excerpt.search.fusion import lead
 from excerpt.settings import Places, Settings
 
 WORK = Path("build/quality")
 OWN, FOREIGN = 300, 150
 """The most questions that a vault is asked of its own set, and of each other set, evenly over the set."""
 FIRST = 10
+EXACT = "exact words, phrases"
+LED = {
+    Strategy.ADAPTIVE: "one or two words",
+    Strategy.PROXIMITY: "three to five",
+    Strategy.SEMANTIC: "more",
+}
+KINDS = (EXACT, *LED.values())
+BEGIN = (0.0, WEAK, LIKELY, STRONG, 2.0)
+"""Where the words begin, and above the last: the bins of likelihood."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """The first hit of a query of some kind: what its likelihood is made of, and the likelihood."""
+
+    kind: str
+    features: tuple[float, ...]
+    likely: float
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """One question asked of one vault. `own` says that the vault may answer it; `right` and `first_right` that a note
-    which does is among the first ten, and first; `features` are those of the first hit, None where there is none."""
+    which does is among the first ten, and first; `first` is what is said of the first hit, None where there is none."""
 
     vault: str
     own: bool
     confidence: Confidence
     right: bool
     first_right: bool
-    features: tuple[float, ...] | None
+    first: First | None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(sets: Sequence[QuerySet], *, fit: bool = False) -> None:
     """Ask everything and print the table; vaults of judged sets must have been written before."""
     asked = [one for query_set in sets for one in answers(query_set, sets)]
-    print("\n".join(table(asked)))
+    print("\n".join((*table(asked), "", *reliability(asked))))
     if fit:
         print("\n".join(fitted(asked)))
 
@@ -100,15 +121,17 @@ def _ask(engine: Engine, vault: str, question: Question, *, own: bool) -> Asked:
         confidence=min(words, key=list(Confidence).index, default=Confidence.NOTHING),
         right=any(right),
         first_right=bool(right and right[0]),
-        features=_features(engine, question, hits[0]) if hits else None,
+        first=_first(engine, question, hits[0]) if hits else None,
     )
 
 
-def _features(engine: Engine, question: Question, hit: Hit) -> tuple[float, ...]:
+def _first(engine: Engine, question: Question, hit: Hit) -> First:
     query = engine.parse(question.text)[0]
     evidence, found = engine.candidates(query)
     row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
-    return tuple(float(value[0]) for value in evidence_for(evidence, found, row))
+    features = tuple(float(value[0]) for value in evidence_for(evidence, found, row))
+    kind = LED[lead(evidence.word_count)] if evidence.whole is None else EXACT
+    return First(kind, features, float(judge(evidence, found, row).likely[0]))
 
 
 # --- what the words are worth -----------------------------------------------------------------------------------------
@@ -133,12 +156,28 @@ def table(asked: Sequence[Asked]) -> list[str]:
     return rows
 
 
+def reliability(asked: Sequence[Asked]) -> list[str]:
+    """A Markdown row a kind of query: in each bin of likelihood, how many first hits there are, how likely they were
+    said to be right, and how often they were."""
+    rows = ["| | nothing | weak | likely | strong |", "|---|---:|---:|---:|---:|"]
+    for kind in KINDS:
+        cells = []
+        for begin, end in pairwise(BEGIN):
+            among = [(one.first.likely, one.first_right) for one in asked if one.first and one.first.kind == kind]
+            within = [(likely, right) for likely, right in among if begin <= likely < end]
+            cells.append(
+                f"{len(within):,}: {_mean(likely for likely, _ in within)} / {_mean(right for _, right in within)}"
+            )
+        rows.append(f"| {kind} | {' | '.join(cells)} |")
+    return rows
+
+
 def _share(asked: Sequence[Asked], word: Confidence, vault: str = "") -> float:
     among = [one for one in asked if vault in ("", one.vault)]
     return sum(one.confidence is word for one in among) / len(among)
 
 
-def _mean(values: Iterator[bool]) -> str:
+def _mean(values: Iterator[float]) -> str:
     known = list(values)
     return f"{sum(known) / len(known):.3f}" if known else ""
 
@@ -149,8 +188,8 @@ def _mean(values: Iterator[bool]) -> str:
 def fitted(asked: Sequence[Asked]) -> list[str]:
     """The weights of a logistic regression on all vaults, each counting alike, and its AUC where every vault is
     judged by weights that were fitted to the others."""
-    known = [one for one in asked if one.features is not None]
-    features = np.array([(*one.features, 1.0) for one in known if one.features is not None])
+    known = [one for one in asked if one.first is not None]
+    features = np.array([(*one.first.features, 1.0) for one in known if one.first is not None])
     right = np.array([one.first_right for one in known])
     vaults = np.array([one.vault for one in known])
     share = np.array([1 / np.count_nonzero(vaults == vault) for vault in vaults]) * 1000

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +14,27 @@ from hypothesis import strategies as st
 from excerpt.kinds import Confidence
 from excerpt.search.confidence import ENOUGH, LIKELY, STRONG, WEAK, likelihood, word_for
 from excerpt.search.engine import Engine
+from excerpt.search.evidence import exact_words
+from excerpt.settings import Settings
+from tests.search.library import open_vault
+
+_SAID = "Here is said, among much else that is of another kind and fills some lines, what came of it: %s, and no more."
+CODES = {
+    "Codes.md": "\n\n".join(
+        f"## Part {number}\n\n{_SAID % word}"
+        for number, word in enumerate(
+            ("0x80070005", "E0308", "settings.json", "std::vector", "Get-ChildItem", "snake_case_name", "--no-refresh")
+        )
+    ),
+    "Garden.md": "Turn the heap twice a year, settings and vectors aside. Get a child an item.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def codes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with closing(open_vault(tmp_path_factory.mktemp("codes"), CODES)) as snapshot:
+        yield Engine(snapshot, Settings())
+
 
 SHARES = st.floats(0, 1, width=32)
 ORDER = list(Confidence)
@@ -78,6 +103,46 @@ def test_the_result_is_as_sure_as_the_surest_of_its_first_hits(engine: Engine) -
     found = engine.search("salt water")
     sure = [hit.confidence for hit in found.hits[:10] if hit.confidence]
     assert found.confidence is min(sure, key=ORDER.index)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "0x80070005",
+        "E0308",
+        "settings.json",
+        "std::vector",
+        "Get-ChildItem",
+        "snake_case_name",
+        "--no-refresh",
+        '"turn the heap"',
+        "error E0308 in the compiler",
+    ],
+)
+def test_exact_words_and_phrases_found_whole_are_at_least_likely(codes: Engine, query: str) -> None:
+    assert codes.search(query).hits[0].confidence in {Confidence.LIKELY, Confidence.STRONG}
+
+
+@pytest.mark.parametrize(
+    "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", '"heap the turn"']
+)
+def test_an_exact_word_that_is_not_there_whole_is_not_likely(codes: Engine, query: str) -> None:
+    assert codes.search(query).confidence in {Confidence.WEAK, Confidence.NOTHING}
+
+
+def test_an_exact_word_that_many_fragments_have_tells_nothing(tmp_path: Path) -> None:
+    notes = {f"{n}.md": f"On mp3, the {n}th: {'words of another kind, ' * 9}end.\n" for n in range(40)}
+    with closing(open_vault(tmp_path, notes)) as snapshot:
+        assert Engine(snapshot, Settings()).search("mp3").confidence is Confidence.WEAK
+
+
+@pytest.mark.parametrize("query", ["__init__", "--__", "____", "a_.b_ $_", "\\\\ab"])
+def test_an_exact_word_of_signs_is_no_error(codes: Engine, query: str) -> None:
+    assert codes.search(query).confidence in set(Confidence)
+
+
+def test_words_of_a_language_are_no_exact_words() -> None:
+    assert exact_words("Don't mix state-of-the-art and/or the 2nd part, e.g. of the 1990s, in 2024.") == []
 
 
 def test_a_query_of_filters_alone_is_not_judged(engine: Engine) -> None:

@@ -49,7 +49,10 @@ def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
     it is certain."""
     coverage, said, named = evidence_for(evidence, found, rows)
     certain = found.named[np.searchsorted(found.rows, rows)]
-    return Judgement(np.where(certain, np.float32(1), likelihood(coverage, said, named)), coverage)
+    likely = likelihood(coverage, said, named)
+    if evidence.whole is not None:
+        likely = np.where(evidence.whole[rows], np.maximum(likely, np.float32(LIKELY)), likely)
+    return Judgement(np.where(certain, np.float32(1), likely), coverage)
 
 
 def evidence_for(evidence: Evidence, found: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:

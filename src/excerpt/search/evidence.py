@@ -6,6 +6,7 @@ so that what is put forward next is the best of what is allowed, not what is all
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -17,6 +18,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.search import filters, semantic
 from excerpt.search.highest import highest
 from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total
+from excerpt.search.phrases import rows_with
 from excerpt.search.query import Query
 from excerpt.settings import Settings
 from excerpt.text.languages import is_function_word
@@ -31,6 +33,18 @@ of the whole vault that are nearest in meaning, match without having a word of t
 
 MAX_LANGUAGES = 4
 """Languages whose stems a query is asked in: those that most of the vault's notes are in."""
+
+RARE, FEW = 0.01, 10
+"""The share of all fragments, and the number of them, up to one of which an exact word is rare."""
+
+_AROUND = ".,;:!?()[]{}<>'`*"
+# A code (E0308, 0x80070005, 1.0.21), what is joined within (settings.json, std::vector, snake_case), camelCase,
+# Verb-Noun, an option, a variable.
+_EXACT = re.compile(
+    r"(?!\d+(?:s|st|nd|rd|th)$)(?=.*[A-Za-z])(?=.*\d)[\w.\-]+|\d+(?:\.\d+){2,}|.*\w(?:[_.\\]|::)+\w\w.*|.*[a-z][A-Z].*"
+    r"|[A-Z]\w+-[A-Z]\w+|--?\w[\w-]+|\$\w+",
+    re.ASCII,
+)
 
 FUNCTION_WORD = 0.3
 """What a word like "the" counts in a language that the model does not weigh."""
@@ -49,6 +63,7 @@ class Evidence:
     that have a word of the query, are of a note that it names, or are among the POOL nearest in meaning of all the
     vault; all that are allowed, where they hold a phrase or nothing was asked but filters. Whether a row matches does
     not depend on filters, so that they divide what matches; what is listed under one may go on with the nearest there.
+    `whole` marks those that have all phrases and exact words of the query as they were typed; None where it has none.
     """
 
     words: tuple[Word, ...]
@@ -62,6 +77,7 @@ class Evidence:
     word_count: int
     allowed: Flags | None
     matching: Flags
+    whole: Flags | None
 
 
 def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Settings, today: date) -> Evidence:
@@ -95,12 +111,37 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
         word_count=count_words(asked),
         allowed=allowed,
         matching=matching,
+        whole=_whole(query, snapshot, allowed),
     )
 
 
 def asked_words(text: str, snapshot: Snapshot) -> list[QueryWord]:
     """What `text` asks for, in the stems of the vault's commonest languages."""
     return query_terms(text, snapshot.languages[:MAX_LANGUAGES])
+
+
+def exact_words(text: str) -> list[str]:
+    """The words of `text` that are written as names of things, not in a language: codes, file names, identifiers."""
+    bare = (word.strip(_AROUND) for word in text.split())
+    return [word for word in bare if word.isascii() and _EXACT.fullmatch(word)]
+
+
+def _whole(query: Query, snapshot: Snapshot, allowed: Flags | None) -> Flags | None:
+    """Where all phrases and exact words of a query are found as they were typed; where very many have an exact word,
+    it tells nothing."""
+    if query.phrases:  # all that is allowed holds them
+        return allowed
+    if not (exact := exact_words(query.words)):
+        return None
+    count = snapshot.lexical.doc_count
+    having = np.zeros(count, np.intp)
+    for word in exact:
+        words = asked_words(word, snapshot)
+        rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
+        if not 0 < len(rows) <= max(FEW, RARE * count):
+            return np.zeros(count, np.bool_)
+        having[rows] += 1
+    return having == len(exact)
 
 
 def count_words(asked: Sequence[QueryWord]) -> int:
