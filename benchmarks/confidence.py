@@ -32,7 +32,7 @@ WORK = Path("build/quality")
 OWN, FOREIGN = 300, 150
 """The most questions that a vault is asked of its own set, and of each other set, evenly over the set."""
 FIRST = 10
-EXACT = "exact words, phrases"
+EXACT = "exact words or phrases, found whole"
 LED = {
     Strategy.ADAPTIVE: "one or two words",
     Strategy.PROXIMITY: "three to five",
@@ -47,9 +47,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first hit of a query of some kind: what its likelihood is made of, and the likelihood."""
+    """The first hit of a query of some kind: what its likelihood is made of, and the likelihood. `led_by` is 1 for
+    who leads for as many words, 0 for the others in `LED`."""
 
     kind: str
+    led_by: tuple[float, ...]
     features: tuple[float, ...]
     likely: float
 
@@ -130,8 +132,11 @@ def _first(engine: Engine, question: Question, hit: Hit) -> First:
     evidence, found = engine.candidates(query)
     row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
     features = tuple(float(value[0]) for value in evidence_for(evidence, found, row))
-    kind = LED[lead(evidence.word_count)] if evidence.whole is None else EXACT
-    return First(kind, features, float(judge(evidence, found, row).likely[0]))
+    leader = lead(evidence.word_count)
+    kind = EXACT if evidence.whole is not None and evidence.whole[row[0]] else LED[leader]
+    return First(
+        kind, tuple(float(one is leader) for one in LED), features, float(judge(evidence, found, row).likely[0])
+    )
 
 
 # --- what the words are worth -----------------------------------------------------------------------------------------
@@ -189,7 +194,7 @@ def fitted(asked: Sequence[Asked]) -> list[str]:
     """The weights of a logistic regression on all vaults, each counting alike, and its AUC where every vault is
     judged by weights that were fitted to the others."""
     known = [one for one in asked if one.first is not None]
-    features = np.array([(*one.first.features, 1.0) for one in known if one.first is not None])
+    features = np.array([(*one.first.features, *one.first.led_by) for one in known if one.first is not None])
     right = np.array([one.first_right for one in known])
     vaults = np.array([one.vault for one in known])
     share = np.array([1 / np.count_nonzero(vaults == vault) for vault in vaults]) * 1000
@@ -198,7 +203,7 @@ def fitted(asked: Sequence[Asked]) -> list[str]:
         others = vaults != vault
         weights = regression(features[others], right[others], share[others])
         judged[~others] = features[~others] @ weights
-    names = ("coverage", "said", "named", "constant")
+    names = ("coverage", "said", "named", *LED)
     values = regression(features, right, share)
     weights_said = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values, strict=True))
     return ["", f"Fitted: {weights_said}; AUC on vaults left out {auc(judged, right):.3f}."]

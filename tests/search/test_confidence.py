@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.kinds import Confidence
+from excerpt.kinds import Confidence, Strategy
 from excerpt.search.confidence import ENOUGH, LIKELY, STRONG, WEAK, likelihood, word_for
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import exact_words
@@ -23,7 +23,16 @@ CODES = {
     "Codes.md": "\n\n".join(
         f"## Part {number}\n\n{_SAID % word}"
         for number, word in enumerate(
-            ("0x80070005", "E0308", "settings.json", "std::vector", "Get-ChildItem", "snake_case_name", "--no-refresh")
+            (
+                "0x80070005",
+                "E0308",
+                "settings.json",
+                "std::vector",
+                "Get-ChildItem",
+                "snake_case_name",
+                "Windows 1.0.21",
+                "iPhone",
+            )
         )
     ),
     "Garden.md": "Turn the heap twice a year, settings and vectors aside. Get a child an item.\n",
@@ -40,10 +49,10 @@ SHARES = st.floats(0, 1, width=32)
 ORDER = list(Confidence)
 
 
-def likely(coverage: float, telling: float, named: float) -> float:
+def likely(coverage: float, telling: float, named: float, kind: Strategy = Strategy.PROXIMITY) -> float:
     said = np.log1p(coverage * telling)
     coverages, words, names = (np.array([value], np.float32) for value in (coverage, said, named))
-    return float(likelihood(coverages, words, names)[0])
+    return float(likelihood(coverages, words, names, kind)[0])
 
 
 @given(SHARES, SHARES, st.floats(0, 60), SHARES)
@@ -60,6 +69,13 @@ def test_a_better_name_never_makes_less_sure(coverage: float, rarity: float, one
 
 def test_rare_words_say_more_than_common_ones() -> None:
     assert likely(1.0, 3.0, 0.0) > likely(1.0, 0.5, 0.0)
+
+
+def test_the_same_share_of_more_words_is_surer() -> None:
+    few, some, many = (
+        likely(0.6, 3.0, 0.2, kind) for kind in (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC)
+    )
+    assert few < some < many
 
 
 @pytest.mark.parametrize(
@@ -114,7 +130,6 @@ def test_the_result_is_as_sure_as_the_surest_of_its_first_hits(engine: Engine) -
         "std::vector",
         "Get-ChildItem",
         "snake_case_name",
-        "--no-refresh",
         '"turn the heap"',
         "error E0308 in the compiler",
     ],
@@ -124,7 +139,7 @@ def test_exact_words_and_phrases_found_whole_are_at_least_likely(codes: Engine, 
 
 
 @pytest.mark.parametrize(
-    "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", '"heap the turn"']
+    "query", ["E0309", "0x80070006", "settings.yaml", "std::deque", "Get-Process", "phoneOS", '"heap the turn"']
 )
 def test_an_exact_word_that_is_not_there_whole_is_not_likely(codes: Engine, query: str) -> None:
     assert codes.search(query).confidence in {Confidence.WEAK, Confidence.NOTHING}
@@ -136,7 +151,7 @@ def test_an_exact_word_that_many_fragments_have_tells_nothing(tmp_path: Path) ->
         assert Engine(snapshot, Settings()).search("mp3").confidence is Confidence.WEAK
 
 
-@pytest.mark.parametrize("query", ["__init__", "--__", "____", "a_.b_ $_", "\\\\ab"])
+@pytest.mark.parametrize("query", ["__init__", "--__", "____", "a_.b_ $_", "_." * 5000, "\\\\ab"])
 def test_an_exact_word_of_signs_is_no_error(codes: Engine, query: str) -> None:
     assert codes.search(query).confidence in set(Confidence)
 

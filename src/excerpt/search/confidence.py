@@ -2,27 +2,35 @@
 
 A score says who is first, not whether the first is any good. What tells is absolute: the share of the query that the
 fragment has, how much the words it has say together (three rare words stand nowhere by chance), and whether a title
-or heading is about them. The three were fitted as a logistic regression to the first hits of 13,000 queries, more
-than half of them asked of vaults that cannot answer them (docs/design/quality.md, `python -m benchmarks.confidence`).
-Nearness in meaning added nothing to them: the model finds something near to anything.
+or heading is about them. The three, and where a query of few, some or many words begins, were fitted as a logistic
+regression to the first hits of 13,000 queries, more than half of them asked of vaults that cannot answer them
+(docs/design/quality.md, `python -m benchmarks.confidence --fit`). Nearness in meaning added nothing to them: the model
+finds something near to anything.
+
+A code, a file name, an identifier or a phrase is no matter of degree: a fragment that has all of a query's whole is
+never less than likely.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.kinds import Confidence
+from excerpt.kinds import Confidence, Strategy
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence
-from excerpt.search.fusion import SIGNALS
+from excerpt.search.fusion import SIGNALS, lead
 from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]
 
-_COVERAGE, _SAID, _NAMED, _NONE = 2.9, 3.8, 2.7, -6.5
+_COVERAGE, _SAID, _NAMED = 4.0, 3.2, 2.9
+_NONE: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
+"""What a fragment begins with, by who leads for as many words (`fusion.lead`): all of one or two words are soon found
+by chance, and of a question hardly ever."""
 
 STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15
 """The likelihood from which each word is used. At 0.7, fewer than one in 100 queries that nothing answers are called
@@ -49,7 +57,7 @@ def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
     it is certain."""
     coverage, said, named = evidence_for(evidence, found, rows)
     certain = found.named[np.searchsorted(found.rows, rows)]
-    likely = likelihood(coverage, said, named)
+    likely = likelihood(coverage, said, named, lead(evidence.word_count))
     if evidence.whole is not None:
         likely = np.where(evidence.whole[rows], np.maximum(likely, np.float32(LIKELY)), likely)
     return Judgement(np.where(certain, np.float32(1), likely), coverage)
@@ -67,9 +75,10 @@ def evidence_for(evidence: Evidence, found: Candidates, rows: Rows) -> tuple[Flo
     return coverage, np.log1p(coverage * np.float32(telling)), np.maximum.reduce(names)
 
 
-def likelihood(coverage: Floats, said: Floats, named: Floats) -> Floats:
-    """How likely each fragment answers the query, 0 to 1, from what `evidence_for` gives."""
-    found: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE)))
+def likelihood(coverage: Floats, said: Floats, named: Floats, kind: Strategy) -> Floats:
+    """How likely each fragment answers the query, 0 to 1, from what `evidence_for` gives; `kind` is who leads for as
+    many words as the query has."""
+    found: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE[kind])))
     return found.astype(np.float32)
 
 

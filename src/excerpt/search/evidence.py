@@ -35,14 +35,16 @@ MAX_LANGUAGES = 4
 """Languages whose stems a query is asked in: those that most of the vault's notes are in."""
 
 RARE, FEW = 0.01, 10
-"""The share of all fragments, and the number of them, up to one of which an exact word is rare."""
+"""An exact word is rare that at most this share of all fragments have, or at most this number of them."""
+LONGEST = 100
+"""Letters of an exact word; longer ones are data."""
 
 _AROUND = ".,;:!?()[]{}<>'`*"
 # A code (E0308, 0x80070005, 1.0.21), what is joined within (settings.json, std::vector, snake_case), camelCase,
-# Verb-Noun, an option, a variable.
+# Verb-Noun.
 _EXACT = re.compile(
     r"(?!\d+(?:s|st|nd|rd|th)$)(?=.*[A-Za-z])(?=.*\d)[\w.\-]+|\d+(?:\.\d+){2,}|.*\w(?:[_.\\]|::)+\w\w.*|.*[a-z][A-Z].*"
-    r"|[A-Z]\w+-[A-Z]\w+|--?\w[\w-]+|\$\w+",
+    r"|[A-Z]\w+-[A-Z]\w+",
     re.ASCII,
 )
 
@@ -123,7 +125,7 @@ def asked_words(text: str, snapshot: Snapshot) -> list[QueryWord]:
 def exact_words(text: str) -> list[str]:
     """The words of `text` that are written as names of things, not in a language: codes, file names, identifiers."""
     bare = (word.strip(_AROUND) for word in text.split())
-    return [word for word in bare if word.isascii() and _EXACT.fullmatch(word)]
+    return [word for word in bare if len(word) <= LONGEST and word.isascii() and _EXACT.fullmatch(word)]
 
 
 def _whole(query: Query, snapshot: Snapshot, allowed: Flags | None) -> Flags | None:
@@ -137,11 +139,14 @@ def _whole(query: Query, snapshot: Snapshot, allowed: Flags | None) -> Flags | N
     having = np.zeros(count, np.intp)
     for word in exact:
         words = asked_words(word, snapshot)
+        # The parts of `iOS` are found where its whole is not.
+        words = [one for one in words if one.end - one.start == len(word)][:1] or words
         rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
         if not 0 < len(rows) <= max(FEW, RARE * count):
             return np.zeros(count, np.bool_)
         having[rows] += 1
-    return having == len(exact)
+    found: Flags = having == len(exact)
+    return found
 
 
 def count_words(asked: Sequence[QueryWord]) -> int:
