@@ -59,7 +59,7 @@ def test_an_overview_leads_to_passages_to_the_editor_and_to_a_search(app: Termin
 
 def test_related_notes_are_followed_and_come_back(app: Terminal, editor: tuple[Path, Path]) -> None:
     app.press("alt+r")
-    app.wait_for("related to Token budget", "▌ 1 ", " words", "meaning", "here", "there")
+    app.wait_for("related to Token budget", "▌ 1 ", " words", "meaning", "names", "common")
     first = re.split(r"\s{2,}", selected(app, "related to"))[1]
     assert not first.startswith("Token budget")
     app.press("f")

@@ -37,8 +37,8 @@ MOST_ESCAPES = 12
 @pytest.fixture(autouse=True)
 def nothing_is_started(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
     for name in ("_start", "_run_here"):
-        monkeypatch.setattr(f"excerpt.tui.screens.outside.Outside.{name}", lambda _screen, _argv: None)
-    monkeypatch.setattr("excerpt.tui.screens.outside.which", lambda _name: None)
+        monkeypatch.setattr(f"excerpt.tui.programs.Programs.{name}", lambda _programs, _argv: None)
+    monkeypatch.setattr("excerpt.tui.programs.which", lambda _name: None)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def app_on(vault: Path | None, user: Path, places: Places) -> ExcerptApp:
 
 async def chooser_of(pilot: AppPilot, app: ExcerptApp) -> VaultChooser:
     """The chooser, when it lists what is known."""
-    await until(pilot, lambda: isinstance(app.screen, VaultChooser), "the chooser")
+    await until(pilot, lambda: isinstance(app.screen, VaultChooser) and app.screen.is_mounted, "the chooser")
     assert isinstance(app.screen, VaultChooser)
     chooser = app.screen
     await until(pilot, lambda: bool(chooser.query_one(VaultList).rows), "the list")

@@ -38,7 +38,6 @@ from excerpt.tui.harmless import Harmless
 from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.opening import Opening, session_of
 from excerpt.tui.plain import Plain
-from excerpt.tui.screens.dialog import Leaving
 from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import NEW
 from excerpt.tui.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
@@ -370,6 +369,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """Wait until the keys before this one have done what they do, and return whether the same screen is in front.
         Textual hands keys to what has the focus, and looks for what the next one does, and where it goes, before they
         are read there."""
+        from excerpt.tui.screens.dialog import Leaving
+
         screen, focused = self.screen, self.focused
         over = isinstance(screen, Leaving) or (isinstance(screen, MainScreen) and screen.is_furnished)
         first = (one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))

@@ -64,7 +64,9 @@ def fresh(user: Path, places: Places, said: str = "") -> ExcerptApp:
 
 async def listed(pilot: Pilot[None]) -> VaultList:
     """What is known is listed, and it is known what of it is missing."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, VaultChooser), "the chooser")
+    await until(
+        pilot, lambda: isinstance(pilot.app.screen, VaultChooser) and pilot.app.screen.is_mounted, "the chooser"
+    )
     rows = pilot.app.screen.query_one(VaultList)
     await until(pilot, lambda: bool(rows.rows), "the list")
     gone = {row.path for row in rows.rows if row.path.name == "old notes"}
