@@ -67,11 +67,7 @@ class Leaving(Screen[Answer]):
             event.stop()
 
 
-class Overlay(ModalScreen[Answer], Leaving[Answer]):
-    """A screen over another, without a box."""
-
-
-class Dialog(Overlay[Answer]):
+class Dialog(ModalScreen[Answer], Leaving[Answer]):
     """Dismissed with None by escape."""
 
     # They go before the field's own, so that what is typed ahead of a tab's turn is not given to the field before it.

@@ -9,12 +9,12 @@ from functools import partial
 from textual import events
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from excerpt.tui.jump import labels
-from excerpt.tui.screens.dialog import Overlay
+from excerpt.tui.screens.dialog import Leaving
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.overview_list import OverviewList
@@ -72,7 +72,7 @@ def _tabs(tabs: TabBar) -> Iterator[Spot]:
         x += len(tab) + 2
 
 
-class Jump(Overlay[Spot]):
+class Jump(ModalScreen[Spot], Leaving[Spot]):
     """Dismissed with the place whose label was typed, or None by any other key."""
 
     DEFAULT_CSS = """

@@ -9,14 +9,15 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from excerpt.tui.bindings import bindings
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.screens.dialog import Overlay
+from excerpt.tui.screens.dialog import Leaving
 
 
-class PickLink(Overlay[str | None]):
+class PickLink(ModalScreen[str | None], Leaving[str | None]):
     """Dismissed with the label typed, or with None by escape and by what begins no label."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Any dialog")
