@@ -72,6 +72,8 @@ def test_the_condition_stands_before_each_alternative(typed: str, after: str) ->
 @example('" a | b', 'tag:"a b"')
 @example('"" | sync', "tag:project")
 @example('|"sync', "tag:project")
+@example('-word|"', "tag:project")
+@example('"|-word', "tag:project")
 def test_each_alternative_has_one_condition_more_and_nothing_else(typed: str, condition: str) -> None:
     before = alternatives(typed, PROPERTIES, TAGS)
     if not any(c.isalnum() for one in before for c in one.words) and not before[0].is_filter_only:

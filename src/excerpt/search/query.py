@@ -93,10 +93,8 @@ def narrowed(
     forced = text[: len(text) - len(rest)]
     pieces = list(pieces_of(rest, KnownNames(properties, tags, KINDS)))
     # A quotation mark without a partner would find one in the condition; without it, a bar beside it would part.
-    at = _unpaired(rest, pieces)
-    if at >= 0:
-        start, end = len(rest[:at].rstrip("|")), len(rest) - len(rest[at + 1 :].lstrip("|"))
-        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+    if found := _unpaired_with_bars(rest, _unpaired(rest, pieces)):
+        rest = f"{rest[: found.start()]}{' ' * len(found[0])}{rest[found.end() :]}"
     for group in reversed(_groups(pieces)):
         query = _query(rest, group, strategy)
         if query.words.strip() or query.is_filter_only:
@@ -140,6 +138,14 @@ def conditions(
 def unpaired_quotation_mark(text: str, properties: Collection[str] = frozenset()) -> int:
     """Where a quotation mark stands that has no partner, and is no inch; -1 where none does."""
     return _unpaired(text, pieces_of(text, KnownNames(properties, None, KINDS)))
+
+
+_LONE_BARS = re.compile(r'(?:(?<!\S)\|)?"(?:\|(?!\S))?')
+
+
+def _unpaired_with_bars(text: str, at: int) -> re.Match[str] | None:
+    """Match the quotation mark at `at`, with a bar on either side that belongs to no word."""
+    return next((found for found in _LONE_BARS.finditer(text) if found.start() <= at < found.end()), None)
 
 
 def _unpaired(text: str, pieces: Iterable[Piece]) -> int:
