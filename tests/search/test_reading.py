@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
@@ -81,6 +81,7 @@ TYPED = st.lists(
 
 
 @given(TYPED)
+@example('tag:"!p ')
 def test_the_conditions_are_the_filters_of_the_search_at_their_place_in_the_text(query: str) -> None:
     found = conditions(query, {"status"}, None)
     asked = [filter_ for one in alternatives(query, {"status"}, None) for filter_ in one.filters]

@@ -128,11 +128,16 @@ def conditions(
     before = len(text) - len(rest)
     pieces = list(pieces_of(rest, KnownNames(properties, tags, kinds)))
     return tuple(
-        Condition(before + piece.start, before + piece.end, piece.filter, piece.end == len(rest))
+        Condition(before + piece.start, before + _end_of_text(rest, piece), piece.filter, piece.end == len(rest))
         for group in _groups(pieces)
         for piece in _as_meant(rest, group)
         if piece.filter or piece.minus
     )
+
+
+def _end_of_text(text: str, piece: Piece) -> int:
+    """Return where a piece ends: the spaces behind a value whose quotation marks are still open are not of it."""
+    return piece.start + len(text[piece.start : piece.end].rstrip())
 
 
 def unpaired_quotation_mark(text: str, properties: Collection[str] = frozenset()) -> int:
