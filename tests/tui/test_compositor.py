@@ -9,10 +9,12 @@ import pytest
 from textual._compositor import Compositor, CompositorUpdate
 from textual.geometry import Region
 from textual.screen import Screen
+from textual.strip import Strip
 
 from excerpt.settings import Settings
 from excerpt.tui.compositor import SparingCompositor
 from excerpt.tui.search.query_bar import QueryInput
+from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
 SIZE = (100, 30)
@@ -33,16 +35,25 @@ class Terminal(StillApp):
         super()._display(screen, renderable)  # type: ignore[arg-type]
 
 
+def _whole(app: StillApp) -> list[dict[int, Strip | None]]:
+    """The screen as Textual's own compositor draws it, by line and by where each part begins."""
+    compositor = app.screen._compositor
+    return [dict(line) for line in Compositor._render_chops(compositor, Region(0, 0, *SIZE), lambda y: True)]
+
+
 async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path: Path, home: Path) -> None:
     app = Terminal(tmp_path / "data", Settings())
     async with app.run_test(size=SIZE) as pilot:
         for key in STEPS:
             await pilot.press(key)
             await pilot.pause(0.03)
-            compositor = app.screen._compositor
-            whole = [dict(line) for line in Compositor._render_chops(compositor, Region(0, 0, *SIZE), lambda y: True)]
-            drawn = [line.rstrip() for line in app.seen.display]
-            assert drawn == ["".join(part.text for part in line.values() if part).rstrip() for line in whole], key
+
+            def is_drawn() -> bool:
+                lines = ["".join(part.text for part in line.values() if part).rstrip() for line in _whole(app)]
+                return [line.rstrip() for line in app.seen.display] == lines
+
+            await until(pilot, is_drawn, f"all that {key} changed")  # an answer may come just now
+            compositor, whole = app.screen._compositor, _whole(app)
             assert [[part for strip in line.values() if strip for part in strip] for line in whole] == [
                 [part for strip in line.values() if strip for part in strip]
                 for line in compositor._render_chops(Region(0, 0, *SIZE), lambda y: True)

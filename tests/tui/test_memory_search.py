@@ -102,13 +102,18 @@ async def test_what_was_found_before_stands_first_where_the_settings_say_so(
 async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
     app: ExcerptApp, vault: Path, places: Places, store: MemoryStore
 ) -> None:
+    before = set(threading.enumerate())
+
+    def threads() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "memories" and thread not in before]
+
     async with app.run_test() as pilot:
         await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
         await pilot.pause()
-        assert not [thread for thread in threading.enumerate() if thread.name == "memories"]
+        assert not threads()
         assert not places.memory_index_folder(vault).exists()
         await answered(pilot, app, "red lentils with cumin")
-        assert [thread for thread in threading.enumerate() if thread.name == "memories"]
+        assert threads()
         assert places.memory_index_folder(vault).exists()
     assert "excerpt.memory.recalling" in sys.modules
 
