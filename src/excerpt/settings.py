@@ -47,6 +47,10 @@ LANGUAGES: Mapping[str, str] = {
 """ISO 639-1 codes and English names of the languages that the analyzer tells from others."""
 
 
+_RETIRED = frozenset({"screen.context", "screen.density"})
+"""Keys that older versions knew: files that still hold them are valid."""
+
+
 class Fusion(StrEnum):
     """How signals become one score: a weighted sum of them, or reciprocal ranks."""
 
@@ -132,35 +136,16 @@ class MemorySettings:
     recall_first: bool = False
 
 
-class Placing(StrEnum):
-    """Where the context of the selected fragment stands: by the width of the window, or always beside the list, or
-    always below it."""
-
-    AUTO = "auto"
-    BESIDE = "beside"
-    BELOW = "below"
-
-
-class Density(StrEnum):
-    """How much room a row of the list takes: two lines, or one."""
-
-    COMFORTABLE = "comfortable"
-    COMPACT = "compact"
-
-
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """`editor` is a command line; empty means $VISUAL, then $EDITOR. `context` is where the context stands, `density`
-    how close the rows of lists are. `plain` draws no lines and blocks and moves nothing; without `motion` only the
-    latter holds. `keys` maps binding ids to keys.
+    """`editor` is a command line; empty means $VISUAL, then $EDITOR. `plain` draws no lines and blocks and moves
+    nothing; without `motion` only the latter holds. `keys` maps binding ids to keys.
 
-    `restore` brings back query, selection, tab and panes at the next start; without it nothing of that is kept.
+    `restore` brings back query, selection and tab at the next start; without it nothing of that is kept.
     """
 
     theme: str = "excerpt-dark"
     editor: str = ""
-    context: Placing = Placing.AUTO
-    density: Density = Density.COMFORTABLE
     restore: bool = True
     plain: bool = False
     motion: bool = True
@@ -399,6 +384,8 @@ def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tu
     known = [f.name for f in fields(shape)]
     for key, value in raw.items():
         dotted = ".".join((*above, key))
+        if dotted in _RETIRED:
+            continue
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known here: {', '.join(known)}."

@@ -11,32 +11,46 @@ import tempfile
 import tomllib
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from excerpt.errors import SettingsError
-from excerpt.settings import Places, check_settings
-from excerpt.settings_schema import SCHEMA_NAME, Actions, write_schema
+import msgspec
 
-_FOR_ALL = (
-    "# Settings for all vaults. What can be set: `excerpt config`. A vault's own: `excerpt config --vault V --edit`"
-)
+from excerpt.errors import SettingsError
+from excerpt.settings import Places, Settings, check_settings
+from excerpt.settings_schema import MEANINGS, SCHEMA_NAME, Actions, keys, write_schema
+
+_FOR_ALL = "# Settings for all vaults; saved changes hold at once. A vault's own: `excerpt config --vault V --edit`"
 _FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# The vault: {vault}"
 
 Value = bool | int | float | str | list[str]
 
 
 def begin_with(places: Places, vault: Path | None, actions: Actions) -> str:
-    """What a new settings file begins with: of all vaults, or of one. The schema is named for the language servers of
-    TOML (taplo, tombi), and written beside excerpt.toml where that can be done, with the `actions` that keys can be
+    """What a new settings file begins with: of all vaults, with every setting as a comment, or of one. The schema is
+    named for the language servers of TOML (taplo, tombi), and written beside excerpt.toml where that can be done, with the `actions` that keys can be
     given to."""
     with suppress(OSError):
         write_schema(places.config, actions)
     if vault is None:
-        return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n"
+        return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n{_defaults()}"
     # Without what ends a line, or is not allowed in TOML.
     shown = json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
     return f"#:schema ../{SCHEMA_NAME}\n{_FOR_ONE.format(vault=shown)}\n"
+
+
+def _defaults() -> str:
+    """Return every setting with its meaning and default, commented out, below the head of its table."""
+    told = []
+    for table, values in msgspec.to_builtins(Settings()).items():
+        told.append(f"\n[{table}]")
+        for key in keys():
+            if key.startswith(f"{table}.") and key != "screen.keys":
+                name = key.removeprefix(f"{table}.")
+                value = reduce(lambda within, part: within[part], name.split("."), values)
+                told += [f"# {MEANINGS[key]}", f"# {name} = {json.dumps(value)}"]
+    return "\n".join((*told, "\n[screen.keys]", f"# {MEANINGS['screen.keys']}", '# "strategy" = "ctrl+s"', ""))
 
 
 def change_setting(file: Path, key: str, value: Value | None, beginning: str = "") -> None:

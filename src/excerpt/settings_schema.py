@@ -48,14 +48,12 @@ MEANINGS: Mapping[str, str] = {
     "memory.recall_first": "Memories that answer a query stand before the hits.",
     "screen.theme": "The colours: one of excerpt's themes, or a file in themes/ beside the settings.",
     "screen.editor": "The command that enter runs, as nvim or code -w; empty is $VISUAL, then $EDITOR.",
-    "screen.context": "Where the context stands: beside the list or below it; auto goes by the window's width.",
-    "screen.density": "How close the rows of lists are: with a snippet below the title, or one line each.",
     "screen.restore": "Query, selection, tab and panes come back at the next start; off, nothing of that is kept.",
     "screen.plain": "No lines, no blocks, no motion: only letters and ASCII signs.",
     "screen.motion": "Off, nothing moves by itself.",
     "screen.keys": "Other keys for actions, by the action's name.",
 }
-"""A sentence for each key of `Settings`, for the settings screen and for who edits the file with a schema."""
+"""A sentence for each key of `Settings`, for a new settings file and for who edits one with a schema."""
 
 
 def keys(shape: type[Any] = Settings, above: str = "") -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from excerpt.tui.screens.saved import SavedList
 from textual import events
 from textual.pilot import Pilot
 
@@ -13,7 +14,6 @@ from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.history_file import add_query, read_history
 from excerpt.tui.saved_queries import change_saved, read_saved
-from excerpt.tui.screens.saved import SavedList
 from excerpt.tui.search import query_controller
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus
 from excerpt.tui.widgets.hit_list import HitList

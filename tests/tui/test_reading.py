@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from excerpt.tui.screens.outline import Outline
+from excerpt.tui.screens.pick_link import PickLink
 from textual.widgets import Input
 
 from excerpt.kinds import LinkKind
@@ -13,8 +15,6 @@ from excerpt.settings import Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.reading import line_of
-from excerpt.tui.screens.outline import Outline
-from excerpt.tui.screens.pick_link import PickLink
 from excerpt.tui.screens.remember import Remember
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.preview import Preview

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
-from excerpt.errors import SettingsError
-from excerpt.settings import PackSettings, ScreenSettings, Settings
-from excerpt.settings_schema import MEANINGS
 from excerpt.tui.setting_rows import (
     Kind,
     Origin,
@@ -21,6 +17,10 @@ from excerpt.tui.setting_rows import (
     stepped,
     typed,
 )
+
+from excerpt.errors import SettingsError
+from excerpt.settings import PackSettings, ScreenSettings, Settings
+from excerpt.settings_schema import MEANINGS
 
 FIELDS = {field.key: field for field in fields_of(("dark", "light"), ("o200k", "cl100k"))}
 

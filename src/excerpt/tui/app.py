@@ -141,15 +141,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
     # --- the vault ----------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """After a vault's first frame: ask for one where none is open; on the demo, offer the tour to who is new."""
+        """After a vault's first frame: ask for one where none is open."""
         if self._vault is None:
             self.action_switch_vault()
             return
         if self._said:
             self.notify(self._said, title="Vault", timeout=20, markup=False)
         self.run_worker(self._name_apart(self._vault), group="name")
-        if self._vault == DEMO:
-            self.run_worker(self._offer_tour(), group="tour")
 
     async def _name_apart(self, vault: Path) -> None:
         """Tell the vault from others of its name that were opened lately."""
@@ -157,20 +155,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen) and screen.vault == vault:
                 screen.query_one(TabBar).vault = name
-
-    async def _offer_tour(self) -> None:
-        """Once: the tour is offered no more when it was shown."""
-        if not await asyncio.to_thread(self._places.tour_file.exists) and isinstance(self.screen, MainScreen):
-            self.action_tour()
-
-    def action_tour(self) -> None:
-        from excerpt.tui.screens.tour import EXAMPLE, Tour
-
-        screen = self.screen
-        if isinstance(screen, MainScreen) and self._vault == DEMO:
-            screen.propose(EXAMPLE)
-        self.push_screen(Tour(self._keymap))
-        self.run_worker(asyncio.to_thread(_touch, self._places.tour_file), group="tour")
 
     def action_switch_vault(self) -> None:
         from excerpt.tui.screens.vault_chooser import VaultChooser
@@ -402,14 +386,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(Palette())  # without an id: the one before may still be going
 
-    def action_jump(self) -> None:
-        from excerpt.tui.screens.jump import Jump, spots_of
-
-        if isinstance(self.screen, Jump):
-            self.screen.dismiss()
-        else:
-            self.push_screen(Jump(spots_of(self.screen)), lambda spot: spot and spot.go())
-
     def action_help(self) -> None:
         from excerpt.tui.screens.help import Help
 
@@ -424,14 +400,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if isinstance(screen, MainScreen):
             why_not_note = screen.command_callback("search", "why_not")
             yield SystemCommand("Why not this note…", "Why a note is not higher, or not there", why_not_note)
-        yield SystemCommand("Take the tour", "Two pages on how to begin", self.action_tour)
         yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
-
-
-def _touch(file: Path) -> None:
-    with suppress(OSError):  # it is offered once more then
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file.touch()
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

@@ -20,7 +20,9 @@ def bindings(place: str) -> list[BindingType]:
 
 
 def _binding(key: Key) -> Binding:
-    return Binding(key.keys, key.action, key.label, show=key.shown, priority=key.first, tooltip=key.what, id=key.id)
+    # Textual has no binding without a key; with this one, no terminal sends it, and a keymap may give it another.
+    keys = key.keys or f"unbound-{key.id}"
+    return Binding(keys, key.action, key.label, show=key.shown, priority=key.first, tooltip=key.what, id=key.id)
 
 
 def active(screen: Screen[object]) -> list[ActiveBinding]:

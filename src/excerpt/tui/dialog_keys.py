@@ -25,8 +25,8 @@ QUESTION: Sequence[Key] = (
 )
 
 REMEMBER: Sequence[Key] = while_typing(
-    Key("remember-keep", "ctrl+s,ctrl+r", "keep", "keep", "Keep it", shown=True),
-    Key("remember-merge", "ctrl+g", "merge", "merge", "Merge it into the memory that is selected below", shown=True),
+    Key("remember-keep", "ctrl+s", "keep", "keep", "Keep it", shown=True),
+    Key("remember-merge", "", "merge", "merge", "Merge it into the memory that is selected below", shown=True),
 )
 
 OFFERS: Sequence[Key] = (
@@ -35,33 +35,18 @@ OFFERS: Sequence[Key] = (
     Key("offers-choose", "enter", "choose", "merge", "Merge into the selected memory"),
 )
 
-SETTINGS: Sequence[Key] = (
-    Key("settings-next", "right", "screen.step(1)", "next value", "Next value", shown=True),
-    Key("settings-previous", "left", "screen.step(-1)", "value before", "The value before"),
-    Key("settings-type", "enter,space", "screen.type", "type it", "Type another value, or go to the next", shown=True),
-    Key("settings-default", "backspace,delete", "screen.default", "default", "Take it out of the file", shown=True),
-    Key("settings-side", "v", "screen.side", "for whom", "For all vaults, or for this one alone", shown=True),
-    Key("settings-file", "o", "screen.file", "the file", "Open the file in your editor, for all else", shown=True),
-    *moving("settings", "setting", arrows=True),
-)
-
 CHOOSING: Sequence[Key] = while_typing(
     Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
     Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
-    Key("vault-forget", "alt+x", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
+    Key("vault-forget", "", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
     Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
     Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
-    Key("vault-leave", "escape,alt+v", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
+    Key("vault-leave", "escape", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
 )
 
 THEMES: Sequence[Key] = (
     Key("themes-keep", "enter", "screen.choose", "keep", "Keep the theme", shown=True),
     *moving("themes", "theme", arrows=True),
-)
-
-OUTLINE: Sequence[Key] = (
-    Key("outline-choose", "enter", "screen.choose", "stay", "Stay at this heading", shown=True),
-    *moving("outline", "heading", arrows=True),
 )
 
 STRATEGIES: Sequence[Key] = (
@@ -70,23 +55,7 @@ STRATEGIES: Sequence[Key] = (
     Key("strategies-previous", "left,h", "step(-1)", "before", "The strategy before"),
     Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
     Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
-    Key("strategies-close", "c,alt+c,q", "leave", "close", "Close it"),
+    Key("strategies-close", "q", "leave", "close", "Close it"),
 )
 
-SAVED: Sequence[Key] = (
-    Key("saved-run", "enter", "screen.run", "run", "Run the selected query", shown=True),
-    Key("saved-save", "s", "screen.save", "save", "Save the query at hand under a name", shown=True),
-    Key("saved-rename", "r", "screen.rename", "rename", "Give it another name", shown=True),
-    Key("saved-delete", "d,delete", "screen.delete", "delete", "Delete it", shown=True),
-    Key("saved-undo", "u", "screen.undo", "undo", "Bring back what was deleted last", shown=True),
-    Key("saved-next", "down", "down", "next", "Next query", moves=True),
-    Key("saved-previous", "up", "up", "previous", "Previous query", moves=True),
-    *moving("saved", "query"),
-)
-
-TOUR: Sequence[Key] = (
-    Key("tour-next", "enter,space,right", "turn(1)", "next", "To the next page; after the last, close", shown=True),
-    Key("tour-previous", "left,backspace", "turn(-1)", "back", "To the page before"),
-)
-
-WHY: Sequence[Key] = (Key("why-close", "e,ctrl+t,q", "leave", "close", "Close it"),)
+WHY: Sequence[Key] = (Key("why-close", "w,ctrl+t,q", "leave", "close", "Close it"),)

@@ -203,9 +203,14 @@ def keys_now(id_: str) -> tuple[str, ...]:
 
 
 def key_sign(*ids: str) -> str:
-    """How the keys that bindings have now are written on screen, the first key of each: what texts name a key by."""
-    signs = [shown_key(keys_now(id_)[0]) for id_ in ids]
+    """How the keys that bindings have now are written on screen, the first key of each: what texts name a key by. What
+    has none is named as the palette lists it."""
+    signs = [shown_key(keys[0]) if (keys := keys_now(id_)) else _in_palette(id_) for id_ in ids]
     return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
+
+
+def _in_palette(id_: str) -> str:
+    return f"{shown_key(keys_now('palette')[0])} “{_ROWS[id_].label}”"
 
 
 def shown_key(key: str) -> str:

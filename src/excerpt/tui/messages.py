@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
     from excerpt.pack.marks_file import Kept
     from excerpt.tui.indexing import Command
-    from excerpt.tui.panes import Panes
 
 
 @dataclass
@@ -159,13 +158,6 @@ class MarksChanged(Message):
     """The marks, or the decisions about their pack, are others: to be kept."""
 
     kept: Kept
-
-
-@dataclass
-class PanesChanged(Message):
-    """The panes stand otherwise, or their rows are otherwise close: for all tabs, and to be kept."""
-
-    panes: Panes
 
 
 @dataclass

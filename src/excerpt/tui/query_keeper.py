@@ -36,12 +36,6 @@ class QueryKeeper:
     async def forget(self, query: str) -> None:
         await self._keep(forget_query, query)
 
-    async def saved(self) -> SavedQueries:
-        """Raises SavedQueriesError."""
-        from excerpt.tui.saved_queries import read_saved
-
-        return await asyncio.to_thread(read_saved, self._saved)
-
     async def change(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
         """Change what is saved by now, and return it. Raises SavedQueriesError."""
         from excerpt.tui.saved_queries import change_saved

@@ -36,23 +36,11 @@ class SavedQueries:
 
     queries: tuple[SavedQuery, ...] = ()
 
-    def named(self, name: str) -> SavedQuery | None:
-        return next((one for one in self.queries if one.name.casefold() == name.strip().casefold()), None)
-
-    def of(self, query: str) -> SavedQuery | None:
-        """The first one that asks just this."""
-        return next((one for one in self.queries if one.query.split() == query.split()), None)
-
     def saved(self, name: str, query: str) -> SavedQueries:
         """With a query under a name, in place of what had that name."""
         name = " ".join(name.split())
         others = [one for one in self.queries if one.name.casefold() != name.casefold()]
         return SavedQueries(tuple(sorted((*others, SavedQuery(name, query)), key=lambda one: one.name.casefold())))
-
-    def renamed(self, old: str, new: str) -> SavedQueries:
-        """With another name for one of them; nothing is changed where there is none of that name."""
-        found = self.named(old)
-        return self if found is None else self.without(old).saved(new, found.query)
 
     def without(self, name: str) -> SavedQueries:
         return SavedQueries(tuple(one for one in self.queries if one.name.casefold() != name.strip().casefold()))

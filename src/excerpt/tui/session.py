@@ -1,4 +1,4 @@
-"""Where the user was in a vault, kept from one time to the next: tab, query, selection, panes, how packs are wanted.
+"""Where the user was in a vault, kept from one time to the next: tab, query, selection, how packs are wanted.
 
 One file a vault in the state folder, which may be deleted at any time. What was not changed by hand is not in it, so
 that a change of the settings holds at the next start. Marks have a file of their own (pack/marks_file.py), as commands
@@ -18,7 +18,7 @@ import msgspec
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.settings import Settings
 from excerpt.state_files import replace_file
-from excerpt.tui.panes import Panes, beginning
+from excerpt.tui.panes import SHARE
 from excerpt.tui.state_keeper import StateKeeper
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """None means what the settings say. `budget` is in tokens."""
+    """None means what the settings say. `budget` is in tokens, `share` the list's part of the body, 0 to 1."""
 
     tab: str = "search"
     query: str = ""
@@ -50,7 +50,7 @@ class Session:
     scope: Scope | None = None
     budget: _Budget | None = None
     form: Format | None = None
-    panes: Panes | None = None
+    share: float | None = None
 
 
 NEW = Session()
@@ -86,8 +86,7 @@ def row_of(place: Place, hits: Sequence[Hit]) -> int | None:
 
 
 def changed_by_hand(session: Session, settings: Settings) -> Session:
-    """Return a session without what is as the settings say. The zoom of a pane is for the moment, and left out."""
-    panes = None if session.panes is None else replace(session.panes, zoomed="")
+    """Return a session without what is as the settings say."""
     return replace(
         session,
         place=session.place if session.query else None,
@@ -95,7 +94,7 @@ def changed_by_hand(session: Session, settings: Settings) -> Session:
         scope=session.scope if session.scope is not settings.pack.scope else None,
         budget=session.budget if session.budget != settings.pack.budget else None,
         form=session.form if session.form is not settings.pack.format else None,
-        panes=panes if panes != beginning(None, settings.screen) else None,
+        share=session.share if session.share != SHARE else None,
     )
 
 

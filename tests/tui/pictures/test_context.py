@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from excerpt.tui.screens.pick_link import PickLink
 from textual.pilot import Pilot
 
 from excerpt.tui.memory_rows import is_memory
-from excerpt.tui.screens.pick_link import PickLink
 from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import until
 from tests.tui.pictures.conftest import SIZES, Pictures

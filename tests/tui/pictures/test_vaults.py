@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from excerpt.tui.screens.tour import Tour
 from textual.pilot import Pilot
 from textual.widgets import Static
 
 from excerpt.known_vaults import remember_vault
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.screens.tour import Tour
 from excerpt.tui.screens.vault_chooser import VaultChooser
 from excerpt.tui.vault_rows import missing
 from excerpt.tui.widgets.vault_list import VaultList

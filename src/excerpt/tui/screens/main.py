@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -19,7 +18,7 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.pack.marks_file import read_marks, write_marks
-from excerpt.settings import Density, Places, Placing, Settings
+from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
 from excerpt.tui.compositor import FRAME, PromptScreen
 from excerpt.tui.index.controller import IndexController
@@ -51,30 +50,25 @@ from excerpt.tui.messages import (
     MarksChanged,
     ObsidianRequested,
     PaneLeft,
-    PanesChanged,
     RememberRequested,
     SearchRequested,
     Trouble,
 )
-from excerpt.tui.panes import Panes, beginning, next_zoom
 from excerpt.tui.programs import Programs
 from excerpt.tui.query_keeper import QueryKeeper
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import NEW, Place, Session, SessionController, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.state_keeper import StateKeeper
-from excerpt.tui.themes import theme_files
 from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.vault_state import bar_state, progress_words, search_notice
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.key_bar import KeyBar
-from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.split import Split
 from excerpt.tui.widgets.tab_bar import TABS, TabBar
 
 if TYPE_CHECKING:
     from excerpt.model import Result
-    from excerpt.tui.screens.settings import SettingsScreen
     from excerpt.tui.widgets.memory_pane import MemoryPane
     from excerpt.tui.widgets.overview_pane import OverviewPane
 
@@ -88,12 +82,6 @@ _LOOK = 2.0
 and whether another process has committed."""
 _IDLE = 1.0
 """Seconds without typing before a question may come up."""
-
-_PLACED = {
-    Placing.AUTO: "Beside the list where there is room, else below.",
-    Placing.BESIDE: "Beside the list.",
-    Placing.BELOW: "Below the list.",
-}
 
 
 class MainScreen(PromptScreen):
@@ -155,7 +143,6 @@ class MainScreen(PromptScreen):
             self._failure_notice("What you ask is not kept for the next time"),
         )
         self._emptied: Screen[bool] | None = None
-        self._settings_screen: SettingsScreen | None = None
         self._begun = False
         self.is_furnished = False
         """Whether all of the first tab is there: what the first frame does not show of it comes right after."""
@@ -169,7 +156,6 @@ class MainScreen(PromptScreen):
     def on_mount(self) -> None:
         self.query_one(TabBar).vault = self.vault.name
         self._resume_session()
-        self._spread_panes(self._search.panes)
         self.call_after_refresh(self._begin_when_drawn)
 
     def _begin_when_drawn(self) -> None:
@@ -197,7 +183,8 @@ class MainScreen(PromptScreen):
         overview.display = memory.display = index.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory, index)
         self._begun = True
-        self._spread_panes(self._search.panes)
+        for split in self.query(Split):
+            split.share = self._search.share
         self.show_index()
         self.index.open()
         self.set_interval(_LOOK, self._look_for_newer)
@@ -418,85 +405,13 @@ class MainScreen(PromptScreen):
 
         return run
 
-    # --- panes: they stand as those of the search do in every tab, but for the zoom, which is each tab's own ----------
-
-    @on(PanesChanged)
-    def _panes_changed(self, message: PanesChanged) -> None:
-        self._spread_panes(message.panes)
-
-    def _spread_panes(self, panes: Panes) -> None:
-        """Have the panes of every tab stand so."""
-        for split in self.query(Split):
-            split.panes = panes if self._is_searching(split) else replace(panes, zoomed=split.panes.zoomed)
-        for rows in self.query(RowList):
-            rows.density = panes.density
-
     @on(Split.Dragged)
     def _dragged(self, message: Split.Dragged) -> None:
+        """Share the room alike in every tab."""
         message.stop()
-        self._change_panes(self._search.panes.sharing(message.share))
-
-    @on(Split.Unzoomed)
-    def _unzoomed(self, message: Split.Unzoomed) -> None:
-        message.stop()
-        if self._is_searching(message.split):
-            self._change_panes(replace(self._search.panes, zoomed=""))
-
-    def _change_panes(self, panes: Panes) -> None:
-        self._search.panes = panes
-        # At once, as the next key goes by what stands.
-        self._spread_panes(panes)
-
-    @property
-    def _split(self) -> Split | None:
-        """That of the tab that is shown."""
-        return next((split for split in self.query(Split) if split.region), None)
-
-    def _is_searching(self, split: Split) -> bool:
-        return self._search in split.ancestors
-
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        split = self._split
-        if action not in ("zoom_pane", "place_context", "widen_list"):
-            return ""
-        if split is None:
-            return "This tab has one pane."
-        if action == "zoom_pane" and not split.panes.zoomed and len(split.zoomable) == 1:
-            return "There is only one pane to show yet."
-        if action == "widen_list" and not split.shown.divided:
-            return "Only one pane is in sight."
-        return ""
-
-    def action_zoom_pane(self) -> None:
-        split = self._split
-        if split is None:
-            return
-        panes = next_zoom(split.panes, split.pane_of(self.focused), split.zoomable)
-        if self._is_searching(split):
-            self._change_panes(panes)
-        else:
-            split.panes = panes
-
-    def action_place_context(self) -> None:
-        split = self._split
-        if split is None:
-            return
-        self._change_panes(self._search.panes.next_placing(wide=split.would_stand_beside(Placing.AUTO)))
-        placing = self._search.panes.placing
-        too_narrow = placing is Placing.BESIDE and not split.would_stand_beside(placing)
-        self.notify("Beside, in a wider window." if too_narrow else _PLACED[placing], title="The context", timeout=2)
-
-    def action_widen_list(self, steps: int) -> None:
-        split = self._split
-        if split is not None:
-            panes = self._search.panes
-            split.least = 0.0
-            self._change_panes(panes.sharing(panes.sharing(split.share).wider(steps).share))
-
-    def action_density(self) -> None:
-        self._change_panes(self._search.panes.other_density())
-        dense = self._search.panes.density is Density.COMPACT
-        self.notify(f"{'One line' if dense else 'Two lines'} a row.", title="The list", timeout=2)
+        self._search.share = message.share
+        for split in self.query(Split):
+            split.share = message.share
 
     # --- where the user was, and is -----------------------------------------------------------------------------------
 
@@ -507,7 +422,7 @@ class MainScreen(PromptScreen):
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
         pane.form = session.form or pane.form
-        pane.panes = beginning(session.panes, self.settings.screen)
+        pane.share = session.share or pane.share
         if session.query:
             self.propose(session.query)
             self.watch(pane, "result", self._select_again, init=False)
@@ -546,7 +461,7 @@ class MainScreen(PromptScreen):
         if place is None and hit is not None:
             place = Place(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
-        return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.panes)
+        return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.share)
 
     @on(MarksChanged)
     def _marks_changed(self, message: MarksChanged) -> None:
@@ -568,15 +483,13 @@ class MainScreen(PromptScreen):
             await self.reread()
 
     async def reread(self) -> None:
-        """Take up what the settings files say now, and show it where the settings are open."""
+        """Take up what the settings files say now."""
         try:
             before = await self._settings.read()
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
         else:
             self._use_settings(before)
-        if self._settings_screen is not None and self._settings_screen.is_attached:
-            await self._settings_screen.read()
 
     def _use_settings(self, before: Settings) -> None:
         """Have every part go by the settings in effect, where they are others than `before`."""
@@ -589,23 +502,9 @@ class MainScreen(PromptScreen):
         self._search.use_settings(settings)
         self._settings_used(settings)
 
-    def action_settings(self) -> None:
-        from excerpt.tui.screens.settings import SettingsScreen
-
-        known = theme_files(self._places.config / "themes")
-        themes = tuple(name for name in known if name in self.app.available_themes)
-        self._settings_screen = SettingsScreen(
-            self.vault,
-            self._places,
-            self._environment,
-            themes,
-            changed=self.reread,
-            open_file=self._open_settings_file,
-        )
-        self.app.push_screen(self._settings_screen)
-
-    def _open_settings_file(self, file: Path) -> None:
-        """In the user's editor, made if need be."""
+    def action_settings(self, of_vault: bool = False) -> None:
+        """Open the settings file in the user's editor, or that of this vault alone; made if need be."""
+        file = self._places.vault_settings_file(self.vault) if of_vault else self._places.settings_file
         try:
             self._settings.make_file(file)
         except OSError as error:

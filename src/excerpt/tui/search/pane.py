@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,7 +23,6 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.common.pause import Pause
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight.controller import InsightController
-from excerpt.tui.jump import labels
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.recall_controller import RecallController, window_of_memory
 from excerpt.tui.memory_messages import MemoriesFound, MemoryEditRequested, RecallRequested
@@ -36,13 +34,12 @@ from excerpt.tui.messages import (
     EditRequested,
     MarksChanged,
     ObsidianRequested,
-    PanesChanged,
     RememberRequested,
     SearchDone,
     Trouble,
 )
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
-from excerpt.tui.panes import CONTEXT, Panes, beginning
+from excerpt.tui.panes import SHARE
 from excerpt.tui.query_keeper import QueryKeeper
 from excerpt.tui.search.disabled import OF_PANELS, PanelState, Row, SearchState, panel_disabled, search_disabled
 from excerpt.tui.search.query_bar import Answer, QueryBar
@@ -63,8 +60,6 @@ if TYPE_CHECKING:
     from excerpt.insight.related import Related
     from excerpt.model import Hit, Memory, Result, Span
     from excerpt.search.standing import NoteExplanation
-    from excerpt.tui.context_rows import LinkSpot
-    from excerpt.tui.inked_line import LinkTo
     from excerpt.tui.reading import LinkFound
     from excerpt.tui.screens.strategies import Choice
     from excerpt.tui.widgets.preview import Preview
@@ -117,8 +112,8 @@ class SearchPane(Vertical):
     result: var[Result | None] = var(None, init=False)
     said: var[Said] = var(Said("Type to search."), init=False)
     """What stands in the list's place while there is no query."""
-    panes: var[Panes] = var(Panes(), init=False)
-    """How the panes stand, here and in other tabs."""
+    share = SHARE
+    """The list's part of the body, here and in other tabs."""
     progress: var[str] = var("", init=False)
     """How far the index is while it is being built; "" when it is not."""
 
@@ -128,7 +123,6 @@ class SearchPane(Vertical):
     def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.set_reactive(SearchPane.strategy, settings.search.strategy)
-        self.set_reactive(SearchPane.panes, beginning(None, settings.screen))
         self.memories = RecallController(
             engine,
             settings.memory,
@@ -175,7 +169,7 @@ class SearchPane(Vertical):
     def on_mount(self) -> None:
         self._bar.status.strategy = self.strategy
         self._show_choices()
-        self.watch_panes()
+        self.query_one(Split).share = self.share
         self._show_result()
 
     async def furnish(self) -> None:
@@ -250,10 +244,6 @@ class SearchPane(Vertical):
         self._decide(self.pack.use(settings.pack))
         if self.memories.use(settings.memory):
             self._showing_changed()
-        if before.screen.context is not settings.screen.context:
-            self.panes = replace(self.panes, placing=settings.screen.context)
-        if before.screen.density is not settings.screen.density:
-            self.panes = replace(self.panes, density=settings.screen.density)
 
     def restore(self, kept: Kept) -> None:
         """Take up the marks of an earlier session."""
@@ -306,9 +296,6 @@ class SearchPane(Vertical):
     @form.setter
     def form(self, form: Format) -> None:
         self._decide(self.pack.want(form=form))
-
-    def watch_panes(self) -> None:
-        self.post_message(PanesChanged(self.panes))
 
     def watch_said(self) -> None:
         self._show_result()
@@ -442,7 +429,7 @@ class SearchPane(Vertical):
         self._hits.display = bool(result and result.hits)
         notice.display = not self._hits.display
         split = self.query_one(Split)
-        split.context, split.filled = result is not None, self._hits.display
+        split.context = result is not None
         found = self.query_one("#found")
         found.set_class(is_unanswered(result), "-unanswered")
         title = list_title(result, MOST_ROWS)
@@ -854,14 +841,6 @@ class SearchPane(Vertical):
         self._preview.window = self.reading.window
         self._show_margin()
 
-    def _bring_up_preview(self) -> bool:
-        """Have the preview in sight, with all the room where there is none beside or below; whether it was."""
-        seen = bool(self._preview.region)
-        if not seen and self.reading.window is not None:
-            self.panes = replace(self.panes, zoomed=CONTEXT)
-            self._preview.focus()
-        return seen
-
     @property
     def _reads_on(self) -> bool:
         """Whether what is done is about what the preview shows: it has the focus, or a link or the way back led to
@@ -881,35 +860,12 @@ class SearchPane(Vertical):
         if self.reading.location is None:
             self.notify("There is no note to show.")
         else:
-            self.reading.toggle_whole(seen=self._bring_up_preview())
+            self.reading.toggle_whole(seen=True)
 
     def action_visited(self, by: int) -> None:
         """Go back to the fragment that was looked at before this one, or forward again."""
-        if self.reading.go_visited(by, self.selected, self._answered_query):
-            self._bring_up_preview()
-        else:
+        if not self.reading.go_visited(by, self.selected, self._answered_query):
             self.notify("Nothing was looked at before this." if by < 0 else "Nothing was looked at after this.")
-
-    def action_links(self) -> None:
-        """Put a label on each link in sight, and follow the one whose label is typed."""
-        from excerpt.tui.screens.pick_link import PickLink
-
-        if self.reading.window is not None and not self._bring_up_preview():
-            self.notify("This is the context; once more puts letters on its links.")
-            return
-        spots = self._preview.links_in_sight()
-        if not spots:
-            self.notify("There is no link in sight.")
-            return
-        named = dict(zip(spots, labels(len(spots)), strict=False))
-        self._preview.labels = named
-        self.app.push_screen(PickLink(list(named.values())), partial(self._link_picked, named))
-
-    def _link_picked(self, named: dict[LinkSpot, str], label: str | None) -> None:
-        self._preview.labels = {}
-        to: LinkTo | None = next((spot.to for spot, one in named.items() if one == label), None)
-        if to is not None:
-            self.reading.ask_link(to, self._link_found)
 
     def _link_found(self, found: LinkFound) -> None:
         if found.told:
@@ -919,23 +875,6 @@ class SearchPane(Vertical):
             self.post_message(CopyRequested(found.address, f"The address {shown}", None))
         elif found.location is not None:
             self.reading.go_to(found.location, self._answered_query)
-
-    def action_outline(self) -> None:
-        """Open the note's headings, to go to one of them."""
-        from excerpt.tui.screens.outline import Outline
-
-        window, preview = self.reading.window, self._preview
-        if window is None or not any(one.level for one in window.headings):
-            self.notify("This note has no headings." if window is not None else "There is no note to show.")
-            return
-        self._bring_up_preview()
-        begun = preview.line_at_top
-
-        def chosen(line: int | None) -> None:
-            if line is None and begun is not None:
-                preview.show_line(begun)
-
-        self.app.push_screen(Outline(window.headings, begun or 1, preview.show_line), chosen)
 
     def action_scroll_preview(self, pages: int) -> None:
         related = self.aside.related_panel
@@ -1123,8 +1062,11 @@ class SearchPane(Vertical):
     def action_suggest(self) -> None:
         self._bar.suggest()
 
-    def action_saved(self) -> None:
-        self._bar.open_saved()
+    async def action_saved(self) -> None:
+        await self._bar.open_saved()
+
+    async def action_save_query(self) -> None:
+        await self._bar.save_query()
 
     async def action_history(self) -> None:
         await self._bar.open_history()
@@ -1153,24 +1095,21 @@ class SearchPane(Vertical):
         panes[(at + 1) % len(panes)].focus()
 
     def action_back(self) -> None:
-        """Go back one layer at a time: stop picking, leave the zoom, close the panel or leave another pane, come back
-        from where links led, then clear the query."""
+        """Close one layer at a time: what is picked, the panel, the way links led; then go to the list."""
         field, rows = self._bar.field, self._panel_rows
         if self._preview.picked is not None:
             self._preview.picked = None
-        elif self.query_one(Split).leave_zoom(typing=field.has_focus):
-            return
         elif rows is not None and (rows.has_focus or field.has_focus):
             self._close_panel()
-        elif not field.has_focus:
-            field.focus()
         elif self.reading.is_away:
             self.reading.note_visit()
             self._show_selected()
-        else:
+        elif self._hits.display:
             if self._bar.answered == self.query_text.strip():
                 self._bar.note_query()
-            field.value = ""
+            self._hits.focus()
+        else:
+            field.focus()
 
     # --- which keys work ----------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -19,6 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.widgets.input import Selection
 
+from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from excerpt.insight.completions import Completion
     from excerpt.insight.suggestions import Suggestion
     from excerpt.search.reading import Reading
+    from excerpt.tui.saved_queries import SavedQueries
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +309,9 @@ class QueryBar(Horizontal):
         if not action.startswith("menu_"):
             return super().check_action(action, parameters)
         menus = self.query(QueryMenu)
-        return bool(menus) and menus.first().is_open and (action != "menu_forget" or menus.first().kind == "history")
+        if not menus or not menus.first().is_open:
+            return False
+        return action != "menu_forget" or menus.first().kind in ("history", "saved")
 
     # --- queries asked before -----------------------------------------------------------------------------------------
 
@@ -410,17 +414,33 @@ class QueryBar(Horizontal):
             self.notify("Nothing in the vault makes this query narrower or wider.", markup=False)
         self.menu.open("suggest", "Narrower and wider", _taking(), choices, self._at(0))
 
-    def open_saved(self) -> None:
-        """Open the dialog of saved queries; the one chosen there becomes the query."""
-        from excerpt.tui.screens.saved import Saved
+    async def open_saved(self) -> None:
+        """Open the menu of saved queries."""
+        self.field.focus()
+        saved = await self._saved(lambda queries: queries)
+        if saved is None:
+            return
+        if not saved.queries:
+            self.notify("No query is saved yet.", markup=False)
+        choices = [Choice(one.name, one.query, beside=visible_line(one.query)) for one in saved.queries]
+        taking = f"{_taking()} · {key_sign('menu-forget')} delete"
+        self.menu.open("saved", "Saved queries", taking, choices, self._at(0))
 
-        def run(query: str | None) -> None:
-            self.field.focus()
-            if query is not None:
-                self.put(query)
+    async def save_query(self) -> None:
+        """Save the query, under itself as its name."""
+        query = self.text.strip()
+        if query and await self._saved(lambda queries: queries.saved(query, query)) is not None:
+            self.notify(f"Saved: {visible_line(query)}", markup=False)
 
-        if self.queries.keeper is not None:
-            self.app.push_screen(Saved(self.queries.keeper, self.text.strip()), run)
+    async def _saved(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
+        """Change the saved queries, and return them; None where that fails, which is told."""
+        if self.queries.keeper is None:
+            return None
+        try:
+            return await self.queries.keeper.change(change)
+        except ExcerptError as error:
+            self.notify(str(error), title=error.title, severity="error", markup=False)
+            return None
 
     # --- the menu -----------------------------------------------------------------------------------------------------
 
@@ -449,12 +469,17 @@ class QueryBar(Horizontal):
         if kind == "complete" and choice.query[: choice.cursor].endswith(":"):
             self.queries.complete(begun_at(choice.query, choice.cursor), self._show_completions)
 
-    def action_menu_forget(self) -> None:
-        if (choice := self.menu.chosen) is not None:
-            cursor = self.menu.cursor
+    async def action_menu_forget(self) -> None:
+        choice, cursor = self.menu.chosen, self.menu.cursor
+        if choice is None:
+            return
+        if self.menu.kind == "saved":
+            await self._saved(lambda queries: queries.without(choice.label))
+            await self.open_saved()
+        else:
             self._keep(self.queries.forget(choice.query))
             self._show_history()
-            self.menu.cursor = cursor
+        self.menu.cursor = cursor
 
     def action_menu_leave(self) -> None:
         self.menu.close()

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings, settings_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Part = TypeVar("Part", bound="DataclassInstance")
 
 Stamps = tuple[tuple[int, int] | None, ...]
 """When each settings file was changed (ns), and its size; None for one that is not there."""
@@ -42,12 +49,10 @@ class SettingsController:
 
         Raises ExcerptError where a file is not valid, and leaves the settings as they are.
         """
-        from excerpt.tui.setting_rows import carried
-
         self._stamps = await asyncio.to_thread(self._look)
         said = await asyncio.to_thread(settings_of, self._vault, self._places)
         said_before, self._said = self._said or self.in_effect, said
-        before, self.in_effect = self.in_effect, carried(self.in_effect, said_before, said)
+        before, self.in_effect = self.in_effect, _carried(self.in_effect, said_before, said)
         return before
 
     def make_file(self, file: Path) -> None:
@@ -72,3 +77,14 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
+
+
+def _carried(now: Part, before: Part, after: Part) -> Part:
+    """`now` with every value that differs between `before` and `after`, as it is in the latter: what was chosen for
+    this time alone, on the command line or by a key, stays where the files did not change."""
+    changes: dict[str, Any] = {}
+    for one in fields(now):
+        old, new, current = (getattr(each, one.name) for each in (before, after, now))
+        if old != new:
+            changes[one.name] = _carried(current, old, new) if is_dataclass(current) else new
+    return replace(now, **changes)

@@ -67,8 +67,6 @@ class HitList(RowList):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
-    COMPACT = True
-
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "hit--up",
         "hit--down",
@@ -189,8 +187,6 @@ class HitList(RowList):
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         hit = self.hits[row]
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
-        if self.is_compact:
-            return (self._in_one_line(row, hit, bar, width, base),)
         above = width >= _BARS_ABOVE_FROM
         right = [*self._badge(hit), *(self._bars(hit) if above else ()), self._tokens(hit)]
         left = [bar, *self._rank(row, hit)]

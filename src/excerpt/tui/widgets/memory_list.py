@@ -14,7 +14,7 @@ from excerpt.model import Memory, Skipped, Span
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.snippet import snippet
-from excerpt.tui.strips import Part, fit, line, parts_with_matches
+from excerpt.tui.strips import Part, line, parts_with_matches
 from excerpt.tui.when import local_day
 from excerpt.tui.widgets.row_list import RowList
 
@@ -29,7 +29,6 @@ _TAGS_FROM = 60
 class MemoryList(RowList):
     """Memories as they were found, newest or best first, and below them the files that cannot be read as one."""
 
-    COMPACT = True
     BINDINGS: ClassVar[list[BindingType]] = bindings("Memory, with the list focused")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"memory--text", "memory--tags", "memory--why", "memory--stale"}
@@ -104,10 +103,6 @@ class MemoryList(RowList):
             when.insert(0, (f" {stale}", self.style_of("memory--stale")))
         first = [bar, *parts_with_matches(text, matches, self.style_of("memory--text"), self.style_of("row--match"))]
         tags: Part = (" ".join(f"#{visible_line(tag)}" for tag in memory.tags), self.style_of("memory--tags"))
-        if self.is_compact:
-            if tags[0] and width >= _TAGS_FROM:
-                when.insert(0, (f" {fit(tags[0], width // 4)}", tags[1]))
-            return (line(first, when, width, base),)
         why = visible_line(memory.why)
         second = [bar, tags, (("  " if tags[0] and why else "") + why, self.style_of("memory--why"))]
         return line(first, when, width, base), line(second, (), width, base)
@@ -122,6 +117,4 @@ class MemoryList(RowList):
         first: list[Part] = [bar, (visible_line(file.path), self.style_of("memory--text"))]
         second: list[Part] = [bar, (visible_line(file.reason), self.style_of("memory--why"))]
         right: list[Part] = [(" cannot be read ", self.style_of("memory--stale"))]
-        if self.is_compact:
-            return (line([*first, ("  ", Style.null()), second[1]], right, width, base),)
         return line(first, right, width, base), line(second, (), width, base)

@@ -22,7 +22,7 @@ from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
 from excerpt.tui.memory_messages import MemoriesListed, MemoryEditRequested, MemoryFileRequested, StandingsKnown
 from excerpt.tui.memory_questions import AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
-from excerpt.tui.messages import CopyRequested, EditRequested, PaneLeft, RememberRequested
+from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
 from excerpt.tui.reasons import MemoryScene, in_memory
 from excerpt.tui.tag_completion import TagSuggester
 from excerpt.tui.widgets.field import Field
@@ -334,16 +334,9 @@ class MemoryPane(Vertical):
         self.query_one("#filter", Field).focus()
 
     def action_back(self) -> None:
-        """One layer at a time: leave the zoom, leave the list, clear the filter, go to the search."""
-        field = self.query_one("#filter", Field)
-        if self.query_one(Split).leave_zoom(typing=field.has_focus):
-            return
-        if not field.has_focus:
-            field.focus()
-        elif field.value:
-            field.value = ""
-        else:
-            self.post_message(PaneLeft())
+        """Go to the list."""
+        if self._list.display:
+            self._list.focus()
 
 
 def _none_yet() -> Said:

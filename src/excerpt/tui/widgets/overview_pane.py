@@ -24,7 +24,6 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
-    PaneLeft,
     RememberRequested,
     SearchRequested,
     Trouble,
@@ -353,16 +352,9 @@ class OverviewPane(Vertical):
         self.screen.set_focus(panes[(at + 1) % len(panes)])
 
     def action_back(self) -> None:
-        """One layer at a time: leave the zoom, leave another pane, clear the topic, go to the search."""
-        field = self.query_one("#topic", Input)
-        if self.query_one(Split).leave_zoom(typing=field.has_focus):
-            return
-        if not field.has_focus:
-            field.focus()
-        elif field.value:
-            field.value = ""
-        else:
-            self.post_message(PaneLeft())
+        """Go to the lines."""
+        if self._lines.display:
+            self._lines.focus()
 
 
 def _nothing_about(overview: Overview) -> Said:

@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.settings import Density
 from excerpt.tui.widgets.line_view import LineView
 
 
@@ -20,8 +19,6 @@ class RowList(LineView):
     """Rows of `row_height` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
 
     ROW_HEIGHT: ClassVar[int] = 2
-    COMPACT: ClassVar[bool] = False
-    """Whether one line can tell enough of a row."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"row--cursor", "row--bar", "row--faint", "row--match"}
 
@@ -36,7 +33,6 @@ class RowList(LineView):
 
     cursor: reactive[int] = reactive(0, init=False)
     """The selected row; 0 in an empty list."""
-    density: reactive[Density] = reactive(Density.COMFORTABLE, init=False)
 
     class Moved(Message):
         """The cursor stands on another row."""
@@ -63,11 +59,7 @@ class RowList(LineView):
     @property
     def row_height(self) -> int:
         """Lines of a row."""
-        return 1 if self.is_compact else self.ROW_HEIGHT
-
-    @property
-    def is_compact(self) -> bool:
-        return self.COMPACT and self.density is Density.COMPACT
+        return self.ROW_HEIGHT
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         """The `row_height` lines of a row, each `width` cells wide, on `base`."""
@@ -112,9 +104,6 @@ class RowList(LineView):
 
     def action_last(self) -> None:
         self.move(self.row_count)
-
-    def watch_density(self) -> None:
-        self.rows_changed(self.cursor)
 
     def validate_cursor(self, cursor: int) -> int:
         return max(0, min(cursor, self.row_count - 1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from textual import events
 from textual.containers import Container
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
@@ -12,8 +10,7 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from excerpt.settings import Placing
-from excerpt.tui.panes import CONTEXT, LIST, PANEL, Arrangement, Panes, arranged, stands_beside
+from excerpt.tui.panes import BESIDE_FROM, SHARE, Arrangement, arranged, within
 
 _NOT_YET = Arrangement(False, 0, True, False)
 
@@ -32,10 +29,11 @@ class Splitter(Widget):
 
 
 class Split(Container):
-    """Lays its two children out as `panes` says. Has the class `-beside` where they stand so, and `-no-panel` where the
+    """Lays its two children out as there is room. Has the class `-beside` where they stand so, and `-no-panel` where the
     second child is to leave it out. What in that has the class `context` is shown where there is room for one."""
 
-    panes: reactive[Panes] = reactive(Panes(), init=False)
+    share: reactive[float] = reactive(SHARE, init=False)
+    """The first pane's part of the room, 0 to 1."""
     context: var[bool] = var(True, init=False)
     """Whether there is a context to show."""
     panel: var[bool] = var(False, init=False)
@@ -44,16 +42,6 @@ class Split(Container):
     """Where the context is shown `by_key`: whether that key was pressed. Beside the list it then hides it."""
     least: var[float] = var(0.0, init=False)
     """The part of the height that the second pane wants at least, until the user says otherwise."""
-
-    filled: var[bool] = var(True, init=False)
-    """Whether there is anything in the first pane to show the context of: without, no other pane is zoomed."""
-
-    class Unzoomed(Message):
-        """A panel was opened, or the zoomed one was left or closed: all panes of `split` are in sight again."""
-
-        def __init__(self, split: Split) -> None:
-            super().__init__()
-            self.split = split
 
     class Dragged(Message):
         """The user wants the first pane to have that part of the room, 0 to 1."""
@@ -81,12 +69,6 @@ class Split(Container):
         return self._shown
 
     @property
-    def share(self) -> float:
-        """The part of the room that the first pane has where both are in sight, else the one wanted."""
-        shown, length = self._shown, self._length
-        return shown.first / length - self._extra if shown.divided and length else self.panes.share
-
-    @property
     def _panes(self) -> tuple[Widget, Widget]:
         first, second = (child for child in self.children if not isinstance(child, Splitter))
         return first, second
@@ -95,56 +77,26 @@ class Split(Container):
     def _length(self) -> int:
         return self.size.width if self._shown.beside else self.size.height
 
-    @property
-    def zoomable(self) -> list[str]:
-        """The panes that can have all the room now."""
-        return [LIST, *([CONTEXT] if self.context and self.filled else []), *([PANEL] if self.panel else [])]
-
-    def pane_of(self, focused: Widget | None) -> str:
-        """The pane that holds that widget; "" where none does."""
-        first, second = self._panes
-        if focused is None or self not in focused.ancestors:
-            return ""
-        if first in focused.ancestors_with_self:
-            return LIST
-        in_panel = any(widget.has_class("panel") for widget in focused.ancestors_with_self)
-        return PANEL if in_panel and second in focused.ancestors_with_self else CONTEXT
-
-    def would_stand_beside(self, placing: Placing) -> bool:
-        return stands_beside(placing, self.size.width)
-
     def resize(self, share: float) -> None:
         """The user wants the first pane to have that part, whatever a panel would like."""
         self.least = 0.0
         self.post_message(self.Dragged(share))
-
-    def leave_zoom(self, *, typing: bool) -> bool:
-        """Show all panes again; False where they are. While `typing`, a list that has all the room keeps it."""
-        zoomed = self._shown.zoomed
-        if not zoomed or (typing and zoomed == LIST):
-            return False
-        self.panes = replace(self.panes, zoomed="")
-        self.post_message(self.Unzoomed(self))
-        return True
 
     # --- what is in sight ---------------------------------------------------------------------------------------------
 
     def on_resize(self) -> None:
         self.arrange_panes()
 
-    def watch_panes(self) -> None:
+    def validate_share(self, share: float) -> float:
+        return within(share)
+
+    def watch_share(self) -> None:
         self.arrange_panes()
 
     def watch_context(self) -> None:
         self.arrange_panes()
 
-    def watch_filled(self) -> None:
-        self.arrange_panes()
-
     def watch_panel(self) -> None:
-        if self.panes.zoomed and (self.panes.zoomed == PANEL) != self.panel:
-            self.panes = replace(self.panes, zoomed="")
-            self.post_message(self.Unzoomed(self))
         self.arrange_panes()
 
     def watch_asked(self) -> None:
@@ -181,22 +133,27 @@ class Split(Container):
         """Where the pane that has the focus goes out of sight, `seen` gets it: keys would lead nowhere."""
         shown = self._shown
         passage = shown.context or (self._by_key and shown.panel)
-        still = {"": True, LIST: shown.first > 0, CONTEXT: passage, PANEL: shown.panel}
-        if not still[self.pane_of(self.screen.focused)]:
+        focused, second = self.screen.focused, self._panes[1]
+        if focused is None or self not in focused.ancestors:
+            return
+        if second not in focused.ancestors_with_self:
+            still = shown.first > 0
+        else:
+            in_panel = any(widget.has_class("panel") for widget in focused.ancestors_with_self)
+            still = shown.panel if in_panel else passage
+        if not still:
             self.screen.set_focus(next((one for one in (seen, *seen.query("*")) if one.focusable), None))
 
     def wanted(self, size: Size) -> Arrangement:
         """What would be in sight at that size."""
         columns, rows = size
-        panes, context, panel = self.panes, self.context, self.panel
-        if not self.filled and panes.zoomed != LIST:
-            panes = replace(panes, zoomed="")
-        if self._by_key and not (context and panes.zoomed == CONTEXT):
-            beside = stands_beside(panes.placing, columns)
+        context, panel = self.context, self.panel
+        if self._by_key:
+            beside = columns >= BESIDE_FROM
             # Below, it was asked for, as a panel is.
             context, panel = context and beside and not self.asked, context and not beside and self.asked
-        panes = panes.sharing(panes.share + self._extra)
-        return arranged(panes, columns, rows, context=context, panel=panel, least=self.least)
+        share = within(self.share + self._extra)
+        return arranged(share, columns, rows, context=context, panel=panel, least=self.least)
 
     # --- the mouse ----------------------------------------------------------------------------------------------------
 
