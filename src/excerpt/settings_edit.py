@@ -28,9 +28,9 @@ Value = bool | int | float | str | list[str]
 
 
 def begin_with(places: Places, vault: Path | None, actions: Actions) -> str:
-    """What a new settings file begins with: of all vaults, with every setting as a comment, or of one. The schema is
-    named for the language servers of TOML (taplo, tombi), and written beside excerpt.toml where that can be done, with the `actions` that keys can be
-    given to."""
+    """Return what a new settings file begins with: of all vaults, with every setting as a comment, or of one. The
+    schema is named for the language servers of TOML (taplo, tombi), and written beside excerpt.toml where that can be
+    done, with the `actions` that keys can be given to."""
     with suppress(OSError):
         write_schema(places.config, actions)
     if vault is None:

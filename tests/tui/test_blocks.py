@@ -10,11 +10,22 @@ from excerpt.settings import Settings
 from excerpt.tui.interpreter import prefer_the_screen
 from tests.tui.still import StillApp
 
-WARM = [*"con", "down", "tab", "alt+r", "alt+r", "escape", "ctrl+u"]
+WARM = [*"con", "down", "tab", "unbound-related", "unbound-related", "escape", "ctrl+u"]
 """What is imported and laid out for the first time is no part of what every key costs."""
 MOST = 2 * BLOCK
 """Here the engine answers on the loop itself, on a machine that other tests share."""
-TYPED = [*"sync conflict", "down", "down", "tab", "up", "pagedown", "pageup", "ctrl+e", "ctrl+up", "ctrl+s"]
+TYPED = [
+    *"sync conflict",
+    "down",
+    "down",
+    "tab",
+    "up",
+    "pagedown",
+    "pageup",
+    "unbound-scope",
+    "unbound-budget-up",
+    "ctrl+s",
+]
 
 
 async def test_no_key_of_the_search_keeps_the_event_loop(tmp_path: Path, home: Path) -> None:

@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, Settings
+from excerpt.tui.keymap import keys_of
 from excerpt.tui.keys import PLACES
 from excerpt.tui.widgets.tab_bar import TabBar
 from tests.tui.conftest import AppPilot, at_once, until
@@ -23,13 +24,19 @@ from tests.tui.still import StillApp
 KEYS = int(os.environ.get("EXCERPT_FUZZ", "300"))
 SEEDS = (1, 2, 3) if "EXCERPT_FUZZ" in os.environ else (1,)
 
-NOT_PRESSED = frozenset({"quit", "suspend", "update", "edit", "obsidian", "memory-edit", "overview-edit", "index-edit"})
+NOT_PRESSED = frozenset(
+    {"quit", "suspend", "update", "edit", "obsidian", "memory-edit", "overview-edit", "index-edit", "list-obsidian"}
+    | {"settings", "vault-settings", "switch-vault"}
+)
 """What leaves the app, or starts another program."""
-ALL = sorted({key for rows in PLACES.values() for row in rows for key in row.keys.split(",")})
-LEAVING = {key for rows in PLACES.values() for row in rows if row.id in NOT_PRESSED for key in row.keys.split(",")}
-PRESSED = [*sorted({*ALL, *"abcz 1:#é", "ctrl+end", "shift+left", "alt+b", "f6"} - LEAVING - {"alt+v"}), "enter"]
-OPENINGS = ("f1", "f10", "alt+p", "alt+s", "alt+c", "alt+j", "alt+v", "ctrl+r", "ctrl+t", "alt+u", "alt+g", "alt+h")
-TABS = ("f2", "f3", "f4", "f5")
+ALL = sorted({key for rows in PLACES.values() for row in rows for key in keys_of(row, {})})
+LEAVING = {key for rows in PLACES.values() for row in rows if row.id in NOT_PRESSED for key in keys_of(row, {})}
+PRESSED = [*sorted({*ALL, *"abcz 1:#é", "ctrl+end", "shift+left", "alt+b", "f6"} - LEAVING), "enter"]
+PRESSED += [
+    f"unbound-{row.id}" for rows in PLACES.values() for row in rows if not row.keys and row.id not in NOT_PRESSED
+]
+OPENINGS = ("f1", "ctrl+g", "unbound-compare", "unbound-saved", "unbound-history", "ctrl+r", "ctrl+t")
+TABS = ("f2", "f3", "f4")
 MOST_ESCAPES = 12
 """Layers that there can be, with the menu, a zoom, a panel, and a field to be cleared."""
 
@@ -66,11 +73,14 @@ def bursts(random: Random, keys: int) -> Iterator[list[str]]:
 
 
 async def lead_out(pilot: AppPilot, app: StillApp) -> bool:
-    """Press escape until the main screen is in front and its query is empty and has the focus."""
+    """Press escape until the main screen is in front, then go to the query, and empty it."""
     for _ in range(MOST_ESCAPES):
         field = app.still.query_one("#query", Input)
-        if app.screen is app.still and field.has_focus and not field.value:
-            return True
+        if app.screen is app.still:
+            await pilot.press("f2", "end", "ctrl+u")
+            await pilot.pause()
+            if app.screen is app.still and field.has_focus and not field.value:
+                return True
         await pilot.press("escape")
         await pilot.pause()
     return False

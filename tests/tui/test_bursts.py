@@ -56,7 +56,7 @@ async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path:
     other.mkdir()
     async with app.run_test(size=(80, 24)) as pilot:
         await begun(pilot, app)
-        await pilot.press("alt+v", *f"{other}/")
+        await pilot.press("unbound-switch-vault", *f"{other}/")
         await until(pilot, lambda: app.screen.query_one(VaultList).row_count > 0, "the folder")
         at_once(app, "enter", "enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, MainScreen) and app.screen.vault == other, "the other vault")
@@ -80,7 +80,7 @@ async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(st
 async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await begun(pilot, still)
-        for opening in ("f1", "alt+v", "f10", "alt+s", "ctrl+r", "alt+p"):
+        for opening in ("f1", "unbound-switch-vault", "ctrl+g", "unbound-saved", "ctrl+r", "unbound-settings"):
             at_once(still, opening, "escape", "a", "b")
             await until(pilot, lambda: value_of(still, "#query") == "ab", f"the query after {opening}")
             assert still.screen is still.still
@@ -93,7 +93,7 @@ async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(s
 async def test_what_is_typed_right_behind_the_key_of_a_dialog_goes_into_its_field(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await begun(pilot, still)
-        for opening in ("f1", "alt+v", "f10"):
+        for opening in ("f1", "unbound-switch-vault", "ctrl+g"):
             at_once(still, opening, *"abc")
             await until(pilot, lambda: still.screen is not still.still, f"the dialog of {opening}")
             await until(pilot, lambda: still.screen.query_one(Input).value == "abc", f"the text after {opening}")
@@ -128,9 +128,9 @@ async def test_the_next_pane_right_behind_the_key_of_a_tab(still: StillApp) -> N
         await begun(pilot, still)
         await pilot.press(*"sync")
         await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
-        for tab in ("f3", "f4", "f5"):
+        for tab in ("f3", "f4", "unbound-show-index"):
             await pilot.press(tab)
-            at_once(still, "f2", "f6", "j")
+            at_once(still, "f2", "unbound-pane", "j")
             rows = still.still.query_one(HitList)
             await until(pilot, lambda r=rows: r.has_focus and r.cursor == 1, f"the list after {tab}")  # type: ignore[misc]
             await pilot.press("k", "slash")
@@ -143,7 +143,7 @@ async def test_pages_of_the_palette_are_turned_before_it_is_drawn(still: StillAp
     async with still.run_test(size=(80, 24)) as pilot:
         await begun(pilot, still)
         for key in ("pageup", "pagedown", "up", "down", "home", "end"):
-            at_once(still, "f10", key, key, key)
+            at_once(still, "ctrl+g", key, key, key)
             await until(pilot, lambda: isinstance(still.screen, CommandPalette), "the palette")
             await until(pilot, lambda: still.screen.query_one(OptionList).option_count > 0, "its lines")
             at_once(still, key, key, "escape")
@@ -153,7 +153,7 @@ async def test_pages_of_the_palette_are_turned_before_it_is_drawn(still: StillAp
 async def test_enter_pressed_twice_in_the_palette_runs_one_command(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await begun(pilot, still)
-        at_once(still, "f10", *"Go to the Memory tab")
+        at_once(still, "ctrl+g", *"Go to the Memory tab")
         await until(pilot, lambda: isinstance(still.screen, CommandPalette), "the palette")
         await until(pilot, lambda: still.screen.query_one(OptionList).option_count == 1, "its line")
         at_once(still, "down", "enter", "enter", "enter")
@@ -204,8 +204,8 @@ async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_qu
 @pytest.mark.parametrize(
     ("sent", "read"),
     [
-        ("\x1bc\x1b[A", [("alt+c", None), ("up", None)]),
-        ("\x1bb\x1bc", [("ctrl+left", None), ("alt+c", None)]),
+        ("\x1bc\x1b[A", [("unbound-compare", None), ("up", None)]),
+        ("\x1bb\x1bc", [("ctrl+left", None), ("unbound-compare", None)]),
         ("\x1bJ", [("alt+shift+j", None)]),
         ("\x1b.\x1bé", [("alt+full_stop", None), ("alt+é", None)]),
         ("\x1b\x1b[A", [("escape", "\x1b"), ("up", None)]),
@@ -263,7 +263,7 @@ async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(s
         before = rows.scroll_offset.y
         assert 0 < before < rows.cursor * rows.row_height
         rows.scroll_to(y=0, animate=False, force=True)
-        for tab in ("f3", "f4", "f5"):
+        for tab in ("f3", "f4", "unbound-show-index"):
             await pilot.press(tab)
             await pilot.pause()
             await pilot.press("f2")

@@ -18,7 +18,7 @@ from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
 SIZE = (100, 30)
-STEPS = [*"sync", "down", "tab", "pagedown", "f1", "escape", "alt+r", "escape", "ctrl+u", *"xyzzy", "escape"]
+STEPS = [*"sync", "down", "tab", "pagedown", "f1", "escape", "unbound-related", "escape", "ctrl+u", *"xyzzy", "escape"]
 
 
 class Terminal(StillApp):

@@ -53,7 +53,15 @@ class Looker:
             self.seen.setdefault((self.names.get(front, front), self.names.get(back, back)), where)
 
 
-DIALOGS = ("ctrl+t", "f1", "ctrl+r", "ctrl+backslash", "alt+c", "alt+p", "alt+u", "alt+s", "alt+v", "alt+j")
+DIALOGS = (
+    "ctrl+t",
+    "f1",
+    "ctrl+r",
+    "ctrl+g",
+    "unbound-compare",
+    "unbound-saved",
+    "unbound-switch-vault",
+)
 
 
 async def asked(pilot: Pilot[None], query: str) -> None:
@@ -69,7 +77,7 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     await pilot.press("tab")
     await settled(pilot)
     await look_at_query(pilot, looker)
-    for key in ("ctrl+o", "alt+r", "alt+m"):
+    for key in ("ctrl+o", "unbound-related", "unbound-map"):
         await panel_shown(pilot, key)
         looker.look()
     await pilot.press("escape")
@@ -83,7 +91,7 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
             await until(pilot, lambda dialog=dialog: pilot.app.screen is not dialog, "it to close")  # type: ignore[misc]
     await asked(pilot, "conflict of interest")
     looker.look()
-    for key in ("f3", "f4", "f5"):
+    for key in ("f3", "f4", "unbound-show-index"):
         await pilot.press(key)
         await pilot.pause(0.1)
         looker.look()
@@ -99,7 +107,7 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
     bar = pilot.app.screen.query_one(QueryBar)
     query = bar.field.value
     bar.put("tag:sync conflict")
-    await pilot.press("alt+q")
+    await pilot.press("unbound-suggest")
     await until(pilot, lambda: bar.menu.is_open, "the menu")
     bar.field.stretches = (Stretch(0, 8, "tag:sync"), Stretch(9, 17, "conflict", doubtful=True))
     bar.query_one(QueryStatus).doubt = "doubted"

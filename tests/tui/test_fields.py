@@ -20,7 +20,7 @@ async def test_every_field_takes_all_lines_that_are_pasted_and_shows_every_chara
 ) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(80, 24)) as pilot:
-        for opening in ("f1", "alt+v", "f4"):
+        for opening in ("f1", "unbound-switch-vault", "f4"):
             await pilot.press(opening)
             await until(pilot, lambda: isinstance(app.focused, Field), f"a field after {opening}")
             app.screen.post_message(events.Paste("~/My  \x1bNotes\r\n\n  of old\n"))

@@ -91,10 +91,23 @@ async def pressed(pilot: Pilot[None], app: ExcerptApp, keys: Iterable[str]) -> N
         assert_sound(app)
 
 
-PANELS = ("ctrl+o", "down", "ctrl+o", "alt+r", "down", "alt+m", "G", "l", "escape", "escape")
-CONTEXT = ("alt+n", "alt+g", "escape", "alt+u", "down", "escape", "alt+n", "alt+d", "alt+d", "alt+z", "alt+z")
-DIALOGS = ("ctrl+t", "pagedown", "escape", "alt+c", "right", "escape", "ctrl+r", "escape", "alt+j", "escape")
-QUERY = ("alt+q", "down", "escape", "alt+s", "escape", "alt+h", "escape", "alt+v", "escape", "alt+p", "escape")
+PANELS = ("ctrl+o", "down", "ctrl+o", "unbound-related", "down", "unbound-map", "G", "l", "escape", "escape")
+CONTEXT = (
+    "unbound-whole-note",
+    "unbound-whole-note",
+)
+DIALOGS = ("ctrl+t", "pagedown", "escape", "unbound-compare", "right", "escape", "ctrl+r", "escape", "escape")
+QUERY = (
+    "unbound-suggest",
+    "down",
+    "escape",
+    "unbound-saved",
+    "escape",
+    "unbound-history",
+    "escape",
+    "unbound-switch-vault",
+    "escape",
+)
 FILTERS = ("tag:", "path:", "file:", "title:", "heading:", "state:", "aliases:")
 
 
@@ -109,9 +122,9 @@ async def walk_through(app: ExcerptApp, thought: str) -> None:
         await pressed(pilot, app, ("space", "f3"))
         overview = screen_of(app).query_one(OverviewPane)
         await until(pilot, lambda: overview.overview is not None, "the overview")
-        await pressed(pilot, app, ("down", "down", "f5", "f4"))
+        await pressed(pilot, app, ("down", "down", "unbound-show-index", "f4"))
         await until(pilot, lambda: bool(screen_of(app).query_one(MemoryList).memories), "the memory")
-        await pressed(pilot, app, ("down", "ctrl+e", "escape", "f2"))
+        await pressed(pilot, app, ("down", "unbound-scope", "escape", "f2"))
         for size in ((140, 45), (60, 15)):
             await pilot.resize_terminal(*size)
             await pilot.pause()

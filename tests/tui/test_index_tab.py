@@ -123,7 +123,7 @@ async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: 
     async with app.run_test() as pilot:
         await search(pilot, app, "walrus")
         await watched(pilot, app)
-        await pilot.press("f5", "p")
+        await pilot.press("unbound-show-index", "p")
         await until(pilot, lambda: bar(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await asyncio.to_thread(build, vault, places.index_folder(vault), Settings())
@@ -134,7 +134,7 @@ async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> 
     async with app.run_test() as pilot:
         await search(pilot, app, "walrus")
         await watched(pilot, app)
-        await pilot.press("f5", "p")
+        await pilot.press("unbound-show-index", "p")
         await until(pilot, lambda: bar(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await pilot.press("u")
@@ -147,7 +147,7 @@ async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> 
 async def test_keys_that_have_nothing_to_act_on_are_not_in_the_footer(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await watched(pilot, app)
-        await pilot.press("f5")
+        await pilot.press("unbound-show-index")
         assert {"index-pause", "index-update"} <= keys_shown(app)
         assert not {"index-resume", "index-cancel"} & keys_shown(app)
         await pilot.press("p")
@@ -158,7 +158,7 @@ async def test_keys_that_have_nothing_to_act_on_are_not_in_the_footer(app: Excer
 async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await watched(pilot, app)
-        await pilot.press("f12")
+        await pilot.press("unbound-update")
         await until(pilot, lambda: "Nothing had changed." in toasts(app), "the answer")
 
 
@@ -166,7 +166,7 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
     async with app.run_test() as pilot:
         await search(pilot, app, "walrus")
         await watched(pilot, app)
-        await pilot.press("f5")
+        await pilot.press("unbound-show-index")
         process = screen_of(app).index.process._process
         assert process is not None
         process.kill()
@@ -175,7 +175,7 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
         assert pane.index.trouble is not None
         assert pane.index.trouble.title == "The indexing process ended early"
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
-        await pilot.press("f12")
+        await pilot.press("unbound-update")
         await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
         await watched(pilot, app)
 
@@ -191,7 +191,7 @@ async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise
         await search(pilot, app, "lentils")
         assert titles(app)[0] == "Lentil soup"
         assert bar(app) == "no notes there, see F5"
-        await pilot.press("f12")
+        await pilot.press("unbound-update")
         await until(pilot, lambda: isinstance(top_screen(app), Emptied), "the question, asked for")
         await pilot.press("y", "n", "tab", "enter")
         await until(pilot, lambda: (status := status_of(app)) is not None and not status.notes, "the empty index")
@@ -238,7 +238,7 @@ async def test_skipped_files_are_listed_with_their_reason(vault: Path, places: P
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
     app = ExcerptApp(vault, Settings(), places)
     async with app.run_test() as pilot:
-        await pilot.press("f5")
+        await pilot.press("unbound-show-index")
         files = screen_of(app).query_one(FileList)
         await until(pilot, lambda: [file.path for _, file in files.files] == ["Zeros.md"], "the skipped file")
         assert files.files[0][1].reason
@@ -258,7 +258,7 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until(pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.at_work, "the index")
         before = status_of(app)
-        await pilot.press("f5", "r")
+        await pilot.press("unbound-show-index", "r")
         assert isinstance(top_screen(app), Confirm)
         await pilot.press("n", "r", "y")
         await until(pilot, lambda: status_of(app) != before, "another index")
@@ -283,7 +283,7 @@ async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: Excerpt
         await search(pilot, app, "lentils")
         await until(pilot, lambda: not screen_of(app).index.state.at_work, "the first look")
         shutil.rmtree(vault)
-        await pilot.press("f12", "f5")
+        await pilot.press("unbound-update", "unbound-show-index")
         pane = screen_of(app).query_one(IndexPane)
         await until(pilot, lambda: pane.index.trouble is not None, "the trouble")
         assert pane.index.trouble is not None

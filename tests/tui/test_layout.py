@@ -12,13 +12,11 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from excerpt.model import Result
-from excerpt.settings import Density, Placing, ScreenSettings, Settings
-from excerpt.tui.acting import why_not
-from excerpt.tui.panes import CONTEXT, LIST
+from excerpt.settings import Settings
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.split import Split, Splitter
+from excerpt.tui.widgets.split import Splitter
 from tests.tui.still import StillApp
 
 
@@ -95,95 +93,6 @@ async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: Stil
         assert preview_of(still).region.y == 8
 
 
-async def test_the_pane_with_the_focus_gets_all_the_room_and_escape_gives_it_back(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        preview_of(still).focus()
-        await pilot.press("alt+z")
-        await pilot.pause()
-        assert (rows_of(still).region.area, preview_of(still).region.width) == (0, 120)
-        await pilot.press("escape")
-        await pilot.pause()
-        assert rows_of(still).region.width < 120
-        assert preview_of(still).has_focus
-
-
-async def test_escape_ends_the_zoom_of_its_own_tab_alone(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        await pilot.press("alt+z", "f3")
-        await pilot.pause()
-        split = still.still.query_one("#overview-body", Split)
-        await pilot.press("alt+z", "alt+z")
-        await pilot.pause()
-        assert split.shown.zoomed == CONTEXT
-        await pilot.press("escape")
-        await pilot.pause()
-        assert (split.shown.zoomed, pane_of(still).panes.zoomed) == ("", LIST)
-
-
-async def test_a_panel_that_is_opened_ends_the_zoom_of_another_pane(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        await pilot.press("alt+z", "ctrl+o")
-        await pilot.pause()
-        assert pane_of(still).panes.zoomed == ""
-        assert pane_of(still).query_one("#packed").has_focus
-
-
-async def test_without_a_hit_a_zoomed_context_does_not_hide_what_is_said(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        pane_of(still).panes = replace(pane_of(still).panes, zoomed=CONTEXT)
-        await typed(pilot, "xyz")
-        assert pane_of(still).query_one("#notice").region.height > 3
-
-
-async def test_where_there_is_one_pane_its_keys_say_so(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await pilot.pause()
-        assert why_not(still.still, "zoom_pane") == "There is only one pane to show yet."
-        assert why_not(still.still, "widen_list(1)") == "Only one pane is in sight."
-        await typed(pilot, "sync")
-        assert why_not(still.still, "zoom_pane") == ""
-        still.still.action_show_tab("index")
-        await pilot.pause()
-        assert why_not(still.still, "place_context") == "This tab has one pane."
-
-
-async def test_other_tabs_have_the_same_share_and_place_but_a_zoom_of_their_own(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        await pilot.press("alt+l", "alt+shift+left", "alt+z")
-        await pilot.pause()
-        other = still.still.query_one("#memory-body", Split).panes
-        assert (other.placing, other.share, other.zoomed) == (Placing.BELOW, pane_of(still).panes.share, "")
-        assert pane_of(still).panes.zoomed == LIST
-
-
-async def test_a_row_of_one_line_tells_names_text_and_tokens(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync conflict")
-        both = len(rows_of(still).hits)
-        await pilot.press("down", "alt+d")
-        await pilot.pause()
-        rows, lines = rows_of(still), lines_of(still)
-        assert sum(map(bool, lines)) == both
-        assert "Merging" in lines[1]
-        assert "both lines" in lines[1]
-        assert lines[1].endswith("31t")
-        assert (rows.cursor, lines[1][0]) == (1, "▌")
-
-
-async def test_the_settings_say_how_the_panes_stand_at_the_start(tmp_path: Path) -> None:
-    wanted = ScreenSettings(context=Placing.BELOW, density=Density.COMPACT)
-    app = StillApp(tmp_path / "data", Settings(screen=wanted))
-    async with app.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        assert preview_of(app).region.y >= rows_of(app).region.bottom
-        assert rows_of(app).row_height == 1
-
-
 async def test_rows_tell_how_far_they_moved_when_the_query_was_refined(still: StillApp) -> None:
     async with still.run_test(size=(120, 30)) as pilot:
         seconds = itertools.count(0, 10)
@@ -212,8 +121,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("density", list(Density))
-async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(still: StillApp, density: Density) -> None:
+async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(still: StillApp) -> None:
     async with still.run_test(size=(100, 40)) as pilot:
         await typed(pilot, "sync")
         result, rows = pane_of(still).result, rows_of(still)
@@ -224,7 +132,6 @@ async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(still:
             for i, (title, text) in enumerate(itertools.product(HOSTILE, HOSTILE))
         ]
         show(still, replace(result, hits=tuple(replace(hit, fragment=one, named=()) for one in texts)))
-        rows.density = density
         for row in range(rows.row_count):
             for width in (20, 37, 61, 99):
                 lines = rows.draw_row(row, width, False, rows.base_style)

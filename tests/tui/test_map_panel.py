@@ -47,7 +47,7 @@ async def settled(pilot: AppPilot, app: ExcerptApp) -> None:
 
 async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     await search(pilot, app, query)
-    await press(pilot, app, "alt+m")
+    await press(pilot, app, "unbound-map")
     await until(pilot, lambda: panel_of(app).row_count > 0, "the map")
 
 
@@ -165,7 +165,7 @@ async def test_it_follows_the_query_and_keeps_its_branches_open(app: ExcerptApp)
 async def test_without_a_query_it_is_that_of_the_whole_vault_and_a_filter_alone_lists(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
-        await press(pilot, app, "alt+m")
+        await press(pilot, app, "unbound-map")
         await until(pilot, lambda: panel_of(app).row_count > 0, "the map")
         assert "map of the whole vault" in str(panel_of(app).border_title)
         await put(pilot, app, "Cooking")

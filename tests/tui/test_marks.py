@@ -146,7 +146,7 @@ async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: Exce
         await marked_sync(pilot, app)
         (path,) = packed_paths(app)
         (vault / path).rename(vault / "Other.md")
-        await pilot.press("f12")
+        await pilot.press("unbound-update")
         await until(pilot, lambda: packed_paths(app) == ["Other.md"], "the pack of the marks")
         assert [mark.path for mark in pane_of(app).pack.choices.marks] == ["Other.md"]
         assert pane_of(app).query_one(HitList).marked == pane_of(app).pack.choices.marked

@@ -84,7 +84,7 @@ async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
         rows = await answered(pilot, app, "red lentils with cumin")
         assert memories_in(rows) == []
         assert not rows.badges
-        await pilot.press("alt+k")
+        await pilot.press("unbound-memories")
         await until(pilot, lambda: memories_in(rows) == [THOUGHT], "the memory, after the key")
 
 

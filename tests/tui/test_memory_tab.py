@@ -115,11 +115,11 @@ async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: Memo
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 2, "both memories")
         await until(pilot, lambda: not offered(app, "memory-undo"), "no way back from nothing")
-        await pilot.press("alt+x")
+        await pilot.press("unbound-memory-forget")
         await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
         assert len(store.all().memories) == 1
         await until(pilot, lambda: offered(app, "memory-undo"), "the way back")
-        await pilot.press("ctrl+underscore")
+        await pilot.press("unbound-memory-undo")
         await until(pilot, lambda: len(rows.memories) == 2, "the memory again")
         assert len(store.all().memories) == 2
         await until(pilot, lambda: not offered(app, "memory-undo"), "nothing more to take back")
@@ -239,7 +239,7 @@ async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: Exc
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 2)
-        await pilot.press("ctrl+e")
+        await pilot.press("unbound-memory-change")
         form = app.screen
         assert isinstance(form, Remember)
         assert form.query_one(TextArea).text == before.text
@@ -254,20 +254,20 @@ async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> No
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 2)
-        await pilot.press("ctrl+e", "end", *" new", "enter")
+        await pilot.press("unbound-memory-change", "end", *" new", "enter")
         await until(pilot, lambda: rows.memories[0].tags == (*before.tags, "new"), "the changed memory")
-        await pilot.press("ctrl+underscore")
+        await pilot.press("unbound-memory-undo")
         await until(pilot, lambda: rows.memories[0].tags == before.tags, "the memory as it was")
 
 
 async def test_what_was_changed_elsewhere_since_is_not_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 2)
-        await pilot.press("ctrl+e", "end", *" new", "enter")
+        await pilot.press("unbound-memory-change", "end", *" new", "enter")
         await until(pilot, lambda: "new" in rows.memories[0].tags, "the changed memory")
         changed = rows.memories[0]
         elsewhere = MemoryStore(store.folder).change(changed.id, lambda memory: replace(memory, why="by hand"))
-        await pilot.press("ctrl+underscore")
+        await pilot.press("unbound-memory-undo")
         await until(pilot, lambda: any("elsewhere" in each.message for each in app._notifications), "the toast")
     assert store.get(changed.id) == elsewhere
 
@@ -336,7 +336,7 @@ async def test_a_memory_whose_source_has_moved_says_so_and_follows(
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 1)
         assert "moved to Cooking/Lentil soup.md, line 5" in view_of(app)
-        await pilot.press("ctrl+f")
+        await pilot.press("unbound-memory-follow")
         await until(pilot, lambda: rows.memories[0].source != store_source(3), "the link that followed")
     source = store.all().memories[0].source
     assert source is not None
@@ -363,10 +363,10 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, p
     store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 1)
-        await pilot.press("alt+t")
+        await pilot.press("unbound-memory-update")
         await until(pilot, lambda: rows.memories[0].text == new, "the new text")
         await until(pilot, lambda: rows.standings[rows.memories[0].id].kind == "fresh", "a source that agrees")
-        await pilot.press("ctrl+underscore")
+        await pilot.press("unbound-memory-undo")
         await until(pilot, lambda: rows.memories[0].text == SOUP, "the text as it was")
     assert store.all().memories[0].source == store_source(3)
 
@@ -391,11 +391,11 @@ async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
     store.remember("A thought.")
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 2)
-        await pilot.press("ctrl+g")
+        await pilot.press("unbound-memory-stale")
         await until(pilot, lambda: [memory.text for memory in rows.memories] == [SOUP], "only what is to be looked at")
-        await pilot.press("alt+k")
+        await pilot.press("unbound-memory-keep")
         await until(pilot, lambda: not rows.memories, "nothing to look at")
-        await pilot.press("ctrl+g")
+        await pilot.press("unbound-memory-stale")
         await until(pilot, lambda: len(rows.memories) == 2, "all of them")
     assert store.all().memories[1].text == SOUP
 
@@ -424,7 +424,7 @@ async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
         offered = form.query_one(OfferList)
         await until(pilot, lambda: offered.selected == kept, "the offer")
         assert offered.offers[0].is_same_source
-        await pilot.press(*"soup", "ctrl+g")
+        await pilot.press(*"soup", "unbound-memory-stale")
         await until(pilot, lambda: store.get(kept.id) != kept, "the merged memory")
     (merged,) = store.all().memories
     assert merged.tags == ("kitchen", "soup")

@@ -109,7 +109,7 @@ async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desk
     app = ExcerptApp(vault, Settings(), places, {"DISPLAY": ":0", "PATH": os.environ["PATH"]})
     async with app.run_test() as pilot:
         await search(pilot, app, "two devices change one note")
-        await pilot.press("alt+x")
+        await pilot.press("unbound-obsidian")
         opened = tmp_path / "opened"
         await until(pilot, lambda: opened.exists() and opened.read_text() == link, "Obsidian")
         screen_of(app)._environment.clear()

@@ -270,12 +270,12 @@ async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp
         await select(pilot, app, "when")
         shown, hidden, selected = lines.row_count, lines.hidden, lines.selected
         assert hidden
-        await pilot.press("ctrl+e")
+        await pilot.press("unbound-overview-all")
         assert (lines.row_count, lines.hidden) == (shown + hidden, 0)
         assert lines.selected is not None
         assert selected is not None
         assert lines.selected.item == selected.item
-        await pilot.press("ctrl+e")
+        await pilot.press("unbound-overview-all")
         assert lines.hidden == hidden
 
 

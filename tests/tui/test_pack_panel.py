@@ -56,7 +56,9 @@ async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     """Search, and open the panel."""
     await search(pilot, app, query)
     await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
-    await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "ctrl+o")  # scope none: each hit a pack of its own
+    await press(
+        pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "ctrl+o"
+    )  # scope none: each hit a pack of its own
 
 
 async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(app: ExcerptApp) -> None:
@@ -122,7 +124,7 @@ async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp
         before = entries(app)
         await press(pilot, app, "s", "J", "d", "tab")
         assert pane_of(app).pack.choices.marks
-        await press(pilot, app, "u", "u", "u", "ctrl+underscore")
+        await press(pilot, app, "u", "u", "u", "unbound-undo")
         assert entries(app) == before
         await press(pilot, app, "u")
         assert [toast.message for toast in app._notifications] == ["There is nothing to take back."]
@@ -209,7 +211,7 @@ async def test_formats_go_round_and_a_template_only_where_one_is_set(app: Excerp
         await search(pilot, app, "conflict")
         seen = []
         for _ in range(4):
-            await press(pilot, app, "alt+t")
+            await press(pilot, app, "unbound-format")
             seen.append(pane_of(app).form)
         assert seen == [Format.XML, Format.JSON, Format.PLAIN, Format.MARKDOWN]
         packed = pane_of(app).pack.packed
@@ -223,7 +225,7 @@ async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, pla
     app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.PLAIN)), places)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
-        await press(pilot, app, "alt+t")
+        await press(pilot, app, "unbound-format")
         packed = pane_of(app).pack.packed
         assert packed is not None
         assert packed.text.startswith("* Lentil soup")
@@ -239,7 +241,7 @@ async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
         await search(pilot, app, "lentil")
         await until(pilot, lambda: any("own.j2" in toast.message for toast in app._notifications), "the reason")
         assert pane_of(app).pack.packed is None
-        await press(pilot, app, "alt+t")
+        await press(pilot, app, "unbound-format")
         assert pane_of(app).pack.packed is not None
 
 
@@ -247,9 +249,9 @@ async def test_json_says_whose_tokens_are_counted_and_saves_nothing(app: Excerpt
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, app, "conflict")
         bar = screen_of(app).query_one(PackBar)
-        await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "tab")
+        await press(pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
         assert "saves" in str(bar.render())
-        await press(pilot, app, "alt+t", "alt+t")
+        await press(pilot, app, "unbound-format", "unbound-format")
         assert "tokens of its Markdown" in str(bar.render())
         assert "saves" not in str(bar.render())
 
@@ -299,7 +301,7 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, app, "conflict")
         pane = pane_of(app)
-        await press(pilot, app, "ctrl+e", "ctrl+e", "ctrl+e", "tab")
+        await press(pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
         assert pane.pack.packed is not None
         bar = screen_of(app).query_one(PackBar)
         pane.budget = pane.pack.packed.result.tokens

@@ -35,5 +35,5 @@ async def test_a_dialogs_own_keys_are_in_its_palette(tmp_path: Path, home: Path)
         await pilot.press("ctrl+r")
         await until(pilot, lambda: app.screen is not app.still, "the form")
         assert "Keep it" in [command.what for command in commands(app.screen, {})]
-        await pilot.press("f10")
+        await pilot.press("ctrl+g")
         await until(pilot, lambda: any(each.option_count for each in app.screen.query(OptionList)), "its list")

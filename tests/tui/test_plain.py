@@ -63,7 +63,7 @@ async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
     app = StillApp(tmp_path, PLAIN)
     async with app.run_test(size=(100, 30)) as pilot:
         app.still.say(IndexOpened(STATUS))
-        await pilot.press(*"sync conflict", "tab", "alt+m")
+        await pilot.press(*"sync conflict", "tab", "unbound-map")
         await pilot.pause(0.3)
         shown = drawn(app)
         await pilot.press("ctrl+t")

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from excerpt.tui.screens.saved import SavedList
 from textual import events
 from textual.pilot import Pilot
 
@@ -190,7 +189,7 @@ async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_
 ) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(bar_of(still).queries.history.queries), "the history")
-        await pilot.press("alt+h")
+        await pilot.press("unbound-history")
         await until(pilot, lambda: labels(still) == ["sync tag:howto", "soup"], "the menu")
         await typed(pilot, "so")
         assert labels(still) == ["soup"]
@@ -219,7 +218,7 @@ async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
 async def test_narrower_and_wider_queries_are_offered_with_their_hits(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await typed(pilot, "merge")
-        await pilot.press("alt+q")
+        await pilot.press("unbound-suggest")
         await pilot.pause()
         assert [(one.kind, one.beside) for one in bar_of(still).menu.choices] == [
             ("narrower", "2 hits"),
@@ -233,39 +232,27 @@ def saved_file(still: StillApp) -> Path:
     return still._still[2].saved_queries_file(still._still[0])
 
 
-async def test_a_query_is_saved_under_a_name_and_run_by_it(still: StillApp) -> None:
+async def test_a_query_is_saved_and_run_again(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
         await typed(pilot, "merge tag:x ")
-        await pilot.press("alt+s")
-        await until(pilot, lambda: still.focused is not None and still.focused.id == "saved-name", "the field")
-        await typed(pilot, "open")
+        await pilot.press("unbound-save-query")
+        await until(pilot, lambda: bool(read_saved(saved_file(still)).queries), "the file")
+        await pilot.press("ctrl+u", "unbound-saved")
+        await until(pilot, lambda: bar_of(still).menu.is_open, "the menu")
         await pilot.press("enter")
-        await until(pilot, lambda: read_saved(saved_file(still)).named("open") is not None, "the file")
-        await until(pilot, lambda: still.focused is still.screen.query_one(SavedList), "the list")
-        await pilot.press("escape", "ctrl+u", "alt+s")
-        await until(pilot, lambda: isinstance(still.focused, SavedList) and still.focused.row_count == 1, "the list")
-        await pilot.press("enter")
-        await until(pilot, lambda: bar_of(still).field.value == "merge tag:x", "the query")
+        assert bar_of(still).field.value == "merge tag:x"
 
 
-async def test_saved_queries_are_renamed_deleted_and_brought_back(still: StillApp) -> None:
-    def names() -> list[str]:
-        return [one.name for one in read_saved(saved_file(still)).queries]
-
+async def test_a_saved_query_is_deleted_in_the_menu(still: StillApp) -> None:
     change_saved(saved_file(still), lambda saved: saved.saved("a", "sync").saved("b", "soup"))
     async with still.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
-        await pilot.press("alt+s")
-        await until(pilot, lambda: isinstance(still.focused, SavedList) and still.focused.row_count == 2, "the list")
-        await pilot.press("r", "b", "enter")
-        await until(pilot, lambda: "another query's name" in drawn_text(still), "the objection")
-        await pilot.press("c", "enter")
-        await until(pilot, lambda: names() == ["b", "bc"], "the new name")
-        await pilot.press("d")
-        await until(pilot, lambda: names() == ["b"], "it to be gone")
-        await pilot.press("u")
-        await until(pilot, lambda: names() == ["b", "bc"], "it to be back")
+        await pilot.press("unbound-saved")
+        await until(pilot, lambda: len(bar_of(still).menu.choices) == 2, "the menu")
+        await pilot.press("delete")
+        await until(pilot, lambda: len(bar_of(still).menu.choices) == 1, "the rest")
+        assert [one.name for one in read_saved(saved_file(still)).queries] == ["b"]
 
 
 async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_left(still: StillApp) -> None:
@@ -274,7 +261,7 @@ async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_
     async with still.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
         await typed(pilot, "merge")
-        await pilot.press("alt+s")
+        await pilot.press("unbound-saved")
         await until(pilot, lambda: "cannot be read" in drawn_text(still), "the reason")
         await pilot.press("s", "enter")
         await until(pilot, lambda: "cannot be read" in drawn_text(still), "the reason")

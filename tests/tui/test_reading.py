@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from excerpt.tui.screens.outline import Outline
-from excerpt.tui.screens.pick_link import PickLink
 from textual.widgets import Input
 
 from excerpt.kinds import LinkKind
@@ -52,13 +50,17 @@ def window(app: ExcerptApp) -> NoteWindow:
     return found
 
 
-async def follow_the_first_link(pilot: AppPilot, app: ExcerptApp, key: str = "f") -> None:
-    await pilot.press(key)
-    await until(pilot, lambda: isinstance(top_screen(app), PickLink), "the letters")
-    await pilot.press(next(iter(context(app).labels.values())))
+async def follow_the_first_link(pilot: AppPilot, app: ExcerptApp) -> None:
+    """By a click on it."""
+    await pilot.pause()
+    preview = context(app)
+    lines = [preview.render_line(y).text for y in range(preview.size.height)]
+    at = next(y for y, line in enumerate(lines) if "how" in line and "howto" not in line)
+    region = preview.content_region
+    await pilot.click(offset=(region.x + lines[at].index("how"), region.y + at))
 
 
-async def test_a_link_is_followed_by_its_letter_and_one_comes_back(app: ExcerptApp) -> None:
+async def test_a_link_is_followed_and_one_comes_back(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await search(pilot, app, "two devices change")
         await until(pilot, lambda: context(app).window is not None, "the context")
@@ -66,14 +68,11 @@ async def test_a_link_is_followed_by_its_letter_and_one_comes_back(app: ExcerptA
         context(app).focus()
         await follow_the_first_link(pilot, app)
         await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
-        assert not context(app).labels
-        await pilot.press("H")
+        await pilot.press("backspace")
         await until(pilot, lambda: window(app).fragment.id == begun, "the fragment it was followed from")
-        await pilot.press("L")
-        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note again")
 
 
-async def test_escape_comes_back_from_a_link_before_it_clears_the_query(app: ExcerptApp) -> None:
+async def test_escape_comes_back_from_a_link_and_leaves_the_query(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await search(pilot, app, "two devices change")
         await until(pilot, lambda: context(app).window is not None, "the context")
@@ -92,27 +91,14 @@ async def test_what_is_done_while_typing_is_about_the_note_that_a_link_led_to(ap
     async with app.run_test(size=(120, 30)) as pilot:
         await search(pilot, app, "two devices change")
         await until(pilot, lambda: context(app).window is not None, "the context")
-        await follow_the_first_link(pilot, app, "alt+g")
+        await follow_the_first_link(pilot, app)
         await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
         await pilot.press("tab")
         marks = screen_of(app).query_one(SearchPane).pack.choices.marks
         assert [mark.path for mark in marks] == ["Merging.md"]
-        await pilot.press("alt+left")
+        await pilot.press("escape")
         await until(pilot, lambda: window(app).fragment.path != "Merging.md", "the fragment it was followed from")
         assert "esc back" not in str(context(app).border_title)
-
-
-async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:
-    async with app.run_test(size=(120, 30)) as pilot:
-        await search(pilot, app, "two devices change")
-        await until(pilot, lambda: context(app).window is not None, "the context")
-        await pilot.pause()
-        preview = context(app)
-        lines = [preview.render_line(y).text for y in range(preview.size.height)]
-        at = next(y for y, line in enumerate(lines) if "how" in line and "howto" not in line)
-        region = preview.content_region
-        await pilot.click(offset=(region.x + lines[at].index("how"), region.y + at))
-        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
 
 
 async def test_found_by_meaning_the_nearest_sentence_is_marked(app: ExcerptApp) -> None:
@@ -140,20 +126,6 @@ async def test_the_whole_note_is_shown_and_what_was_around_the_fragment_again(tm
         await until(pilot, lambda: not window(app).whole, "the fragment")
 
 
-async def test_the_outline_shows_each_heading_while_one_looks_and_escape_comes_back(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(120, 15)) as pilot:
-        await opened(pilot, app, "compare")
-        begun = context(app).line_at_top
-        await pilot.press("g", "o")
-        await until(pilot, lambda: isinstance(top_screen(app), Outline), "the outline")
-        await pilot.press("j")
-        assert begun != context(app).line_at_top
-        await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(top_screen(app), Outline), "the end of the outline")
-        assert context(app).line_at_top == 1
-
-
 async def test_lines_are_picked_and_kept_with_their_place(tmp_path: Path, home: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(120, 30)) as pilot:
@@ -175,18 +147,3 @@ async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(tmp_path: Pa
         fragment = window(app).fragment
         assert any(first <= fragment.line_start <= last for first, last in context(app).packed)
         assert any("┃" in segment.text for y in range(20) for segment in context(app).render_line(y))
-
-
-async def test_where_there_is_no_room_for_the_context_it_comes_up_and_escape_leads_back(
-    tmp_path: Path, home: Path
-) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(60, 15)) as pilot:
-        await opened(pilot, app, "compare")
-        query = screen_of(app).query_one("#query")
-        query.focus()
-        assert not context(app).region
-        await pilot.press("alt+n")
-        await until(pilot, lambda: context(app).region.height > 5 and window(app).whole, "the note")
-        await pilot.press("escape")
-        await until(pilot, lambda: not context(app).region and bool(app.focused and app.focused.region), "the list")

@@ -137,14 +137,14 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(t
         async def offered(label: str) -> None:
             await until(pilot, lambda: label in {offer.label for offer in footer.shown}, label)
 
-        await pilot.press("alt+r")
+        await pilot.press("unbound-related")
         await offered("whole note")
         assert not {"mark", "open", "follow"} & {offer.label for offer in footer.shown}
         await pilot.press("slash", *"sync")
         await offered("copy pack")
-        await pilot.press("alt+r")
+        await pilot.press("unbound-related")
         await offered("follow")
-        await pilot.press("alt+m")
+        await pilot.press("unbound-map")
         await offered("unfold")
         assert "filter" not in {offer.label for offer in footer.shown}
         await pilot.press("down")

@@ -47,7 +47,7 @@ async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
 
 async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     await search(pilot, app, query)
-    await press(pilot, app, "alt+r")
+    await press(pilot, app, "unbound-related")
     await until(pilot, lambda: panel_of(app).related is not None, "related notes")
     await pilot.pause()
 
@@ -159,7 +159,7 @@ async def test_it_follows_the_selection_of_the_list(app: ExcerptApp) -> None:
 async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
-        await press(pilot, app, "alt+r")
+        await press(pilot, app, "unbound-related")
         assert panel_of(app).query_one(Notice).said.title == "Nothing is selected"
         await press(pilot, app, "f", "space", "n", "right", "enter", "tab")
         assert panel_of(app).related is None

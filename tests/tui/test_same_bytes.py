@@ -108,7 +108,7 @@ async def test_the_order_of_the_vault(vault: Path, places: Places, template: Pat
     app = app_with(Format.JSON, vault, places, template)
     async with app.run_test() as pilot:
         await search(pilot, app, "sync conflict")
-        await pilot.press("tab", "tab", "tab", "alt+o")
+        await pilot.press("tab", "tab", "tab", "unbound-order")
         text = await copied(pilot, app, clipboard)
     assert text == printed(Format.JSON, vault, template, "--from-marks", "--rank", "none")
 
@@ -121,7 +121,7 @@ async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
     async with app.run_test() as pilot:
         await search(pilot, app, "sync conflict")
         text = await copied(pilot, app, clipboard)
-        await pilot.press("alt+w")
+        await pilot.press("unbound-save-pack")
         await until(pilot, lambda: any("written\n" in toast.message for toast in app._notifications), "the toast")
     (file,) = places.copies_folder().glob("pack-*")
     assert file.suffix == suffix

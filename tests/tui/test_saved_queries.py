@@ -1,4 +1,4 @@
-"""Queries under names: found, renamed, never lost."""
+"""Queries under names: found, never lost."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ def test_they_are_in_the_order_of_their_names_whatever_the_case() -> None:
 def test_a_name_holds_one_query_the_one_saved_last() -> None:
     saved = TWO.saved("  WEEKLY ", "modified:7d sync")
     assert [one.query for one in saved.queries] == ["conflict status:open", "modified:7d sync"]
-
-
-def test_renaming_keeps_the_query() -> None:
-    renamed = TWO.renamed("weekly", "this week")
-    assert renamed.named("This Week") is not None
-    assert renamed.named("weekly") is None
-    assert TWO.renamed("unknown", "x") == TWO
 
 
 def test_what_is_saved_is_read_back(tmp_path: Path) -> None:

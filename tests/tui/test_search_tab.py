@@ -110,7 +110,7 @@ async def test_the_fragment_alone_is_copied_as_it_stands_in_the_note(
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "hostile")
-        await pilot.press("ctrl+f")
+        await pilot.press("unbound-copy-fragment")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
         (file,) = places.copies_folder().glob("*.md")
         assert "\x1b[31m" in file.read_text(encoding="utf-8")
@@ -120,17 +120,17 @@ async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: Excerp
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
         bar = await packed(pilot, app)
-        await pilot.press("ctrl+up")
+        await pilot.press("unbound-budget-up")
         assert bar.wanted.budget == 3000
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 3000, "the larger pack")
-        await pilot.press("ctrl+down", "ctrl+down")
+        await pilot.press("unbound-budget-down", "unbound-budget-down")
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 1500, "the smaller pack")
 
 
 async def test_scope_and_strategy_go_round(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
-        await pilot.press("ctrl+e", "ctrl+s")
+        await pilot.press("unbound-scope", "ctrl+s")
         pane = pane_of(app)
         assert pane.scope is Scope.SECTION
         assert strategy_of(app) is Strategy.ADAPTIVE

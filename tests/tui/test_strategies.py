@@ -58,7 +58,7 @@ def test_the_selected_column_is_among_those_shown_and_no_room_is_left_empty(
 
 
 async def compared(pilot: Pilot[None]) -> StrategyGrid:
-    await pilot.press("alt+c")
+    await pilot.press("unbound-compare")
     await until(pilot, lambda: any(grid.columns for grid in pilot.app.screen.query(StrategyGrid)), "the answers")
     return pilot.app.screen.query_one(StrategyGrid)
 

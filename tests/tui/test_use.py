@@ -60,7 +60,7 @@ async def test_copying_a_pack_is_one_act_shared_by_its_notes(
 async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_clipboard: None) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
-        await pilot.press("ctrl+f")
+        await pilot.press("unbound-copy-fragment")
         await until(pilot, lambda: bool(log.events()), "the event")
     assert acts(log.events()) == [("pack", "Cooking/Lentil soup.md")]
 
@@ -94,7 +94,7 @@ async def test_switched_off_nothing_is_kept(vault: Path, places: Places, log: Us
     app = ExcerptApp(vault, settings, places)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
-        await pilot.press("ctrl+f")
+        await pilot.press("unbound-copy-fragment")
         await copied(pilot, places, 1)
     assert not log.file.parent.exists()
 
@@ -106,7 +106,7 @@ async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
         for count in (1, 2):
-            await pilot.press("ctrl+f")
+            await pilot.press("unbound-copy-fragment")
             await copied(pilot, places, count)
         await until(pilot, lambda: any("is not kept" in toast.message for toast in app._notifications), "the toast")
         await pilot.pause()

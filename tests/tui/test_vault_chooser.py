@@ -83,14 +83,14 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
     app = app_on(vault, user, places)
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
-        await pilot.press("tab", "alt+v")
+        await pilot.press("tab", "unbound-switch-vault")
         await chooser_of(pilot, app)
         await pilot.press("enter")
         await opened(pilot, app, user / "garden")
         assert read_session(places.session_file(vault)).query == "conflict"
         assert len(read_marks(places.marks_file(vault)).marks) == 1
         assert pane_of(app).query_text == ""
-        await pilot.press("alt+v")
+        await pilot.press("unbound-switch-vault")
         await chooser_of(pilot, app)
         await pilot.press("enter")
         await opened(pilot, app, vault)
@@ -107,7 +107,7 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
     known.unlink()
     app = app_on(user / "garden", user, places)
     async with app.run_test() as pilot:
-        await pilot.press("alt+v")
+        await pilot.press("unbound-switch-vault")
         await chooser_of(pilot, app)
         await pilot.press(*str(vault), "enter")
         await opened(pilot, app, vault)
@@ -123,7 +123,7 @@ async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, v
         await search(pilot, app, "conflict")
         before = [thread for thread in threading.enumerate() if thread.name in ("engine", "generations")]
         screen = app.screen
-        await pilot.press("alt+v")
+        await pilot.press("unbound-switch-vault")
         await chooser_of(pilot, app)
         await pilot.press("enter")
         await opened(pilot, app, user / "garden")
@@ -153,7 +153,7 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
         rows = (await chooser_of(pilot, app)).query_one(VaultList)
         await pilot.press(*"wiki")
         await until(pilot, lambda: [row.name for row in rows.rows] == ["Wiki"], "the filtered list")
-        await pilot.press("alt+x", "escape")
+        await pilot.press("unbound-vault-forget", "escape")
         await until(pilot, lambda: [row.name for row in rows.rows][:1] == ["Work notes"], "the whole list")
         assert [each.path for each in recent_vaults(places)] == [str(user / "Work notes")]
         await pilot.press("escape")

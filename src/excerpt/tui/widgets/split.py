@@ -29,8 +29,8 @@ class Splitter(Widget):
 
 
 class Split(Container):
-    """Lays its two children out as there is room. Has the class `-beside` where they stand so, and `-no-panel` where the
-    second child is to leave it out. What in that has the class `context` is shown where there is room for one."""
+    """Lay two children out as there is room. It has the class `-beside` where they stand so, and `-no-panel` where
+    the second child is to leave it out. What in that has the class `context` is shown where there is room for one."""
 
     share: reactive[float] = reactive(SHARE, init=False)
     """The first pane's part of the room, 0 to 1."""
