@@ -93,9 +93,8 @@ def _how_to_name_keys() -> str:
 
 def _how_to_change_keys() -> str:
     return (
-        f"Any key can be changed: {key_sign('settings')}, then {key_sign('settings-file')}, opens the settings, where "
-        f'[screen.keys] has lines such as copy-pack = "ctrl+k". The palette ({key_sign("palette")}) has commands '
-        "without a key, as the choice of a theme."
+        f"Any key can be changed, and a command without one be given one: {key_sign('settings')} opens the settings, "
+        'where [screen.keys] has lines such as copy-pack = "ctrl+k".'
     )
 
 
