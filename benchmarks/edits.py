@@ -30,7 +30,7 @@ from benchmarks.measure import WORK, Data, environment, index, percentile, table
 from benchmarks.watchdog import Watchdog
 from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.tui.interpreter import prefer_the_screen
-from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.pane import SearchPane
 
 VAULT = "cpp-docs"

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from excerpt.tui.key_rows import Key
-from excerpt.tui.keys import PARTS, PLACES
+from excerpt.tui.keys import PARTS, PLACES, Key
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 

@@ -26,7 +26,7 @@ from benchmarks.watchdog import BLOCK, Watchdog
 from excerpt.settings import Places, ScreenSettings, Settings, places
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.interpreter import prefer_the_screen
-from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview

@@ -66,7 +66,7 @@ def measure(data: Data) -> None:
 async def _measured(vault: Path, queries: Sequence[str]) -> list[tuple[str, Memory]]:
     from excerpt.settings import Settings, places
     from excerpt.tui.app import ExcerptApp
-    from excerpt.tui.screens.main import MainScreen
+    from excerpt.tui.main_screen import MainScreen
 
     app = ExcerptApp(vault, Settings(), places())
     async with app.run_test(size=SIZE) as pilot:

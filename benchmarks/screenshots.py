@@ -26,7 +26,7 @@ from excerpt.model import Source
 from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_bar import QueryStatus
 from excerpt.tui.widgets.hit_list import HitList

@@ -19,7 +19,7 @@ from excerpt.model import Status
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.hit_list import HitList
 

@@ -24,14 +24,14 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import Answer, EngineWorker, Question
 from excerpt.tui.insight_messages import OverviewReady, PassageReady
 from excerpt.tui.insights import AskMap, AskNarrowed, AskOverview, AskPassage, AskRelated, AskWhy
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory_questions import AskBadges, AskStandings
 from excerpt.tui.memory_worker import MemoryWorker
 from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
 from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
-from excerpt.tui.query_questions import AskCompletions, AskReading, AskSuggestions
 from excerpt.tui.reading import AskWindow
-from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.search.query_questions import AskCompletions, AskReading, AskSuggestions
 from excerpt.tui.session import Session
 from excerpt.tui.strategy_columns import AskStrategies
 from tests.pack.vaults import Vault

@@ -14,14 +14,14 @@ from excerpt.memory.offers import Offer
 from excerpt.model import Memory
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keys import FIELD, PLACES
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.messages import CopyRequested
-from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.screens.remember import Remember
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.offer_list import OfferList
-from excerpt.tui.widgets.tab_bar import TabBar
 from excerpt.tui.widgets.vault_list import VaultList
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
 from tests.tui.still import StillApp

@@ -13,7 +13,7 @@ from textual.widgets._toast import Toast
 
 from excerpt.settings import Settings
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus, Stretch
-from excerpt.tui.themes import load_theme, theme_files
+from excerpt.tui.settings.themes import load_theme, theme_files
 from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
 from tests.tui.pictures.steps import panel_shown, ready, settled

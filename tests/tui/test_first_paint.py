@@ -34,7 +34,7 @@ VALUES = {
 }
 """Of the engine's packages, those that import nothing of it."""
 
-SCREENS = {"excerpt.tui.screens.main"}
+SCREENS = {"excerpt.tui.main_screen"}
 """No dialog."""
 
 AFTER = {
@@ -56,7 +56,7 @@ import json, sys
 from pathlib import Path
 from excerpt.settings import Settings, places
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.screens.main import MainScreen
+from excerpt.tui.main_screen import MainScreen
 
 def begin(screen):
     frame = "\\n".join(strip.text for strip in screen._compositor.render_strips())

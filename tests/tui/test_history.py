@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.tui import history_file
-from excerpt.tui.history import QueryHistory, Walk
-from excerpt.tui.history_file import add_query, forget_query, read_history
+from excerpt.tui.search import history
+from excerpt.tui.search.history import QueryHistory, Walk, add_query, forget_query, read_history
 
 
 def test_each_query_stands_once_the_newest_first() -> None:
@@ -65,7 +64,7 @@ def test_a_line_that_a_dying_process_left_behind_costs_no_other_query(tmp_path: 
 
 
 def test_a_large_file_is_made_small_again_and_the_newest_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_file, "_COMPACT_BYTES", 100)
+    monkeypatch.setattr(history, "_COMPACT_BYTES", 100)
     file = tmp_path / "notes.jsonl"
     for _ in range(5):
         for query in ("sync", "soup", "lentils"):

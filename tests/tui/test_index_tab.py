@@ -13,15 +13,15 @@ from excerpt.index.build import build
 from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.key_bar import KeyBar
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.controller import Watch
 from excerpt.tui.screens.confirm import Confirm
 from excerpt.tui.screens.emptied import Emptied
 from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import FileList, IndexPane
-from excerpt.tui.widgets.key_bar import KeyBar
 from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.tab_bar import TabBar
 from tests.tui.conftest import (
     AppPilot,
     pane_of,
@@ -214,7 +214,7 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
     app: ExcerptApp, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.tui.screens.main._IDLE", 0.2)
+    monkeypatch.setattr("excerpt.tui.main_screen._IDLE", 0.2)
     async with app.run_test() as pilot:
         await watched(pilot, app)
         for note in vault.rglob("*.md"):

@@ -17,6 +17,7 @@ from excerpt.insight.render import as_markdown
 from excerpt.search.engine import Engine
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.insight_messages import OverviewReady, PassageReady
 from excerpt.tui.insights import AskPassage
 from excerpt.tui.messages import Trouble
@@ -25,7 +26,6 @@ from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.overview_list import OverviewList
 from excerpt.tui.widgets.overview_pane import OverviewPane, TopicStatus
 from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.tab_bar import TabBar
 from tests.tui.conftest import AppPilot, places_under, screen_of, search, status_of, top_screen, until
 
 HIVE = (

@@ -8,6 +8,7 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.settings import Settings
+from excerpt.tui.common.key_bar import KeyBar, Offer, fitting
 from excerpt.tui.reasons import (
     IndexScene,
     MemoryScene,
@@ -17,7 +18,6 @@ from excerpt.tui.reasons import (
 )
 from excerpt.tui.search.disabled import PanelState, Row, SearchState, panel_disabled, search_disabled
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.key_bar import KeyBar, Offer, fitting
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
 

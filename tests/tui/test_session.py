@@ -10,6 +10,7 @@ import pytest
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Fragment, Hit
 from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.panes import SHARE
 from excerpt.tui.session import (
@@ -23,7 +24,6 @@ from excerpt.tui.session import (
     write_session,
 )
 from excerpt.tui.widgets.hit_list import HitList
-from excerpt.tui.widgets.tab_bar import TabBar
 from tests.tui.conftest import AppPilot, pane_of, until
 from tests.tui.still import STATUS, StillApp
 

@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 from excerpt.errors import SettingsError
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.screens.theme_picker import ThemeList, ThemePicker
-from excerpt.tui.themes import ThemeController, load_theme, theme_files
+from excerpt.tui.settings.theme_picker import ThemeList, ThemePicker
+from excerpt.tui.settings.themes import ThemeController, load_theme, theme_files
 from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, contrast
 from tests.tui.still import StillApp

@@ -16,12 +16,12 @@ from excerpt.moved_vaults import take_down
 from excerpt.pack.marks_file import read_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.tab_bar import TabBar
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.screens.confirm import Confirm
-from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.screens.vault_chooser import VaultChooser
 from excerpt.tui.session import read_session
 from excerpt.tui.vault_rows import Kind, VaultRow
-from excerpt.tui.widgets.tab_bar import TabBar
 from excerpt.tui.widgets.vault_list import VaultList
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 

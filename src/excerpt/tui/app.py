@@ -31,17 +31,16 @@ from textual.widgets import Input
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
-from excerpt.tui.acting import Waiting, doer, why_not
 from excerpt.tui.alt_keys import keep_alt_keys
-from excerpt.tui.bindings import bindings, places_here, reasons_here
+from excerpt.tui.bindings import Waiting, bindings, doer, places_here, reasons_here, why_not
+from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.harmless import Harmless
 from excerpt.tui.keymap import usable, use_keys
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.opening import Opening, session_of
 from excerpt.tui.plain import Plain
-from excerpt.tui.screens.main import MainScreen
 from excerpt.tui.session import NEW
-from excerpt.tui.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
-from excerpt.tui.widgets.tab_bar import TabBar
+from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
@@ -239,7 +238,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.mutate_reactive(App.theme)
 
     def action_change_theme(self) -> None:
-        from excerpt.tui.screens.theme_picker import ThemePicker
+        from excerpt.tui.settings.theme_picker import ThemePicker
 
         if not isinstance(self.screen, ThemePicker):
             names, own = self._themes.to_choose(self.available_themes, self.theme)
@@ -387,7 +386,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.push_screen(Palette())  # without an id: the one before may still be going
 
     def action_help(self) -> None:
-        from excerpt.tui.screens.help import Help
+        from excerpt.tui.common.help import Help
 
         if isinstance(self.screen, Help):
             self.screen.dismiss()

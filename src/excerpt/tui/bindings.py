@@ -1,14 +1,65 @@
-"""The table of keys as Textual binds them."""
+"""The table of keys as Textual binds them: what works on a screen now, who does it, why it cannot be done now.
+
+Footer, help and palette ask here alike.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from textual.actions import parse
 from textual.binding import ActiveBinding, Binding, BindingType
+from textual.dom import DOMNode
 from textual.screen import Screen
 
-from excerpt.tui.acting import why_not
-from excerpt.tui.key_rows import Key
-from excerpt.tui.keymap import keys_now
-from excerpt.tui.keys import FIELD, PLACES
+from excerpt.tui.keymap import keys_now, keys_of, shown_keys
+from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
+
+
+@runtime_checkable
+class Reasoned(Protocol):
+    """A widget that can say why it would not do something."""
+
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:
+        """One sentence; "" where the action can be done."""
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """A widget whose actions may come before what they are about."""
+
+    def is_early(self, action: str) -> bool:
+        """Whether what the action is about is still on its way."""
+
+    def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
+        """Act as soon as it is there."""
+
+
+def doer(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
+    """The widget that does an action bound at `node`, with the action's name and parameters: the pane around it where
+    the action is the pane's."""
+    target, name, parameters = parse(action)
+    if target == "app":
+        return node.app, name, parameters
+    if target == "screen":
+        return node.screen or node.app, name, parameters
+    if name == "pane" and parameters and isinstance(parameters[0], str):
+        inner = parse(parameters[0])
+        for around in node.ancestors:
+            if isinstance(around, Reasoned) and hasattr(around, f"action_{inner[1]}"):
+                return around, inner[1], inner[2]
+    return node, name, parameters
+
+
+def why_not(node: DOMNode, action: str) -> str:
+    """Why an action bound at `node` cannot be done now; "" where it can, and where its keys are another's now."""
+    target, name, parameters = doer(node, action)
+    if not isinstance(target, Reasoned) or not target.check_action(name, parameters):
+        return ""
+    return target.why_not(name, parameters)
+
 
 _PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding in keys}
 _RANK = {id_: rank for rank, id_ in enumerate(_PLACE_OF_ID)}
@@ -50,3 +101,50 @@ def places_here(screen: Screen[object]) -> list[str]:
     """The places whose keys work now, from what has the focus outward; a field has the least of its own."""
     places = dict.fromkeys((*(_PLACE_OF_ID[each.binding.id or ""] for each in active(screen)), "Always"))
     return sorted(places, key=lambda place: PLACES[place] is FIELD)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One binding: its keys as they are written on screen, what it does, and why it cannot be done now."""
+
+    id: str
+    keys: str
+    what: str
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The keys of a place, or of a part of one. `here`: they work where the user is."""
+
+    title: str
+    here: bool
+    rows: tuple[Row, ...]
+
+
+def groups(here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str, str]) -> tuple[Group, ...]:
+    """Every place: those `here`, in that order, then the rest in that of the table. `reasons` say by a binding's id why
+    it cannot be done now."""
+    found: list[Group] = []
+    for place in (*here, *(place for place in PLACES if place not in here)):
+        for title, keys in PARTS.get(place, {place: PLACES[place]}).items():
+            if keys:
+                rows = tuple(_row(key, keymap, reasons if place in here else {}) for key in keys)
+                found.append(Group(title, place in here, rows))
+    return tuple(found)
+
+
+def _row(binding: Key, keymap: Mapping[str, str], reasons: Mapping[str, str]) -> Row:
+    return Row(binding.id, shown_keys(keys_of(binding, keymap)), binding.what, reasons.get(binding.id, ""))
+
+
+def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:
+    """Those with all the words typed, be they in the keys, in what they do, in the name or in the place."""
+    words = typed.casefold().split()
+    left = (replace(group, rows=tuple(row for row in group.rows if _has(words, row, group.title))) for group in every)
+    return tuple(group for group in left if group.rows)
+
+
+def _has(words: Sequence[str], row: Row, title: str) -> bool:
+    text = f"{row.keys} {row.what} {row.id} {title}".casefold()
+    return all(word in text for word in words)

@@ -1,16 +1,113 @@
-"""Every key of the app, in one table: what the widgets bind, what F1 and the palette list, what a keymap may change.
+"""Every key of the app, in one table: what the widgets bind, what help and palette list, what a keymap may change.
 
 Textual is not needed to read it. A binding's id is what `[screen.keys]` in the settings names; `keymap.py` puts a
-user's keys over these. A place is what has the focus, or what is around that; its keys work with those around it.
-ctrl+h, ctrl+i, ctrl+j and ctrl+m are never used: a terminal sends them as backspace, tab and enter.
+user's keys over these. A binding without a key is in the palette alone. A place is what has the focus, or what is
+around that; its keys work with those around it. ctrl+h, ctrl+i, ctrl+j and ctrl+m are never used: a terminal sends
+them as backspace, tab and enter. No key has alt: terminals and Textual garble it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from excerpt.tui.dialog_keys import CHOOSING, DIALOG, HELP, OFFERS, QUESTION, REMEMBER, STRATEGIES, THEMES, WHY
-from excerpt.tui.key_rows import Key, moving, too, while_typing
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One binding: its keys in Textual's names, with commas between. `label` is for the footer, `what` for the help.
+
+    `shown` puts it into the footer before others; `moves` keeps it out, as it moves in what is shown. `first` goes
+    before the focused field's own.
+    """
+
+    id: str
+    keys: str
+    action: str
+    label: str
+    what: str
+    shown: bool = False
+    first: bool = False
+    moves: bool = False
+
+
+def while_typing(*rows: Key) -> Sequence[Key]:
+    """Keys of a place with a field: they go before what the field does with them."""
+    return tuple(replace(row, first=True) for row in rows)
+
+
+def moving(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
+    """Movement as in vi, in the rows of a list that has the focus; with `arrows` by these too, where nothing around the
+    list moves by them."""
+    down, up = ("down,j", "up,k") if arrows else ("j", "k")
+    return (
+        Key(f"{prefix}-down", down, "down", "next", f"Next {noun}", moves=True),
+        Key(f"{prefix}-up", up, "up", "previous", f"Previous {noun}", moves=True),
+        Key(f"{prefix}-first", "g,home", "first", "first", f"First {noun}", moves=True),
+        Key(f"{prefix}-last", "G,end", "last", "last", f"Last {noun}", moves=True),
+    )
+
+
+def too(around: Iterable[Key], of: str, id_: str, keys: str, what: str = "", *, shown: bool = False) -> Key:
+    """More keys, in what has the focus, for the binding `of` of the place around it."""
+    binding = next(each for each in around if each.id == of)
+    action = f"pane({binding.action!r})" if "'" not in binding.action else f'pane("{binding.action}")'
+    return Key(id_, keys, action, binding.label, what or binding.what, shown=shown)
+
+
+DIALOG: Sequence[Key] = while_typing(
+    Key("dialog-leave", "escape", "leave", "close", "Close it; nothing is changed", shown=True),
+    Key("dialog-next", "tab", "app.focus_next", "next field", "To the next field", moves=True),
+    Key("dialog-previous", "shift+tab", "app.focus_previous", "field before", "To the field before", moves=True),
+)
+
+HELP: Sequence[Key] = while_typing(
+    Key("help-down", "down,ctrl+n", "scroll(0.1)", "scroll", "A line down", moves=True),
+    Key("help-up", "up,ctrl+p", "scroll(-0.1)", "scroll", "A line up", moves=True),
+    Key("help-page-down", "pagedown", "scroll(1)", "scroll", "A page down", moves=True),
+    Key("help-page-up", "pageup", "scroll(-1)", "scroll", "A page up", moves=True),
+)
+
+QUESTION: Sequence[Key] = (
+    Key("confirm-yes", "y", "answer(True)", "yes", "Yes", shown=True),
+    Key("confirm-no", "n", "answer(False)", "no", "No", shown=True),
+)
+
+REMEMBER: Sequence[Key] = while_typing(
+    Key("remember-keep", "ctrl+s", "keep", "keep", "Keep it", shown=True),
+    Key("remember-merge", "", "merge", "merge", "Merge it into the memory that is selected below", shown=True),
+)
+
+OFFERS: Sequence[Key] = (
+    Key("offers-down", "down", "down", "next", "Next memory", moves=True),
+    Key("offers-up", "up", "up", "previous", "Previous memory", moves=True),
+    Key("offers-choose", "enter", "choose", "merge", "Merge into the selected memory"),
+)
+
+CHOOSING: Sequence[Key] = while_typing(
+    Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
+    Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
+    Key("vault-forget", "", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
+    Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
+    Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
+    Key("vault-leave", "escape", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
+)
+
+THEMES: Sequence[Key] = (
+    Key("themes-keep", "enter", "screen.choose", "keep", "Keep the theme", shown=True),
+    *moving("themes", "theme", arrows=True),
+)
+
+STRATEGIES: Sequence[Key] = (
+    Key("strategies-use", "enter", "choose", "use it", "Go on with the selected strategy and fragment", shown=True),
+    Key("strategies-next", "right,l", "step(1)", "next", "Next strategy", shown=True),
+    Key("strategies-previous", "left,h", "step(-1)", "before", "The strategy before"),
+    Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
+    Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
+    Key("strategies-close", "q", "leave", "close", "Close it"),
+)
+
+WHY: Sequence[Key] = (Key("why-close", "w,ctrl+t,q", "leave", "close", "Close it"),)
+
 
 ALWAYS: Sequence[Key] = (
     Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 NEXT = (
     "excerpt.tui.memory_questions",
     "excerpt.tui.pack.packer",
-    "excerpt.tui.query_questions",
+    "excerpt.tui.search.query_questions",
     "excerpt.tui.reading",
     "excerpt.tui.snippet",
     "excerpt.tui.widgets.map_panel",
@@ -26,7 +26,6 @@ LATER = (
     "excerpt.tui.editor",
     "excerpt.tui.insights",
     "excerpt.tui.memory_decisions",
-    "excerpt.tui.saved_queries",
     "excerpt.tui.strategy_columns",
     "excerpt.tui.widgets.index_pane",
     "excerpt.tui.widgets.memory_pane",

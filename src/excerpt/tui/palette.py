@@ -12,13 +12,11 @@ from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.tui.acting import doer, why_not
-from excerpt.tui.bindings import active
-from excerpt.tui.key_rows import Key
+from excerpt.tui.bindings import active, doer, why_not
 from excerpt.tui.keymap import keys_of, shown_keys
-from excerpt.tui.keys import FIELD, PLACES
+from excerpt.tui.keys import FIELD, PLACES, Key
+from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.screens.dialog import Leaving
-from excerpt.tui.screens.main import MainScreen
 
 _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
 

@@ -40,9 +40,10 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
 from excerpt.tui.panes import SHARE
-from excerpt.tui.query_keeper import QueryKeeper
 from excerpt.tui.search.disabled import OF_PANELS, PanelState, Row, SearchState, panel_disabled, search_disabled
+from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.query_bar import Answer, QueryBar
+from excerpt.tui.search.query_menu import QueryMenu
 from excerpt.tui.search.reading_controller import Location, ReadingController
 from excerpt.tui.strips import fit
 from excerpt.tui.turn import next_in_turn
@@ -51,7 +52,6 @@ from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.query_menu import QueryMenu
 from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.split import Split
 

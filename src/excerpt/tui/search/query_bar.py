@@ -24,18 +24,17 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.completion import begun_at, completed, without
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.search.query_controller import QueryController
+from excerpt.tui.search.query_controller import QueryController, begun_at, completed, without
+from excerpt.tui.search.query_menu import Choice, QueryMenu
 from excerpt.tui.widgets.field import Field
-from excerpt.tui.widgets.query_menu import Choice, QueryMenu
 
 if TYPE_CHECKING:
     from excerpt.insight.completions import Completion
     from excerpt.insight.suggestions import Suggestion
     from excerpt.search.reading import Reading
-    from excerpt.tui.saved_queries import SavedQueries
+    from excerpt.tui.search.history import SavedQueries
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from excerpt.tui.bindings import bindings
-from excerpt.tui.key_list import Group, groups, matching
+from excerpt.tui.bindings import Group, bindings, groups, matching
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Dialog
 from excerpt.tui.widgets.field import Field

@@ -20,6 +20,8 @@ from excerpt.errors import ExcerptError
 from excerpt.pack.marks_file import read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.key_bar import KeyBar
+from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.compositor import FRAME, PromptScreen
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
@@ -55,17 +57,14 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.programs import Programs
-from excerpt.tui.query_keeper import QueryKeeper
+from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.session import NEW, Place, Session, SessionController, changed_by_hand
+from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
-from excerpt.tui.state_keeper import StateKeeper
 from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.vault_state import bar_state, progress_words, search_notice
 from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
-from excerpt.tui.widgets.key_bar import KeyBar
 from excerpt.tui.widgets.split import Split
-from excerpt.tui.widgets.tab_bar import TABS, TabBar
 
 if TYPE_CHECKING:
     from excerpt.model import Result

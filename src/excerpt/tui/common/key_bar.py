@@ -13,8 +13,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.tui.acting import doer, why_not
-from excerpt.tui.bindings import active
+from excerpt.tui.bindings import active, doer, why_not
 from excerpt.tui.keymap import shown_key
 from excerpt.tui.keys import PLACES
 

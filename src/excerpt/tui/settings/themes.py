@@ -19,8 +19,8 @@ from textual.theme import Theme
 from excerpt.errors import SettingsError
 from excerpt.settings import Places
 
-_PACKAGED = Path(__file__).parent / "themes"
-_SOURCE = Path(__file__).parents[3] / "themes"
+_PACKAGED = Path(__file__).parents[1] / "themes"
+_SOURCE = Path(__file__).parents[4] / "themes"
 _DEFAULT = "excerpt-dark"
 
 DARK_DEFAULTS = {
