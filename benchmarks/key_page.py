@@ -3,94 +3,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from excerpt.tui.keys import PARTS, PLACES, Key
+from excerpt.tui.keymap import shown_keys
+from excerpt.tui.keys import FIELD, PLACES, Key
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 
-_HEADINGS = {
-    "Search": "The query and the list",
-    "Search: the query": "The query",
-    "Search: reading on": "Reading on",
-    "Search: the pack": "The pack",
-    "Search: panes and panels": "Panes and panels",
-    "Overview": "The Overview tab",
-    "Overview, with the lines focused": "With the lines of an overview focused",
-    "Memory": "The Memory tab",
-    "Memory, with the list focused": "With the memories focused",
-    "Index": "The Index tab",
-    "Any dialog": "Dialogs",
-    "Settings, with the list focused": "The settings",
-    "Themes, with the list focused": "Themes",
-    "Outline, with the list focused": "The outline of a note",
-    "Saved queries, with the list focused": "Saved queries",
-}
-
+_TYPING = ("Search", "Everywhere", "Always")
+_TABS = ("Search", "Overview", "Memory")
 _LINKS = {
     "strategy": "Strategies",
     "memory": "Memories",
-    "memories": "Memories",
     "related": "Related notes",
-    "where the matches are": "Maps",
     "scope": "Packs#Scope",
     "budget": "Token budget",
-    "settings": "Settings",
     "format": "Packs#What it looks like",
-    "order": "Packs#Order",
     "what is in the pack": "The screen#The pack panel",
 }
 """Words that are a link where they come first."""
 
-_LAST = "## Your own keys"
 _TABLE = re.compile(r"^\| key .*\n(?:\|.*\n)+", re.M)
-
-
-def tables() -> Mapping[str, Sequence[Key]]:
-    """The keys of each heading of the page."""
-    found: dict[str, Sequence[Key]] = {}
-    for place, keys in PLACES.items():
-        for part, of_part in PARTS.get(place, {place: keys}).items():
-            if of_part:
-                found[_HEADINGS.get(part, re.sub("^Search, w", "W", part))] = of_part
-    return found
+_NAMES = re.compile(r"^`[^\n]*`\.\n", re.M)
 
 
 def rewritten(page: str) -> str:
-    """The page with the tables of today. A heading that is new comes before the last; one without keys goes."""
-    wanted, linked = tables(), set[str]()
-    before, *sections = re.split(r"^(?=## )", page, flags=re.M)
-    by_heading = {section.partition("\n")[0].removeprefix("## "): section for section in sections}
-    last = by_heading.pop(_LAST.removeprefix("## "))
-    written = [
-        _section(by_heading.get(heading, f"## {heading}\n"), "".join(_table(keys, linked)))
-        for heading, keys in wanted.items()
-    ]
-    return "".join((before, *written, last))
+    """Return the page with the tables of today: while typing, in lists, in fields; and the names without a key."""
+    linked: set[str] = set()
+    typing = [key for place in _TYPING for key in PLACES[place] if key.keys and key.first]
+    tables = iter((_table(_of_each(typing), linked), _table(_of_lists(), linked), _table(_of_each(FIELD), linked)))
+    page = _TABLE.sub(lambda _: next(tables), page)
+    without = sorted({key.id for keys in PLACES.values() for key in keys if not key.keys})
+    return _NAMES.sub(lambda _: ", ".join(f"`{name}`" for name in without) + ".\n", page)
 
 
-def _section(section: str, table: str) -> str:
-    if _TABLE.search(section):
-        return _TABLE.sub(lambda _: table, section, count=1)
-    return f"{section.rstrip()}\n\n{table}\n"
+def _of_each(keys: Sequence[Key]) -> Iterator[tuple[str, str]]:
+    return ((_written(key.keys), _begun_small(key.what)) for key in keys)
 
 
-def _table(keys: Sequence[Key], linked: set[str]) -> Iterator[str]:
-    yield "| key | does | name |\n|---|---|---|\n"
-    for key in keys:
-        names = " ".join(f"`{name}`" for name in key.keys.split(","))
-        yield f"| {names} | {_with_links(key.what[:1].lower() + key.what[1:], linked)} | `{key.id}` |\n"
+def _of_lists() -> Iterator[tuple[str, str]]:
+    """Yield each key of a list once, with what it does in which list where that is not the same in all."""
+    typed = {key.keys for place in _TYPING for key in PLACES[place] if key.first}
+    told: dict[str, dict[str, str]] = {}
+    for place, keys in PLACES.items():
+        for key in keys:
+            if place.startswith(_TABS) and ", with " in place and key.keys and key.keys not in typed:
+                told.setdefault(key.keys, {}).setdefault(key.label, _begun_small(key.what))
+    for keys_of_row, by_label in told.items():
+        yield _written(keys_of_row), "; ".join(by_label.values())
 
 
-def _with_links(what: str, linked: set[str]) -> str:
+def _written(keys: str) -> str:
+    return " ".join(f"`{shown}`" for shown in shown_keys(keys.split(",")).split(" "))
+
+
+def _begun_small(what: str) -> str:
+    return what[:1].lower() + what[1:]
+
+
+def _table(rows: Iterator[tuple[str, str]], linked: set[str]) -> str:
+    return "| key | does |\n|---|---|\n" + "".join(f"| {keys} | {_with_link(what, linked)} |\n" for keys, what in rows)
+
+
+def _with_link(what: str, linked: set[str]) -> str:
     for words, target in _LINKS.items():
         found = re.search(rf"\b{words}\b", what)
         if found and words not in linked:
             linked.add(words)
-            link = f"[[{target}\\|{found[0]}]]"
-            what = what[: found.start()] + link + what[found.end() :]
-            break
+            return f"{what[: found.start()]}[[{target}\\|{found[0]}]]{what[found.end() :]}"
     return what
 
 
