@@ -27,8 +27,8 @@ from excerpt.settings import Places, ScreenSettings, Settings, places
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))

@@ -27,9 +27,9 @@ from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_bar import QueryStatus
-from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexFacts
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_pane import MemoryPane

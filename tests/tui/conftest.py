@@ -20,8 +20,8 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.hit_list import HitList
 
 PATIENCE = 60.0
 """Seconds until a wait fails: far more than any step takes, since the machine may be busy with other tests."""

@@ -20,7 +20,7 @@ from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.messages import CopyRequested
 from excerpt.tui.screens.remember import Remember
-from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.offer_list import OfferList
 from excerpt.tui.widgets.vault_list import VaultList
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until

@@ -9,8 +9,8 @@ from textual import events
 
 from excerpt import tui
 from excerpt.settings import Settings
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.field import Field
-from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import at_once, until
 from tests.tui.still import StillApp
 

@@ -38,8 +38,8 @@ AFTER = {
     *NEXT,
     *LATER,
     "excerpt.model",
-    "excerpt.tui.inked_line",
-    "excerpt.tui.line_drawing",
+    "excerpt.tui.common.inked_line",
+    "excerpt.tui.common.line_drawing",
     "excerpt.tui.note_window",
     "excerpt.tui.palette",
 }

@@ -14,13 +14,13 @@ from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.key_bar import KeyBar
+from excerpt.tui.common.notice import Notice
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.controller import Watch
 from excerpt.tui.screens.confirm import Confirm
 from excerpt.tui.screens.emptied import Emptied
-from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.index_pane import FileList, IndexPane
-from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import (
     AppPilot,

@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from excerpt.model import Result
 from excerpt.settings import Settings
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.split import Splitter
 from tests.tui.still import StillApp

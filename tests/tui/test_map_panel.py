@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import Trouble
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryInput
-from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.map_panel import MapPanel
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until

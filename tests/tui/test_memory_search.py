@@ -18,7 +18,7 @@ from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory_rows import Showing, among, is_memory, showing_of
 from excerpt.tui.screens.remember import Remember
-from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until

@@ -17,8 +17,8 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.key_bar import KeyBar
 from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
 from excerpt.tui.screens.remember import Remember, split_tags
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.tag_completion import completed
-from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.memory_view import MemoryView

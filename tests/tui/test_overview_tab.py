@@ -17,12 +17,12 @@ from excerpt.insight.render import as_markdown
 from excerpt.search.engine import Engine
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.notice import Notice
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.insight_messages import OverviewReady, PassageReady
 from excerpt.tui.insights import AskPassage
 from excerpt.tui.messages import Trouble
 from excerpt.tui.screens.remember import Remember
-from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.overview_list import OverviewList
 from excerpt.tui.widgets.overview_pane import OverviewPane, TopicStatus
 from excerpt.tui.widgets.preview import Preview

@@ -13,7 +13,7 @@ from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.packer import INSTEAD, Left
-from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview

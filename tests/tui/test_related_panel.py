@@ -8,10 +8,10 @@ from textual.widgets import Input
 
 from excerpt.insight.related import Related, RelatedNote
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.notice import Notice
 from excerpt.tui.messages import Trouble
-from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.map_panel import MapPanel
-from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, titles, until

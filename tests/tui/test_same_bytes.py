@@ -15,7 +15,7 @@ from excerpt.pack.savings import SavingsFile
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory_rows import is_memory
-from excerpt.tui.widgets.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList
 from tests.tui.conftest import AppPilot, pane_of, search, until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")

@@ -13,12 +13,12 @@ from excerpt.search.boosts import WEIGHTS as BOOSTS
 from excerpt.search.fusion import SIGNALS
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.messages import SearchDone, Trouble
 from excerpt.tui.screens.why import Why
+from excerpt.tui.search.hit_list import BARS, HitList
 from excerpt.tui.search.query_bar import Answer, QueryStatus
-from excerpt.tui.widgets.hit_list import BARS, HitList
-from excerpt.tui.widgets.notice import Notice
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until

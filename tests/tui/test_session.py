@@ -13,6 +13,7 @@ from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.panes import SHARE
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import (
     NEW,
     Place,
@@ -23,7 +24,6 @@ from excerpt.tui.session import (
     row_of,
     write_session,
 )
-from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import AppPilot, pane_of, until
 from tests.tui.still import STATUS, StillApp
 

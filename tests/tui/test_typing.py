@@ -9,8 +9,8 @@ import pytest
 
 from excerpt.search.query import without_begun_filter
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.hit_list import HitList
 from tests.tui.conftest import AppPilot, pane_of, screen_of, status_of, until
 
 SENTENCES = [

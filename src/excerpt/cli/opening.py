@@ -13,7 +13,7 @@ from excerpt.cli.vaults import check_breadth
 from excerpt.errors import IndexUnusableError, VaultEmptiedError
 from excerpt.model import BuildReport
 from excerpt.settings import Places, Settings
-from excerpt.tui.when import local_time
+from excerpt.text.times import local_time
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot

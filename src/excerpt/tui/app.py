@@ -33,12 +33,11 @@ from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
 from excerpt.tui.alt_keys import keep_alt_keys
 from excerpt.tui.bindings import Waiting, bindings, doer, places_here, reasons_here, why_not
+from excerpt.tui.common.line_filters import Harmless, Plain
 from excerpt.tui.common.tab_bar import TabBar
-from excerpt.tui.harmless import Harmless
 from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.opening import Opening, session_of
-from excerpt.tui.plain import Plain
 from excerpt.tui.session import NEW
 from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from excerpt.model import Section
-from excerpt.tui.inked_line import DrawnLine, Ink, LinkTo, Run
-from excerpt.tui.wrapping import wrap
+from excerpt.tui.common.inked_line import DrawnLine, Ink, LinkTo, Run, wrap
 
 
 class Row(NamedTuple):

@@ -14,7 +14,7 @@ from excerpt.search.standing import NoteExplanation, Standing
 from excerpt.text.counted import percent
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
-from excerpt.tui.row_names import path_below
+from excerpt.tui.common.row_names import path_below
 from excerpt.tui.waterfall import Step, steps_of
 
 Colours = Mapping[str, str]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
 
-from excerpt.tui.inked_line import Ink
+from excerpt.tui.common.inked_line import Ink
 
 
 class Context(IntEnum):

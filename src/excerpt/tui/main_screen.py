@@ -58,12 +58,12 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.programs import Programs
 from excerpt.tui.search.history import QueryKeeper
+from excerpt.tui.search.hit_list import MOST_ROWS, HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.vault_state import bar_state, progress_words, search_notice
-from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
 from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:

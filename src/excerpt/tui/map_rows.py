@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from excerpt.tui.bars import sparkline
+from excerpt.tui.common.strips import sparkline
 
 if TYPE_CHECKING:
     from excerpt.insight.map import Branch, VaultMap

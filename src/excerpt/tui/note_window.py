@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from excerpt.model import Fragment, Section, Span
-from excerpt.tui.inked_line import DrawnLine, Ink, InkedLine
+from excerpt.tui.common.inked_line import DrawnLine, Ink, InkedLine
+from excerpt.tui.common.line_drawing import LONGEST, TABLE_RULE, Columns, draw_line, ink_line, lay_over, with_rest
 from excerpt.tui.line_contexts import Around, Context, contexts_of
-from excerpt.tui.line_drawing import LONGEST, TABLE_RULE, Columns, draw_line, ink_line, lay_over, with_rest
 from excerpt.tui.properties import property_lines
 from excerpt.tui.syntax import MOST, Inked, code_inks
 from excerpt.tui.tables import align

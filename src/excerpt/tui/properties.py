@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
 from excerpt.text.visible import visible
-from excerpt.tui.inked_line import Ink, InkedLine, LinkTo
+from excerpt.tui.common.inked_line import Ink, InkedLine, LinkTo
 
 _WIDEST = 20
 """Cells up to which names make a column; a longer one has its value right behind it."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
-from excerpt.tui.inked_line import LinkTo
-from excerpt.tui.line_drawing import Columns
+from excerpt.tui.common.inked_line import LinkTo
+from excerpt.tui.common.line_drawing import Columns
 from excerpt.tui.note_window import AS_FOUND, NoteWindow, View, columns_by_row, reach_of, window_around
 from excerpt.tui.search.reading_controller import Location
 

@@ -14,10 +14,9 @@ from rich.cells import cell_len
 from excerpt.model import Fragment, Span
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
-from excerpt.tui.inked_line import Ink, Run
-from excerpt.tui.snippet import snippet
-from excerpt.tui.strips import fit
-from excerpt.tui.wrapping import wrap
+from excerpt.tui.common.inked_line import Ink, Run, wrap
+from excerpt.tui.common.snippet import snippet
+from excerpt.tui.common.strips import fit
 
 if TYPE_CHECKING:
     from excerpt.insight.related import Passage, PassageMatch, RelatedNote

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.model import Span
 from excerpt.text.visible import visible
-from excerpt.tui.inked_line import Ink, Run
-from excerpt.tui.wrapping import wrap
+from excerpt.tui.common.inked_line import Ink, Run, wrap
 
 if TYPE_CHECKING:
     from excerpt.memory.difference import Row

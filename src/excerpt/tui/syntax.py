@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from excerpt.tui.inked_line import Ink
+from excerpt.tui.common.inked_line import Ink
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

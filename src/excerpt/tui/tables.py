@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from excerpt.tui.inked_line import InkedLine
+from excerpt.tui.common.inked_line import InkedLine
 
 _BAR = re.compile(r"(?<!\\)\|")
 _IN_CODE = re.compile(r"`[^`\n]*`")

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from excerpt.known_vaults import DEMO, Recent, names_apart
-from excerpt.tui.when import age
+from excerpt.text.times import age
 
 _MOST_FOLDERS = 50
 """Folders listed at most: more is typed on for, never scrolled to."""

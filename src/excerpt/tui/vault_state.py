@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
+from excerpt.tui.common.notice import Said
 from excerpt.tui.index.controller import IndexState, Watch
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pace import rate_words, share_done
-from excerpt.tui.widgets.notice import Said
 
 if TYPE_CHECKING:
     from excerpt.model import Result

@@ -12,8 +12,8 @@ from textual.widgets import Label
 
 from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.messages import IndexOpened, IndexProgressed, IndexWatched
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.hit_list import HitList
 from excerpt.tui.widgets.index_pane import IndexPane
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import until

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Hit
-from excerpt.tui.inked_line import LinkTo
+from excerpt.tui.common.inked_line import LinkTo
 from excerpt.tui.note_window import window_around
 from excerpt.tui.reading import LinkFound
 from excerpt.tui.search.reading_controller import Location, ReadingController

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.strips import fit, line
+from excerpt.tui.common.strips import fit, line
 
 TABS = ("search", "overview", "memory", "index")
 

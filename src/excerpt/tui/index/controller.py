@@ -18,6 +18,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
+from excerpt.tui.common.notice import Said
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.indexing import Command, Indexing
 from excerpt.tui.keymap import key_sign
@@ -33,7 +34,6 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.pace import Pace
-from excerpt.tui.widgets.notice import Said
 
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, Progress, Status

@@ -15,10 +15,10 @@ from excerpt.kinds import Strategy
 from excerpt.model import Result
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.strategy_columns import columns_of
-from excerpt.tui.strips import fit
 from excerpt.tui.widgets.strategy_grid import StrategyGrid
 
 Ask = Callable[[Callable[[Sequence[Result]], object]], object]

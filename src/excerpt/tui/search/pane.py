@@ -20,7 +20,10 @@ from excerpt.settings import Settings
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.pause import Pause
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import fit
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.keymap import key_sign
@@ -42,17 +45,14 @@ from excerpt.tui.pack.controller import PackController, mark_of, next_budget
 from excerpt.tui.panes import SHARE
 from excerpt.tui.search.disabled import OF_PANELS, PanelState, Row, SearchState, panel_disabled, search_disabled
 from excerpt.tui.search.history import QueryKeeper
+from excerpt.tui.search.hit_list import MOST_ROWS, HitList
 from excerpt.tui.search.query_bar import Answer, QueryBar
 from excerpt.tui.search.query_menu import QueryMenu
 from excerpt.tui.search.reading_controller import Location, ReadingController
-from excerpt.tui.strips import fit
 from excerpt.tui.turn import next_in_turn
 from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
-from excerpt.tui.widgets.hit_list import MOST_ROWS, HitList
-from excerpt.tui.widgets.notice import Notice, Said
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.strips import Part, line, parts_with_matches
-from excerpt.tui.widgets.row_list import RowList
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import Part, line, parts_with_matches
 
 MOST_SHOWN, TALL = 8, 12
 """Rows in sight at most, so that the list below stays in sight too; more on a screen of 30 lines."""

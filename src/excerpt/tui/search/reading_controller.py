@@ -11,7 +11,7 @@ from excerpt.tui.engine_worker import Asks
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
-    from excerpt.tui.inked_line import LinkTo
+    from excerpt.tui.common.inked_line import LinkTo
     from excerpt.tui.note_window import NoteWindow
     from excerpt.tui.reading import LinkFound
 

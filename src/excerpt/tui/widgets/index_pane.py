@@ -17,16 +17,16 @@ from textual.widget import Widget
 
 from excerpt.model import Progress, Skipped, Status
 from excerpt.text.counted import percent
+from excerpt.text.times import local_time
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import Part, fit, line
 from excerpt.tui.index.controller import IndexState, Watch
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import EditRequested, IndexAsked, PaneLeft
 from excerpt.tui.pace import rate_words, share_done
 from excerpt.tui.reasons import IndexScene, in_index
-from excerpt.tui.strips import Part, fit, line
-from excerpt.tui.when import local_time
-from excerpt.tui.widgets.row_list import RowList
 
 _SHORT = 16
 """Rows of the tab below which what hardly changes makes room for what goes on."""

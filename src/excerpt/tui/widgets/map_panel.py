@@ -12,11 +12,10 @@ from textual.strip import Strip
 
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
-from excerpt.tui.bars import share_bar
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import Part, fit, line, share_bar
 from excerpt.tui.map_rows import OPEN_AT_FIRST, MapRow, rows_of, stands_in
-from excerpt.tui.strips import Part, fit, line
-from excerpt.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from excerpt.insight.map import Branch, VaultMap

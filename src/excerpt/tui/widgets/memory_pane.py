@@ -15,6 +15,8 @@ from textual.widgets import Input, Static
 from excerpt.model import Memory
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.row_list import RowList
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory_decisions import Decision, following, forgetting, keeping, updating
@@ -28,8 +30,6 @@ from excerpt.tui.tag_completion import TagSuggester
 from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_view import MemoryView, Shown
-from excerpt.tui.widgets.notice import Notice, Said
-from excerpt.tui.widgets.row_list import RowList
 from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:

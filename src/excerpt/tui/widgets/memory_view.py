@@ -13,13 +13,13 @@ from textual.strip import Strip
 
 from excerpt.model import Memory, Skipped, Source, Span
 from excerpt.text.line_range import lines_named
+from excerpt.text.times import local_time
 from excerpt.text.visible import visible_line
-from excerpt.tui.inked_line import Ink, Run
+from excerpt.tui.common.inked_line import Ink, Run
+from excerpt.tui.common.line_view import LineView
+from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.side_by_side import below, beside, runs_of
-from excerpt.tui.strips import Part, line
-from excerpt.tui.when import local_time
-from excerpt.tui.widgets.line_view import LineView
 
 if TYPE_CHECKING:
     from excerpt.memory.stale import Standing

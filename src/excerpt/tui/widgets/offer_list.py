@@ -13,12 +13,12 @@ from textual.strip import Strip
 
 from excerpt.model import Memory
 from excerpt.text.counted import percent
+from excerpt.text.times import local_day
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.snippet import snippet
-from excerpt.tui.strips import Part, line
-from excerpt.tui.when import local_day
-from excerpt.tui.widgets.row_list import RowList
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.snippet import snippet
+from excerpt.tui.common.strips import Part, line
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer

@@ -27,9 +27,9 @@ from excerpt.insight.overview_parts import (
 )
 from excerpt.text.counted import counted, percent
 from excerpt.text.visible import visible_line
-from excerpt.tui.bars import share_bar, sparkline
 from excerpt.tui.bindings import bindings
-from excerpt.tui.strips import Part, fit, line
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
 from excerpt.tui.widgets.overview_rows import (
     Row,
     below_title,
@@ -39,7 +39,6 @@ from excerpt.tui.widgets.overview_rows import (
     rows_of,
     span_of,
 )
-from excerpt.tui.widgets.row_list import RowList
 
 _LABEL = 10
 """Cells of a part's name at the left."""

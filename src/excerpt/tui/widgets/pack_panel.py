@@ -19,10 +19,10 @@ from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.row_names import path_below
+from excerpt.tui.common.strips import Part, line
 from excerpt.tui.pack.packer import Left, Packed
-from excerpt.tui.row_names import path_below
-from excerpt.tui.strips import Part, line
-from excerpt.tui.widgets.row_list import RowList
 
 _NAME = 26
 """Cells that the name of a passage has before it is told what scope each has, where all have the same."""

@@ -19,13 +19,12 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.inked_line import INK_CSS, INKS, Ink, LinkTo
+from excerpt.tui.common.line_view import LineView
+from excerpt.tui.common.strips import fit
 from excerpt.tui.context_rows import LinkSpot, Picked, Row, heading_beyond, link_at, links_of, rows_of
-from excerpt.tui.inked_line import Ink, LinkTo
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.note_window import NoteWindow
-from excerpt.tui.strips import fit
-from excerpt.tui.widgets.inks import INK_CSS, INKS
-from excerpt.tui.widgets.line_view import LineView
 
 _LEAD = 2
 """Lines of context above the fragment when it comes into view."""

@@ -14,13 +14,12 @@ from textual.reactive import reactive, var
 from textual.strip import Strip
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.bars import share_bar
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.line_view import LineView
+from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import Part, fit, line, share_bar
 from excerpt.tui.related_lines import Reason, WhyLine, first_reason, lines_of, reasons_of, why_lines
-from excerpt.tui.strips import Part, fit, line
-from excerpt.tui.widgets.line_view import LineView
-from excerpt.tui.widgets.notice import Notice, Said
-from excerpt.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from excerpt.insight.related import Related, RelatedNote

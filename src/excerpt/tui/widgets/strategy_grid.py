@@ -14,10 +14,10 @@ from textual.widget import Widget
 
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
+from excerpt.tui.common.row_names import BETWEEN, path_below
+from excerpt.tui.common.strips import Part, fit_parts
 from excerpt.tui.moves import move_sign
-from excerpt.tui.row_names import BETWEEN, path_below
 from excerpt.tui.strategy_columns import DEPTH, Column, Row, first_shown
-from excerpt.tui.strips import Part, fit_parts
 
 _NARROWEST = 26
 """Cells of a column in which a title can be told from others."""

@@ -14,9 +14,9 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.strips import Part, fit, line
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import Part, fit, line
 from excerpt.tui.vault_rows import Kind, VaultRow
-from excerpt.tui.widgets.row_list import RowList
 
 _KIND = 9
 """Cells for why it is listed."""

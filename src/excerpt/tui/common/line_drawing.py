@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from excerpt.kinds import LinkKind
 from excerpt.text.visible import visible
-from excerpt.tui.inked_line import DrawnLine, Ink, InkedLine, LinkTo, Run
+from excerpt.tui.common.inked_line import DrawnLine, Ink, InkedLine, LinkTo, Run
 from excerpt.tui.line_contexts import CALLOUT, PROSE, QUOTE_MARKS, Around, Context
 
 LONGEST = 2_000

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.tui.inked_line import Ink, Run
-from excerpt.tui.strips import fit, fit_parts, line
-from excerpt.tui.wrapping import wrap
+from excerpt.tui.common.inked_line import Ink, Run, wrap
+from excerpt.tui.common.strips import fit, fit_parts, line
 
 PLAIN = Style.null()
 

@@ -13,8 +13,8 @@ from textual.widget import Widget
 from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.widgets.hit_list import HitList
-from excerpt.tui.widgets.line_view import LineView
+from excerpt.tui.common.line_view import LineView
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.memory_list import MemoryList
 from tests.tui.conftest import AppPilot, screen_of, search, until
 

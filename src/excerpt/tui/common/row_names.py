@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rich.style import Style
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.strips import Part, cells_in, fit, parts_with_matches, steady
+from excerpt.tui.common.strips import Part, cells_in, fit, parts_with_matches, steady
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span

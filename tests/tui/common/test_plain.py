@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 import excerpt.tui
 from excerpt.settings import ScreenSettings, Settings
-from excerpt.tui.glyphs import PUNCTUATION, SIGNS, plain_sign, plainly
+from excerpt.tui.common.line_filters import PUNCTUATION, SIGNS, plain_sign, plainly
 from excerpt.tui.messages import IndexOpened
 from tests.tui.still import STATUS, StillApp
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excerpt.model import Fragment, Hit
-from excerpt.tui.widgets.hit_list import place_of
+from excerpt.tui.search.hit_list import place_of
 
 
 def hit(path: str, line: int, text: str) -> Hit:

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.tui.widgets.line_view import LineView
+from excerpt.tui.common.line_view import LineView
 
 
 class RowList(LineView):

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.color import Color
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.harmless import Harmless
+from excerpt.tui.common.line_filters import Harmless
 
 
 def after(text: str) -> str:

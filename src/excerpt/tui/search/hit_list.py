@@ -14,14 +14,14 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.text.times import age
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.row_names import name_parts, names_of
+from excerpt.tui.common.strips import Part, cells_of, fit_parts, line, parts_with_matches
 from excerpt.tui.memory_rows import is_memory
 from excerpt.tui.moves import Ranking, move_sign
-from excerpt.tui.row_names import name_parts, names_of
-from excerpt.tui.strips import Part, cells_of, fit_parts, line, parts_with_matches
-from excerpt.tui.when import age
-from excerpt.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Hit
@@ -305,6 +305,6 @@ def _bar(part: float, highest: float) -> str:
 
 
 def _snippet(hit: Hit, cells: int) -> tuple[str, list[tuple[int, int]]]:
-    from excerpt.tui.snippet import snippet  # with what reads Markdown, which a list without rows does not need
+    from excerpt.tui.common.snippet import snippet  # with what reads Markdown, which a list without rows does not need
 
     return snippet(hit.fragment.text, hit.spans, cells)

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.strips import fit, fit_parts, line, steady
+from excerpt.tui.common.strips import fit, fit_parts, line, steady
 
 PIECES = st.sampled_from(
     [

@@ -1,14 +1,54 @@
-"""Every sign that the screen draws besides letters, with the ASCII sign that stands for it in the plain mode.
+"""The last look at what goes to the terminal, line by line: nothing in it may be obeyed, and in the plain mode no sign
+is drawn that a screen reader or a terminal has none of.
 
-A widget draws the sign; `excerpt.tui.plain` puts the other in its place as the line goes to the terminal, one cell for
-one. So a widget need not know of the plain mode, and a test holds every sign in the code to be in this table.
+Both come after every widget, so that what Textual draws (borders, scrollbars, fields that text was pasted into) and
+what stands in a note goes through them as well. A widget need not know of the plain mode: it draws the sign, and a test
+holds every sign in the code to be in the table here. What is copied or remembered is the note's own text as ever.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.filter import LineFilter
+
+from excerpt.text.visible import visible_line
+from excerpt.tui.keymap import spell_keys
+
+_SUSPECT = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+
+
+class Harmless(LineFilter):
+    """Takes the place of each such character: with a sign where it was given a cell, with nothing where it was not, so
+    that lines stay as wide as they were laid out."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
+        if not any(_is_suspect(segment.text) for segment in segments):
+            return segments
+        return [
+            Segment(_SUSPECT.sub(_shown, segment.text), segment.style, segment.control)
+            if _is_suspect(segment.text)
+            else segment
+            for segment in segments
+        ]
+
+
+def _is_suspect(text: str) -> bool:
+    return not (text.isascii() and text.isprintable()) and _SUSPECT.search(text) is not None
+
+
+def _shown(found: re.Match[str]) -> str:
+    return visible_line(found[0]) * cell_len(found[0])
+
+
+# --- the plain mode ---------------------------------------------------------------------------------------------------
 
 SIGNS: Mapping[str, str] = {
     # Where one is, and what was chosen.
@@ -119,3 +159,28 @@ def plain_sign(sign: str) -> str:
 def plainly(text: str) -> str:
     """`text` with ASCII in the place of lines, blocks and other signs, as wide as before; letters stay."""
     return text if text.isascii() else "".join(map(plain_sign, text))
+
+
+_LINE = 12
+"""Cells from which a run of low bars is the edge of a box and no count."""
+
+
+class Plain(LineFilter):
+    """Draws ASCII signs in the place of others."""
+
+    def switch(self, *, on: bool) -> None:
+        """Draw so, and spell keys, or not."""
+        self.enabled = on
+        spell_keys(spelled=on)
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
+        return [segment if segment.text.isascii() else _plain(segment.text, segment.style) for segment in segments]
+
+
+def _plain(text: str, style: Style | None) -> Segment:
+    if set(text) == {"▁"} and len(text) >= _LINE:
+        return Segment("_" * len(text), style)
+    if style is not None and "@mouse.down" in style.meta:
+        return Segment(" " * len(text), style)
+    # A bar of half a cell is no cursor.
+    return Segment(plainly(text.replace("▌", "▍") if len(text) > 2 else text), style)

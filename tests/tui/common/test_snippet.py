@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from excerpt.model import Span
-from excerpt.tui.snippet import snippet
-from excerpt.tui.strips import fit
+from excerpt.tui.common.snippet import snippet
+from excerpt.tui.common.strips import fit
 
 
 def spans_of(text: str, *words: str) -> list[Span]:
