@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 
 from excerpt.model import Span
 from excerpt.tui.common.snippet import snippet
@@ -71,29 +70,49 @@ def test_what_is_left_out_behind_it_is_said() -> None:
         assert fit(matched(text, width=width)[0], width).endswith("…"), width
 
 
-def test_it_is_cut_out_around_the_densest_matches() -> None:
-    text = "sync alone here. " + "padding words " * 30 + "the sync conflict of two sync devices, " + "more " * 50
+def test_it_begins_with_the_sentence_that_has_most_of_the_words() -> None:
+    best = "When a sync meets a conflict of two sync devices, wait. "
+    text = "Sync alone here. " + "Padding words. " * 30 + best + "More. " * 20
     line, found = matched(text, "sync", "conflict")
-    assert line.startswith("…")
+    assert line.startswith("When a sync meets")
     assert found == ["sync", "conflict", "sync"]
 
 
-def test_near_the_end_of_a_text_more_stands_before_the_match_so_that_the_line_is_full() -> None:
-    line, found = matched("word " * 40 + "#sync", "sync")
-    assert found == ["sync"]
-    assert 40 <= len(line) <= 60
+def test_of_equals_it_is_the_first() -> None:
+    assert matched("No. " + "A sync here. " * 20, "sync", width=30)[0].startswith("A sync here.")
 
 
-def test_a_match_is_in_sight_where_characters_are_two_cells_wide() -> None:
-    line, found = matched("旧版本会另存为一个文件。" * 20 + "冲突", "冲突", width=40)
+def test_a_long_sentence_begins_with_its_first_word() -> None:
+    line, found = matched("Once. And " + "word " * 40 + "sync", "sync")
+    assert line.startswith("And word")
+    assert found == []
+
+
+def test_what_is_seen_of_a_sentence_counts() -> None:
+    text = "Far on " + "word " * 40 + "sync conflict. Two devices conflict. " + "More. " * 20
+    assert matched(text, "sync", "conflict")[0].startswith("Two devices conflict.")
+
+
+def test_initials_and_abbreviations_end_no_sentence() -> None:
+    text = "Padding words. " * 9 + "Ask J. Doe, e.g. Monday, about sync. " + "More. " * 20
+    assert matched(text, "sync")[0].startswith("Ask J. Doe")
+
+
+def test_items_and_lines_of_code_are_sentences() -> None:
+    items = "Pad this line:\n\n" + "- one more\n" * 9 + "- [ ] the sync\n" + "- last\n" * 9
+    assert matched(items, "sync")[0].startswith("the sync • last")
+    code = "Run this:\n\n```\n" + "ls\n" * 30 + "sync all\n" + "ls\n" * 30 + "```"
+    assert matched(code, "sync")[0].startswith("sync all ls")
+
+
+def test_sentences_of_scripts_without_spaces_end_with_their_stop() -> None:
+    line, found = matched("旧版本会另存为一个文件。" * 20 + "冲突出现。" + "文件。" * 20, "冲突", width=40)
+    assert line.startswith("冲突出现。")
     assert found == ["冲突"]
-    assert cell_len(line[: line.index("冲突")]) <= 36
 
 
-def test_matches_spread_wider_than_the_line_begin_no_earlier_than_the_text() -> None:
-    line, found = matched("Binary files cannot be merged, for the sync keeps the newest.", "n", width=40)
-    assert line.startswith("Binary")
-    assert found[0] == "n"
+def test_a_text_that_has_room_is_shown_whole() -> None:
+    assert matched("One thing. Then sync.", "sync")[0] == "One thing. Then sync."
 
 
 def test_control_characters_are_shown() -> None:

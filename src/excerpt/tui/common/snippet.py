@@ -1,8 +1,9 @@
-"""The part of a fragment that a row of the list shows: one line around the best of its matches."""
+"""The part of a text that a row of a list shows: one line, from the beginning of its best sentence."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -10,13 +11,21 @@ from rich.cells import cell_len
 from excerpt.model import Span
 from excerpt.text.visible import visible_line
 from excerpt.tui.common.line_drawing import INLINE_MARKS, TABLE_RULE, drawn_characters
-from excerpt.tui.line_contexts import Context, contexts_of
+from excerpt.tui.line_contexts import Around, Context, contexts_of
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
 _LINE_START = re.compile(
     r"[ \t]*(?:>[ \t]?)*(?:(?P<bullet>[-*+][ \t]+)|(?P<number>\d+[.)][ \t]+))?(?P<task>\[(?P<done>.)\][ \t])?"
     r"(?P<block>#{1,6}[ \t]+|\[![\w-]+(?:\|[^\]]*)?\][+-]?[ \t]*|\|[ \t]*)?"
 )
+_SENTENCE_END = re.compile(
+    r"[.!?…。！？\n](?:"
+    r"(?<=[.!?…])(?<![.!?…].)(?<!\b[A-Za-z].)(?<!\be\.g.)(?<!\bi\.e.)[.!?…]*[\"'”’)\]*_`]*\s+(?=[^\sa-z])"
+    r"|(?<=[。！？])[。！？]*[」』）”]*\s*"
+    r"|(?<=\n)(?:[ \t]*\n\s*|(?=[ \t]*(?:>[ \t]?)*(?:[-*+][ \t]|\d+[.)][ \t]|#{1,6}[ \t]|\|))))"
+)
+"""A full stop, not one of an abbreviation or an initial; where a paragraph, an item or a row of a table ends.
+One character class in front, by which the text is skipped through: ten times as fast as three patterns."""
 _ROW_END = re.compile(r"[ \t]*\|[ \t]*$")
 _SAMPLE = 80
 _FENCES = ("```", "~~~")
@@ -31,16 +40,14 @@ _BEHIND = 600
 def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tuple[int, int]]]:
     """What of `text` fills `width` cells of one line, and the matches in it (start, end).
 
-    Markdown marks are left out and white space is drawn together. The line begins some words before the densest group
-    of matches; without any, at the first line that is not a heading. It is wider than `width`, or ends with an
+    Markdown marks are left out and white space is drawn together. The line begins with the sentence that has most of
+    the matches; without any, with the first line that is not a heading. It is wider than `width`, or ends with an
     ellipsis, where there is more.
     """
-    body = _body_start(text)
-    start = _best_start(text, body, spans, _characters_in(width, text))
-    row = _Row(text, start, "…" if start > body else "")
+    row = _Row(text, _best_start(text, spans, _characters_in(width, text)))
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
-    found = [(row.place(span.start), row.place(span.end)) for span in ordered if span.end > start]
+    found = [(row.place(span.start), row.place(span.end)) for span in ordered if span.end > row.start]
     shown = visible_line("".join(row.shown).rstrip())
     found = [(a, min(b, len(shown))) for a, b in found]
     if row.has_more and cell_len(shown) <= width:
@@ -51,10 +58,10 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
 class _Row:
     """What is shown of `text` from `start` on, and where in it each of the characters went."""
 
-    def __init__(self, text: str, start: int, lead: str) -> None:
-        self.shown: list[str] = [lead] if lead else []
+    def __init__(self, text: str, start: int) -> None:
+        self.shown: list[str] = []
+        self.start = self._at = start
         self._text = text
-        self._start = self._at = start
         self._places: list[int] = []
         self._is_plain = text.isascii()
 
@@ -64,7 +71,7 @@ class _Row:
 
     def place(self, at: int) -> int:
         """Where the character at `at` of the text is shown, or what is next to it, if it is not."""
-        at -= self._start
+        at -= self.start
         if at < 0:
             return 0
         return self._places[at] if at < len(self._places) else len(self.shown)
@@ -72,7 +79,7 @@ class _Row:
     def fill(self, width: int) -> None:
         """Take line after line until there is more than `width` cells hold."""
         text = self._text
-        line_start = text.rfind("\n", 0, self._start) + 1
+        line_start = text.rfind("\n", 0, self.start) + 1
         contexts = self._contexts(line_start)
         while self._at < len(text) and self._cells() <= width:
             end = text.find("\n", self._at)
@@ -94,11 +101,7 @@ class _Row:
         """What the lines from the first one on are part of."""
         if not any(fence in self._text for fence in _FENCES):
             return iter(())
-        lines = self._text.split("\n")
-        if lines[0].rstrip() == "---":
-            lines[0] = ""  # it begins no frontmatter: a fragment is no note
-        first = self._text.count("\n", 0, line_start)
-        return (around.context for around in contexts_of(lines)[first:])
+        return (around.context for around in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
 
     def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
         """Add a line's characters, until `width` cells are full; `base` is where they begin in the text."""
@@ -114,7 +117,7 @@ class _Row:
                 if line[mark.start("block") :].startswith("|") and (end := _ROW_END.search(line, hidden)):
                     drawn[end.start() :] = [""] * (len(line) - end.start())
         drawn[:hidden] = [""] * hidden
-        if sign and self.shown and self.shown != ["…"]:
+        if sign and self.shown:
             self.shown.extend(sign)
         shown, places, full = self.shown, self._places, width
         for character in drawn[self._at - base :]:
@@ -130,11 +133,18 @@ class _Row:
                 self._space()
 
     def _space(self) -> None:
-        if self.shown and self.shown[-1] not in (" ", "…"):
+        if self.shown and self.shown[-1] != " ":
             self.shown.append(" ")
 
     def _cells(self) -> int:
         return len(self.shown) if self._is_plain else cell_len("".join(self.shown))
+
+
+def _contexts(text: str) -> list[Around]:
+    lines = text.split("\n")
+    if lines[0].rstrip() == "---":
+        lines[0] = ""  # it begins no frontmatter: a fragment is no note
+    return contexts_of(lines)
 
 
 _CODE = (Context.CODE, Context.CODE_EDGE, Context.QUOTED_CODE)
@@ -161,18 +171,31 @@ def _body_start(text: str) -> int:
     return heading.end() if heading and heading.end() < len(text) else 0
 
 
-def _best_start(text: str, body: int, spans: Sequence[Span], width: int) -> int:
-    """Where the line begins: so that it holds most matches, and some words before the first of them."""
+def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
+    """Where the sentence begins of which the first `width` characters hold most of the words that matched."""
+    body = _body_start(text)
     ordered = sorted((span for span in spans if span.start >= body), key=lambda s: s.start)
-    if not ordered:
+    if not ordered or len(text) - body <= width:
         return body
-    reach = width * 3 // 4
-    held = [sum(1 for other in ordered[i:] if other.end <= span.start + reach) for i, span in enumerate(ordered)]
-    first = held.index(max(held))
-    best = ordered[first].start
-    if ordered[first + max(held[first], 1) - 1].end - body <= reach:
-        return body
-    # Near the end of the text more stands before it, so that the line is full.
-    start = max(body, min(best - width // 5, len(text) - reach))
-    space = max(text.find(" ", start, best), text.find("\n", start, best))
-    return space + 1 if space >= 0 else start
+    starts = sorted({body, *(end.end() for end in _SENTENCE_END.finditer(text, body)), *_code_lines(text, body)})
+    of_sentence: dict[int, list[Span]] = {}
+    for span in ordered:
+        of_sentence.setdefault(starts[bisect_right(starts, span.start) - 1], []).append(span)
+
+    def held(start: int) -> tuple[int, int, int]:
+        of = of_sentence[start]
+        seen = [text[span.start : span.end].casefold() for span in of if span.end <= start + width]
+        return len(set(seen)), len(seen), len(of)
+
+    return max(of_sentence, key=held)
+
+
+def _code_lines(text: str, body: int) -> Iterator[int]:
+    """Where the lines of code begin: each is a sentence."""
+    if not any(fence in text for fence in _FENCES):
+        return
+    at = 0
+    for line, around in zip(text.split("\n"), _contexts(text), strict=True):
+        if around.context in _CODE and at >= body:
+            yield at
+        at += len(line) + 1
