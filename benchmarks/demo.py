@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -27,7 +26,6 @@ from excerpt.settings import Settings, places
 from excerpt.tui import clipboard
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.search.query_bar import QueryStatus
 
 SIZE = (104, 28)
 
@@ -75,10 +73,6 @@ async def settled(pilot: Pilot[None]) -> None:
     pane = screen_of(pilot).query_one(SearchPane)
     await until(pilot, lambda: pane.asked_all_answered)
     await pilot.pause(0.6)
-    status = screen_of(pilot).query_one(QueryStatus)
-    if status.answer is not None:
-        status.answer = replace(status.answer, elapsed_ms=None)
-        await pilot.pause(0.1)
 
 
 def notes_of_some_age(folder: Path) -> Path:

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -29,7 +29,6 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.search.query_bar import QueryStatus
 from excerpt.tui.widgets.index_pane import IndexFacts
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_pane import MemoryPane
@@ -79,9 +78,6 @@ async def settled(pilot: Pilot[None]) -> None:
     context = pane.query_one("#preview", Preview)
     await until(pilot, lambda: pane.asked_all_answered and context.window is not None)
     await pilot.pause(0.3)
-    status = screen_of(pilot).query_one(QueryStatus)
-    if status.answer is not None:
-        status.answer = replace(status.answer, elapsed_ms=None)
 
 
 async def pack(pilot: Pilot[None]) -> None:

@@ -29,7 +29,7 @@ MEANINGS: Mapping[str, str] = {
     "embedding.model": "A folder or a name of a model2vec model; empty is the one that ships with excerpt.",
     "embedding.multilingual": "The model reads other languages as well as English.",
     "search.strategy": "How fragments are scored; auto chooses who leads by the query.",
-    "search.limit": "The most hits in the list.",
+    "search.limit": "How many hits a search lists; on the screen as many more come at the end of the list.",
     "search.fuzzy_threshold": "How like another a word must be to count as a misspelling of it, 0 to 1.",
     "search.fusion": "How signals become one score: weighted adds them up, rrf counts ranks only.",
     "search.per_note": "The most fragments of one note among the first ten hits; 0 is no limit.",

@@ -153,7 +153,7 @@ class ScriptedEngine(EngineWorker):
     def open(self, anew: bool = False) -> None:
         """The picture says what is known of the index."""
 
-    def search(self, number: int, query: str, strategy: Strategy, in_sight: int) -> None:
+    def search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None = None) -> None:
         self._post(SearchDone(number, self.found(query, strategy)))
 
     def found(self, query: str, strategy: Strategy) -> Result:

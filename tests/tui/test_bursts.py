@@ -261,7 +261,7 @@ async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(s
         await pilot.press(*["down"] * 7, "up", "up")
         await pilot.pause()
         before = rows.scroll_offset.y
-        assert 0 < before < rows.cursor * rows.row_height
+        assert 0 < before < rows.cursor * rows.ROW_HEIGHT
         rows.scroll_to(y=0, animate=False, force=True)
         for tab in ("f3", "f4", "unbound-show-index"):
             await pilot.press(tab)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from excerpt.model import Result
 from excerpt.settings import Settings
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
@@ -35,15 +30,6 @@ def rows_of(app: StillApp) -> HitList:
 
 def preview_of(app: StillApp) -> Preview:
     return pane_of(app).query_one(Preview)
-
-
-def lines_of(app: StillApp) -> list[str]:
-    rows = rows_of(app)
-    return [rows.render_line(y).text.rstrip() for y in range(rows.size.height)]
-
-
-def moves_of(app: StillApp) -> list[str]:
-    return [line[1:4].strip() for line in lines_of(app)[1::2]]
 
 
 async def typed(pilot: Pilot[None], text: str) -> None:
@@ -91,63 +77,6 @@ async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: Stil
         await pilot.mouse_up(offset=(50, 8))
         await pilot.pause()
         assert preview_of(still).region.y == 8
-
-
-async def test_rows_tell_how_far_they_moved_when_the_query_was_refined(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        seconds = itertools.count(0, 10)
-        rows_of(still).clock = lambda: float(next(seconds))
-        await typed(pilot, "sync")
-        assert not any(moves_of(still))
-        result = pane_of(still).result
-        assert result is not None
-        a, b, *others = result.hits[:-1]
-        show(still, replace(result, query="sync a", hits=(result.hits[-1], b, a, *others)))
-        await pilot.pause()
-        assert moves_of(still)[:3] == [f"↑{len(result.hits) - 1}", "", "↓2"]
-
-
-def show(app: StillApp, result: Result) -> None:
-    pane_of(app).result = result
-
-
-HOSTILE = [
-    "[/red] [bold]x[/bold] \x1b[31m \x1b]52;c;eA==\x07 \u202eidib\u202c \u2066\u200b",
-    "👨‍👩‍👧 ❤️ 1️⃣ 👍🏽 🏳️‍🌈 Z̡͖̜̱algo",
-    "冲突" * 200,
-    "ｶﾞｷﾞ 각 ที่ می‌خواهم سلام",
-    "x" * 10_000,
-    "\t\r\n \ud800",
-]
-
-
-async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(still: StillApp) -> None:
-    async with still.run_test(size=(100, 40)) as pilot:
-        await typed(pilot, "sync")
-        result, rows = pane_of(still).result, rows_of(still)
-        assert result is not None
-        hit = replace(result.hits[0], modified=1)
-        texts = [
-            replace(hit.fragment, id=f"{i}", title=title, heading_path=(title, text), text=text)
-            for i, (title, text) in enumerate(itertools.product(HOSTILE, HOSTILE))
-        ]
-        show(still, replace(result, hits=tuple(replace(hit, fragment=one, named=()) for one in texts)))
-        for row in range(rows.row_count):
-            for width in (20, 37, 61, 99):
-                lines = rows.draw_row(row, width, False, rows.base_style)
-                assert [cell_len("".join(part.text for part in line)) for line in lines] == [width] * rows.row_height
-                assert not set("\x1b\u202e\u2066\n") & set("".join(line.text for line in lines))
-
-
-async def test_a_row_tells_how_old_its_note_is(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        result = pane_of(still).result
-        assert result is not None
-        old = int(time.time()) - 20 * 86_400
-        show(still, replace(result, hits=tuple(replace(hit, modified=old) for hit in result.hits)))
-        await pilot.pause()
-        assert lines_of(still)[1].endswith(" 2w")
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 30), (200, 60)])

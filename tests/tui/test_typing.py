@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from excerpt.model import Hit
 from excerpt.search.query import without_begun_filter
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.hit_list import HitList
@@ -36,7 +37,7 @@ class Seen:
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
     """What the list and the pane around it go through: noted at every change of either, not at every frame."""
     kept = Seen()
-    show_result, watch_hits = SearchPane._show_result, HitList.watch_hits
+    show_result, show_hits = SearchPane._show_result, HitList.show
 
     def note(pane: SearchPane) -> None:
         rows = pane.query_one(HitList)
@@ -48,12 +49,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
         if pane.query(HitList):
             note(pane)
 
-    def changed(rows: HitList) -> None:
-        watch_hits(rows)
+    def changed(rows: HitList, hits: tuple[Hit, ...], *, again: bool) -> None:
+        show_hits(rows, hits, again=again)
         note(rows.query_ancestor(SearchPane))
 
     monkeypatch.setattr(SearchPane, "_show_result", shown)
-    monkeypatch.setattr(HitList, "watch_hits", changed)
+    monkeypatch.setattr(HitList, "show", changed)
     yield kept
 
 

@@ -168,9 +168,10 @@ class EngineWorker:
             self._to_open = True
             self._something.notify_all()
 
-    def search(self, number: int, query: str, strategy: Strategy, in_sight: int) -> None:
-        """Its first answer has spans in the hits `in_sight`; when these are drawn, a second has them in all."""
-        self._ask("search", lambda: self._search(number, query, strategy, in_sight))
+    def search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None = None) -> None:
+        """Ask for `limit` hits, by default the settings'. The first answer has spans in those `in_sight`; when they are
+        drawn, a second has them in all."""
+        self._ask("search", lambda: self._search(number, query, strategy, in_sight, limit))
 
     def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None:
         """Ask; a question of its kind that waits, or is not answered yet, is dropped."""
@@ -354,11 +355,11 @@ class EngineWorker:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _search(self, number: int, query: str, strategy: Strategy, in_sight: int) -> None:
+    def _search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None) -> None:
         from excerpt.search.query import without_begun_filter
 
         if self._engine is not None:
-            result = self._engine.search(without_begun_filter(query), strategy, marked=in_sight)
+            result = self._engine.search(without_begun_filter(query), strategy, limit, marked=in_sight)
             self._post(SearchDone(number, result))
             with self._something:
                 self._something.wait_for(

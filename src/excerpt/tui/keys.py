@@ -200,6 +200,8 @@ LIST: Sequence[Key] = (
     too(SEARCH, "format", "list-format", "f"),
     too(SEARCH, "undo", "list-undo", "u"),
     too(SEARCH, "pane", "list-pane", "shift+tab"),
+    Key("list-unfold", "right", "unfold", "unfold", "List all fragments of the note"),
+    Key("list-fold", "left", "fold", "fold", "Fold the note's other fragments, then go to its best one"),
     Key("list-query", "slash", "pane('focus_query')", "query", "Back to the query"),
     *moving("list", "fragment"),
 )

@@ -58,7 +58,7 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.programs import Programs
 from excerpt.tui.search.history import QueryKeeper
-from excerpt.tui.search.hit_list import MOST_ROWS, HitList
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
@@ -436,8 +436,9 @@ class MainScreen(PromptScreen):
     def _select_again(self, result: Result | None) -> None:
         if result is not None and self._session.awaited is not None:
             rows = self.query_one(HitList)
-            row = self._session.row_to_select(result.query, rows.hits[:MOST_ROWS])
-            rows.cursor = rows.cursor if row is None else row
+            row = self._session.row_to_select(result.query, rows.hits)
+            if row is not None:
+                rows.go_to(rows.hits[row].fragment.id)
 
     def _resume_tab(self) -> None:
         """When all tabs are there; who has typed meanwhile stays."""

@@ -100,13 +100,13 @@ def is_unanswered(result: Result | None) -> bool:
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
-def list_title(result: Result | None, most: int) -> str:
-    """What stands above the list, of which at most `most` rows are shown."""
+def list_title(result: Result | None) -> str:
+    """What stands above the list: how many of the fragments that match are in it, where that is not all."""
     if result is None:
         return "fragments"
     if is_unanswered(result):
         return "Nothing here answers this; the nearest are below"
-    shown = min(len(result.hits), most)
+    shown = len(result.hits)
     title = f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)
     return f"{title} · {result.asked} found nothing" if took_over else title

@@ -63,12 +63,6 @@ def steady_cursors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TextArea, "cursor_blink", False)
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How far rows have moved depends on how long the list before stood: on how fast a machine types."""
-    monkeypatch.setattr("excerpt.tui.moves.LOOKED_AT", float("inf"))
-
-
 @pytest.fixture
 def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Local time is UTC, whatever the machine's."""

@@ -1,4 +1,4 @@
-"""A list drawn line by line: rows of one height, a cursor, the mouse. The rows are the subclass's."""
+"""A list drawn line by line: rows, a cursor, the mouse. The rows are the subclass's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from excerpt.tui.common.line_view import LineView
 
 
 class RowList(LineView):
-    """Rows of `row_height` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
+    """Rows of `ROW_HEIGHT` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
 
     ROW_HEIGHT: ClassVar[int] = 2
 
@@ -54,16 +54,20 @@ class RowList(LineView):
 
     @property
     def row_count(self) -> int:
-        raise NotImplementedError
+        """How many rows there are: the subclass's."""
+        return 0
 
-    @property
-    def row_height(self) -> int:
-        """Lines of a row."""
-        return self.ROW_HEIGHT
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:  # noqa: ARG002 - the subclass's
+        """The lines of a row, each `width` cells wide, on `base`: the subclass's."""
+        return (Strip.blank(width, base),) * self.ROW_HEIGHT
 
-    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
-        """The `row_height` lines of a row, each `width` cells wide, on `base`."""
-        raise NotImplementedError
+    def top_of(self, row: int) -> int:
+        """The line that a row begins with; of the row behind the last, how many lines there are."""
+        return row * self.ROW_HEIGHT
+
+    def row_at(self, line: int) -> int:
+        """The row that a line is of; at least `row_count` behind the last."""
+        return line // self.ROW_HEIGHT
 
     def style_of(self, name: str) -> Style:
         """A component class's own colours, to lay over a row's; kept, as a screen of rows asks some 400 times."""
@@ -77,20 +81,24 @@ class RowList(LineView):
         the same as before."""
         self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < kept}
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
-        self.set_line_count(self.row_count * self.row_height)
+        self.set_line_count(self.top_of(self.row_count))
         self._show_cursor()
 
     def redraw_row(self, row: int) -> None:
         self._drawn.pop((row, True), None)
         self._drawn.pop((row, False), None)
-        self.refresh_lines(row * self.row_height, self.row_height)
+        self._refresh_row(row)
+
+    def _refresh_row(self, row: int) -> None:
+        top = self.top_of(row)
+        self.refresh_lines(top, self.top_of(row + 1) - top)
 
     def move(self, rows: int) -> None:
         if self.row_count:
             self.cursor = max(0, min(self.cursor + rows, self.row_count - 1))
 
     def action_half_page(self, pages: int) -> None:
-        in_sight = self.scrollable_content_region.height // self.row_height
+        in_sight = self.scrollable_content_region.height // self.ROW_HEIGHT
         self.move(pages * max(1, in_sight // 2))
 
     def action_down(self) -> None:
@@ -110,19 +118,20 @@ class RowList(LineView):
 
     def watch_cursor(self, old: int, new: int) -> None:
         for row in (old, new):
-            self.refresh_lines(row * self.row_height, self.row_height)
+            self._refresh_row(row)
         self._show_cursor()
         if old != new:
             self.post_message(self.Moved(self, new))
 
     def _show_cursor(self) -> None:
-        self.scroll_to_region(
-            Region(0, self.cursor * self.row_height, 1, self.row_height), animate=False, force=True, x_axis=False
-        )
+        top = self.top_of(self.cursor)
+        region = Region(0, top, 1, self.top_of(self.cursor + 1) - top)
+        self.scroll_to_region(region, animate=False, force=True, x_axis=False)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        row, part = divmod(y + self.scroll_offset.y, self.row_height)
+        line = y + self.scroll_offset.y
+        row = self.row_at(line)
         if row >= self.row_count:
             return Strip.blank(width, self.base_style)
         selected = row == self.cursor
@@ -130,7 +139,7 @@ class RowList(LineView):
         if drawn is None:
             base = self.get_component_rich_style("row--cursor") if selected else self.base_style
             drawn = self._drawn[row, selected] = self.draw_row(row, width, selected, base)
-        return drawn[part]
+        return drawn[line - self.top_of(row)]
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -143,10 +152,10 @@ class RowList(LineView):
         if self.size == before:
             return
         self._drawn.clear()
-        self.set_line_count(self.row_count * self.row_height)
+        self.set_line_count(self.top_of(self.row_count))
         self._show_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        row = (event.y + self.scroll_offset.y) // self.row_height
+        row = self.row_at(event.y + self.scroll_offset.y)
         if row < self.row_count:
             self.cursor = row

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from rich.cells import set_cell_size
 from rich.style import Style
 
 from excerpt.text.visible import visible_line
-from excerpt.tui.common.strips import Part, cells_in, fit, parts_with_matches, steady
+from excerpt.tui.common.strips import Part, cells_in, parts_with_matches, steady
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
@@ -36,21 +37,41 @@ def path_below(title: str, heading_path: Sequence[str]) -> str:
 
 def shortened(names: Sequence[Name], cells: int) -> list[Name]:
     """`names` in at most `cells`, if that can be: headings between the first and the last are left out first, as the
-    last says most of where a fragment stands; then title and last heading share the room."""
-    from excerpt.model import Span
-
+    last says most of where a fragment stands; then title and last heading share the room, each without its middle."""
     shown = list(names)
     left_out = 0
     while _width(shown) > cells and len(names) - left_out > 2:
         left_out += 1
         shown = [names[0], _LEFT_OUT, *names[1 + left_out :]]
-    if len(shown) > 1 and _width(shown) > cells:
-        text, spans = shown[0]
-        room = max(cells // 2, cells - _width(shown[1:]) - len(BETWEEN))
-        cut = fit(text, room)
-        kept = len(cut) - 1 if cut != text else len(cut)
-        shown[0] = (cut, [Span(span.start, min(span.end, kept)) for span in spans if span.start < kept])
+    if len(shown) == 1:
+        return [elided(shown[0], cells)]
+    if shown and _width(shown) > cells:
+        shown[0] = elided(shown[0], max(cells // 2, cells - _width(shown[1:]) - len(BETWEEN)))
+        shown[-1] = elided(shown[-1], cells - _width(shown[:-1]) - len(BETWEEN))
     return shown
+
+
+def elided(name: Name, cells: int) -> Name:
+    """A name in at most `cells`: what is too much is left out of its middle, as names begin and end in what tells them
+    apart."""
+    from excerpt.model import Span
+
+    text = steady(name[0])
+    if cells_in(text) <= cells:
+        return name
+    if cells < 1:
+        return "", ()
+    room = cells - 1
+    head = set_cell_size(text, room - room // 2).rstrip(" \u200d")
+    start, left = len(text), room // 2
+    while start > len(head) and (left := left - cells_in(text[start - 1])) >= 0:
+        start -= 1
+    tail = text[start:].lstrip(" \u200d")
+    start, shift = len(text) - len(tail), len(text) - len(tail) - len(head) - 1
+    spans = name[1] if len(text) == len(name[0]) else ()
+    kept = [Span(span.start, min(span.end, len(head))) for span in spans if span.start < len(head)]
+    kept += [Span(max(span.start, start) - shift, span.end - shift) for span in spans if span.end > start]
+    return f"{head}…{tail}", kept
 
 
 def _width(names: Sequence[Name]) -> int:

@@ -100,10 +100,15 @@ def share_bar(share: float, cells: int) -> str:
     return ("█" * full + (_LYING[rest] if rest else "")).ljust(cells)
 
 
+def height_bar(share: float) -> str:
+    """`share` of a cell, 0 to 1, from its bottom; what is more than nothing is seen."""
+    return _STANDING[_eighths(share, 8)]
+
+
 def sparkline(counts: Sequence[float]) -> str:
     """One bar a count, as high as it is beside the highest; none for 0."""
     highest = max(counts, default=0)
-    return "".join(_STANDING[_eighths(count / highest if highest else 0, 8)] for count in counts)
+    return "".join(height_bar(count / highest if highest else 0) for count in counts)
 
 
 def _eighths(share: float, whole: int) -> int:

@@ -1,10 +1,12 @@
-"""The ranked list: for each hit its rank and how far it moved, mark, title, headings, signals, tokens, snippet, age."""
+"""The ranked list: hits, best first, with the fragments of one note together, and the memories among them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -18,64 +20,114 @@ from excerpt.text.times import age
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.row_names import name_parts, names_of
-from excerpt.tui.common.strips import Part, cells_of, fit_parts, line, parts_with_matches
+from excerpt.tui.common.row_names import BETWEEN, elided, name_parts, names_of
+from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
 from excerpt.tui.memory_rows import is_memory
-from excerpt.tui.moves import Ranking, move_sign
 
 if TYPE_CHECKING:
-    from excerpt.model import Fragment, Hit
+    from excerpt.model import Fragment, Hit, Span
 
-BARS = (
-    ("words", "coverage"),
-    ("note",),
-    ("proximity",),
-    ("meaning", "coherence"),
-    ("title", "name"),
-    ("heading", "outline"),
-    ("links", "recency", "use"),
-)
-"""What each bar stands for, in their order: signals of one kind are one bar."""
+BELOW = 2
+"""Fragments of a note that are listed below its best one, before the others are folded."""
 
-MOST_ROWS = 50
-"""Rows shown at most: more is scrolled past, never read."""
-
-BADGE = "◆"
-"""Stands for a memory: before one, and at a fragment that one is about."""
-
-_BARS = " ▁▂▃▄▅▆▇█"
 _INDENT = 6
-"""Cells before the title: cursor, rank, mark."""
-_BARS_ABOVE_FROM = 64
-"""Cells of a row from which on the first line has room for bars; below, they stand in the second."""
-_BARS_BELOW_FROM = 36
-"""Cells from which on the second line has room for them."""
-_BARS_FROM = 56
-"""Cells of a row of one line from which on there is room for bars."""
-_MOVES_FROM = 60
-"""Cells from which on a row of one line has a column for moves; below, a sign beside the rank tells the direction."""
-_AGES_FROM = 72
-"""Cells from which on a row of one line has a column for ages."""
-_NAMES = 0.55
-"""The part of a row of one line that its names have at most, where the rest is enough for the text."""
-_LEAST_TEXT = 24
-"""Cells of text in a row of one line; with less, the names have all of it."""
+"""Cells before the title: cursor, rank, sign."""
+_BELOW_INDENT = 2
+"""Cells more before a fragment below the best one of its note."""
+_AGES_FROM = 40
+"""Cells of a row from which on there is room for ages."""
+
+_ASKING = frozenset(("how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
+"""Words of English questions that say nothing of their subject, beside the commonest words of all languages."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitRow:
+    """A hit as it is listed. `rank` is its number in the result, 0 for a memory. `below` says that it stands below the
+    best fragment of its note, `more` how many others are folded behind it. `folder` tells its note from others of that
+    title; "" where none is listed."""
+
+    hit: Hit
+    rank: int
+    below: bool = False
+    more: int = 0
+    folder: str = ""
+
+
+def rows_of(hits: Sequence[Hit], opened: Collection[str] = ()) -> tuple[HitRow, ...]:
+    """Return hits and memories as rows: the fragments of a note below its best one, and of those `BELOW`, but where the
+    path of the note is among `opened`. Notes stand where their best hits do."""
+    groups: dict[str, list[tuple[Hit, int]]] = {}
+    rank = 0
+    for hit in hits:
+        memory = is_memory(hit)
+        rank += not memory
+        groups.setdefault(hit.fragment.id if memory else hit.fragment.path, []).append((hit, 0 if memory else rank))
+    folders = folders_of(hits)
+    rows: list[HitRow] = []
+    for path, group in groups.items():
+        shown = group if path in opened else group[: 1 + BELOW]
+        for at, (hit, number) in enumerate(shown, start=1):
+            more = len(group) - at if at == len(shown) else 0
+            rows.append(HitRow(hit, number, at > 1, more, folders.get(path, "")))
+    return tuple(rows)
+
+
+def folders_of(hits: Sequence[Hit]) -> Mapping[str, str]:
+    """Return what tells notes of one title apart, by their paths: the folder, or the path where that is one too."""
+    alike: dict[str, dict[str, str]] = {}
+    for hit in hits:
+        if not is_memory(hit):
+            path = hit.fragment.path
+            alike.setdefault(hit.fragment.title.casefold(), {})[path] = path.rpartition("/")[0]
+    told: dict[str, str] = {}
+    for folders in alike.values():
+        if len(folders) > 1:
+            every = list(folders.values())
+            told.update((path, path if every.count(folder) > 1 else folder) for path, folder in folders.items())
+    return told
+
+
+def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the words among those that matched which say nothing of the subject; none where nothing else matched."""
+    if not hits:
+        return frozenset()
+    from excerpt.text.languages import detect_language, is_function_word  # takes 20 ms: not before the first frame
+
+    matched: set[str] = set()
+    for hit in hits:
+        fragment = hit.fragment
+        matched.update(fragment.text[span.start : span.end].casefold() for span in hit.spans)
+        for name, spans in zip((fragment.title, *fragment.heading_path), hit.named, strict=False):
+            matched.update(name[span.start : span.end].casefold() for span in spans)
+    languages = ("en", detect_language(hits[0].fragment.text))
+    stop_words = {word for word in matched if word in _ASKING or is_function_word(word, languages)}
+    return frozenset(stop_words) if stop_words < matched else frozenset()
+
+
+def followed(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
+    """Return the fragment that was selected as it is among these hits; if it is gone, the nearest one of its note: an
+    edited fragment is another one."""
+    was = selected.fragment
+    for hit in hits:
+        if hit.fragment.id == was.id:
+            return hit
+    of_note = (hit for hit in hits if hit.fragment.path == was.path)
+    return min(of_note, key=lambda hit: abs(hit.fragment.line_start - was.line_start), default=None)
 
 
 class HitList(RowList):
-    """Hits, best first, and the memories among them."""
+    """Hits, best first, and the memories among them. A row has two lines, and one more where others are folded."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "hit--up",
-        "hit--down",
-        "hit--new",
         "hit--title",
         "hit--mark",
+        "hit--packed",
         "hit--rank",
         "hit--heading",
-        "hit--bars",
+        "hit--score",
         "hit--memory",
     }
 
@@ -84,227 +136,258 @@ class HitList(RowList):
         & > .hit--title { text-style: bold; }
         & > .hit--heading { color: $text-soft; }
         & > .hit--rank { color: $text-faint; }
-        & > .hit--up { color: $success; }
-        & > .hit--down { color: $warning; }
-        & > .hit--new { color: $accent; }
         & > .hit--mark { color: $secondary; text-style: bold; }
-        & > .hit--bars { color: $primary; }
+        & > .hit--packed { color: $secondary; }
+        & > .hit--score { color: $primary; }
         & > .hit--memory { color: $accent; }
     }
     """
 
-    hits: reactive[tuple[Hit, ...]] = reactive((), init=False)
     marked: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the marked fragments."""
+    packed: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """Ids of the fragments that are in the pack, marked or not."""
     badges: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the fragments that a memory is about."""
-
-    clock: Callable[[], float] = staticmethod(time.monotonic)
-    """Tells how long a list was looked at, in seconds."""
-
-    _highest: float | None = None
-    """The highest part of a score in the list, once a row has asked for it."""
-
-    _ranking = Ranking()
-    _moves: Mapping[str, int | None] = {}
-
-    _chosen = False
-    """Whether the user has moved since the query is this one; until then the best hit is selected, whatever it is."""
 
     class MarkClicked(Message):
         """The mark of a row was clicked."""
 
+    class EndReached(Message):
+        """The cursor has come to the last row."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self.hits: tuple[Hit, ...] = ()
+        """What is listed, folded or not, in the order of the ranks."""
+        self.rows: tuple[HitRow, ...] = ()
+        self._tops: list[int] = [0]
+        self._top_score = 0.0
+        self._stop_words: frozenset[str] = frozenset()
+        self._opened: frozenset[str] = frozenset()
+        # Until the user moves, the best hit of a query is selected, whatever it is.
+        self._chosen = False
+
     @property
     def row_count(self) -> int:
-        return min(len(self.hits), MOST_ROWS)
+        return len(self.rows)
+
+    def top_of(self, row: int) -> int:
+        return self._tops[min(row, len(self.rows))]
+
+    def row_at(self, line: int) -> int:
+        return bisect_right(self._tops, line) - 1
 
     @property
     def selected(self) -> Hit | None:
-        return self.hits[self.cursor] if self.row_count else None
+        return self.rows[self.cursor].hit if self.rows else None
 
-    def rank(self, hits: Sequence[Hit] | None, *, again: bool) -> None:
-        """Take the order of these, for how far each has moved since the query was refined; `again` says that they
-        answer the same question as those before. None for no question."""
-        if hits is None:
-            self._ranking = Ranking()
-        else:
-            ids = [hit.fragment.id for hit in hits[:MOST_ROWS]]
-            self._ranking = self._ranking.again(ids) if again else self._ranking.refined(ids, self.clock())
-        self._moves = self._ranking.moves()
-
-    def watch_hits(self) -> None:
-        self.rows_changed()
-
-    def rows_changed(self, cursor: int = 0, kept: int = 0) -> None:
-        before, self._highest = self._highest, None
-        # Bars are drawn beside the highest.
-        super().rows_changed(cursor, kept if kept and self._highest_part() == before else 0)
+    # --- what is listed -----------------------------------------------------------------------------------------------
 
     def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
         """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
-        selected: the fragment, else what stands in its place. The best hit, which nobody had to choose, is left for a
-        better one."""
-        first = next((row for row, hit in enumerate(hits) if not is_memory(hit)), 0)
+        selected, and where it is on the screen: the fragment, else what stands in its place. The best hit, which nobody
+        had to choose, is left for a better one."""
         self._chosen = self._chosen and again
-        cursor = place_of(self.selected, self.cursor, hits[:MOST_ROWS]) if self._chosen else first
-        kept = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], zip(self.hits, hits, strict=False)))
-        self.set_reactive(HitList.hits, hits)
+        self._opened = self._opened if again else frozenset()
+        self.hits, self._stop_words = hits, stop_words_of(hits)
+        selected = self.selected
+        if selected is not None and self._chosen:
+            hit = followed(selected, hits)
+            if hit is not None:
+                self._list(hit.fragment.id)
+            else:
+                self._list_rows(rows_of(hits, self._opened), self.cursor)
+            return
+        rows = rows_of(hits, self._opened)
+        self._list_rows(rows, next((at for at, row in enumerate(rows) if row.rank), 0))
+        self.scroll_to(y=0, animate=False, force=True)
+
+    def _list(self, fragment_id: str) -> None:
+        """List the rows as they are folded now, and select that fragment; if it is folded, its note is opened."""
+        rows = rows_of(self.hits, self._opened)
+        place = next((at for at, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
+        if place is None:
+            self._opened |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
+            rows = rows_of(self.hits, self._opened)
+            place = next(at for at, row in enumerate(rows) if row.hit.fragment.id == fragment_id)
+        self._list_rows(rows, place)
+
+    def _list_rows(self, rows: tuple[HitRow, ...], cursor: int) -> None:
+        in_view = self.top_of(self.cursor) - self.scroll_offset.y
+        top_score = max((row.hit.score for row in rows if row.rank), default=0.0)
+        kept = 0
+        if top_score == self._top_score:
+            kept = sum(1 for _ in takewhile(lambda pair: _is_same(*pair), zip(self.rows, rows, strict=False)))
+        self.rows, self._top_score = rows, top_score
+        self._tops = list(accumulate((3 if row.more else 2 for row in rows), initial=0))
         self.rows_changed(cursor, kept)
-        if self.cursor == first:
-            self.scroll_to(y=0, animate=False, force=True)
+        if self._chosen and self.top_of(self.cursor) - self.scroll_offset.y != in_view:
+            self.scroll_to(y=self.top_of(self.cursor) - in_view, animate=False, force=True)
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._chosen = True
         super().watch_cursor(old, new)
+        if new == self.row_count - 1:
+            self.post_message(self.EndReached())
 
     def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
-        for row, hit in enumerate(self.hits[:MOST_ROWS]):
-            if hit.fragment.id in changed:
-                self.redraw_row(row)
+        for at, row in enumerate(self.rows):
+            if row.hit.fragment.id in changed:
+                self.redraw_row(at)
+
+    def watch_packed(self, old: frozenset[str], new: frozenset[str]) -> None:
+        self.watch_marked(old, new)
 
     def watch_badges(self, old: frozenset[str], new: frozenset[str]) -> None:
         self.watch_marked(old, new)
 
+    # --- what the user does -------------------------------------------------------------------------------------------
+
     def go_to(self, fragment_id: str) -> None:
-        """Select that fragment, if it is in the list."""
-        ids = [hit.fragment.id for hit in self.hits[:MOST_ROWS]]
-        if fragment_id in ids:
-            self.cursor = ids.index(fragment_id)
+        """Select that fragment, if it is in the list, where it is folded too."""
+        at = next((at for at, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
+        if at is not None:
+            self.cursor = at
+        elif any(hit.fragment.id == fragment_id for hit in self.hits):
+            self._list(fragment_id)
+            self._select(self.cursor)
+
+    def _select(self, row: int) -> None:
+        """Tell of another selected hit where the rows are others too, so that the number of the row says nothing."""
+        self._chosen = True
+        self.post_message(self.Moved(self, row))
+
+    def action_unfold(self) -> None:
+        """List all fragments of the selected note."""
+        if self.rows:
+            self._unfold(self.cursor)
+
+    def _unfold(self, row: int) -> None:
+        self._opened |= {self.rows[row].hit.fragment.path}
+        self._list(self.rows[self.cursor].hit.fragment.id)
+
+    def action_fold(self) -> None:
+        """Fold the fragments of the selected note again; where they are, go to its best one."""
+        if not self.rows:
+            return
+        best, path = self.cursor, self.rows[self.cursor].hit.fragment.path
+        while self.rows[best].below:
+            best -= 1
+        if path not in self._opened:
+            self.cursor = best
+            return
+        self._opened -= {path}
+        if self.cursor - best <= BELOW:
+            self._list(self.rows[self.cursor].hit.fragment.id)
+        else:
+            self._list(self.rows[best].hit.fragment.id)
+            self._select(best)
 
     async def action_pane(self, action: str) -> None:
         """Do what the pane around does by that name."""
         await self.app.run_action(action, self.query_ancestor("SearchPane"))
 
     def on_click(self, event: events.Click) -> None:
-        """Select; at the mark, mark; twice, open in the editor."""
+        """Select; at the mark, mark; at what is folded, open it; twice, open in the editor."""
+        at = event.y + self.scroll_offset.y
+        row = self.row_at(at)
+        if row < self.row_count and at - self.top_of(row) == self.ROW_HEIGHT:
+            self._unfold(row)
+            return
         super().on_click(event)
         if event.x < _INDENT and self.row_count:
             self.post_message(self.MarkClicked())
         elif event.chain == 2 and self.row_count:
             self.call_next(self.action_pane, "edit")
 
+    # --- drawing ------------------------------------------------------------------------------------------------------
+
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
-        hit = self.hits[row]
+        one = self.rows[row]
+        hit = one.hit
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
-        above = width >= _BARS_ABOVE_FROM
-        right = [*self._badge(hit), *(self._bars(hit) if above else ()), self._tokens(hit)]
-        left = [bar, *self._rank(row, hit)]
-        left += self._names(hit, width - _INDENT - cells_of(right) - 1)
-        told = [*(self._bars(hit) if width >= _BARS_BELOW_FROM and not above else ()), *self._age(hit)]
-        sign, style = self._move(hit)
-        text, matches = _snippet(hit, width - _INDENT - cells_of(told) - (1 if told else 0))
-        second: list[Part] = [bar, (f"{sign:>3}  ", style)]
+        indent = _INDENT + (_BELOW_INDENT if one.below else 0)
+        right = self._figures(one, width)
+        left = [bar, *self._rank(one), (" " * (indent - _INDENT), Style.null())]
+        left += self._names(one, width - cells_of(left) - cells_of(right) - 1)
+        text, matches = _snippet(hit, self._lit(hit.fragment.text, hit.spans), width - indent)
+        second: list[Part] = [bar, (" " * (indent - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
-        return line(left, right, width, base), line(second, told, width, base)
+        lines = [line(left, right, width, base), line(second, (), width, base)]
+        if one.more:
+            folded = (f"{' ' * (_INDENT + _BELOW_INDENT)}▸ {one.more} more in this note", self.style_of("row--faint"))
+            lines.append(line((folded,), (), width, self.base_style))
+        return lines
 
-    def _in_one_line(self, row: int, hit: Hit, bar: Part, width: int, base: Style) -> Strip:
-        bars, ages = width >= _BARS_FROM, width >= _AGES_FROM
-        right = [*self._badge(hit), *(self._bars(hit) if bars else ()), self._tokens(hit)]
-        right += (self._age(hit) or [("     ", Style.null())]) if ages else ()
-        left = [bar, *self._rank(row, hit, with_move=width < _MOVES_FROM)]
-        if width >= _MOVES_FROM:
-            sign, style = self._move(hit)
-            left.insert(2, (f"{sign:<4}", style))
-        room = width - cells_of(left) - cells_of(right) - 1
-        names = fit_parts(self._names(hit, room), room)
-        rest = room - cells_of(names) - 2
-        least = max(_LEAST_TEXT, int(room * (1 - _NAMES)))
-        if rest < least and room - least - 2 >= _LEAST_TEXT:
-            names = fit_parts(self._names(hit, room - least - 2), room - least - 2)
-            rest = room - cells_of(names) - 2
-        left += names
-        if rest >= _LEAST_TEXT // 2:
-            text, matches = _snippet(hit, rest)
-            left.append(("  ", Style.null()))
-            left += parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match"))
-        return line(left, right, width, base)
+    def _rank(self, row: HitRow) -> list[Part]:
+        """The rank, in the place of which memories have their sign, and whether it is in the pack or remembered."""
+        fragment_id = row.hit.fragment.id
+        memory = ("◆", self.style_of("hit--memory"))
+        sign = (" ", Style.null())
+        if fragment_id in self.marked:
+            sign = ("●", self.style_of("hit--mark"))
+        elif fragment_id in self.packed:
+            sign = ("○", self.style_of("hit--packed"))
+        elif fragment_id in self.badges:
+            sign = memory
+        rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
+        return [rank, sign, (" ", Style.null())]
 
-    def _rank(self, row: int, hit: Hit, *, with_move: bool = False) -> list[Part]:
-        """The rank, which memories have none of, and the mark."""
-        rank = "" if is_memory(hit) else str(row + 1 - sum(map(is_memory, self.hits[:row])))
-        sign, style = self._move(hit) if with_move else ("", Style.null())
-        mark = "●" if hit.fragment.id in self.marked else " "
-        return [
-            (f"{rank:>2}", self.style_of("hit--rank")),
-            ({"": " ", "new": "+"}.get(sign, sign[:1]), style),
-            (f"{mark} ", self.style_of("hit--mark")),
-        ]
-
-    def _move(self, hit: Hit) -> tuple[str, Style]:
-        """How far the hit moved, as a sign and its style; "" where it did not."""
-        by = self._moves.get(hit.fragment.id, 0)
-        if by == 0:
-            return "", Style.null()
-        return move_sign(by), self.style_of("hit--new" if by is None else "hit--up" if by > 0 else "hit--down")
-
-    def _names(self, hit: Hit, cells: int) -> list[Part]:
-        title, heading = self.style_of("hit--title"), self.style_of("hit--heading")
-        if not is_memory(hit):
-            return name_parts(names_of(hit), cells, title, heading, self.style_of("row--match"))
-        fragment = hit.fragment
-        parts: list[Part] = [(f"{BADGE} ", self.style_of("hit--memory")), (visible_line(fragment.title), title)]
-        return [*parts, (f" › {_of_memory(fragment)}", heading)] if fragment.heading_path else parts
-
-    def _badge(self, hit: Hit) -> list[Part]:
-        return [(f" {BADGE}", self.style_of("hit--memory"))] if hit.fragment.id in self.badges else []
-
-    def _bars(self, hit: Hit) -> list[Part]:
+    def _names(self, row: HitRow, cells: int) -> list[Part]:
+        """The title, the folder where it takes one to know the note, and the headings; below the best one of a note
+        only the headings."""
+        hit, title, soft = row.hit, self.style_of("hit--title"), self.style_of("hit--heading")
         if is_memory(hit):
-            return []
-        return [(f" {signal_bars(hit, self._highest_part())}", self.style_of("hit--bars"))]
+            return [(visible_line(hit.fragment.title), title), (_of_memory(hit.fragment), soft)]
+        names = [(text, self._lit(text, spans)) for text, spans in names_of(hit)]
+        match = self.style_of("row--match")
+        if row.below and len(names) > 1:
+            return name_parts(names[1:], cells, soft, soft, match)
+        if row.below or not row.folder:
+            return name_parts(names, cells, title, soft, match)
+        folder = [(f" in {elided((visible_line(row.folder), ()), cells // 3)[0]}", soft)]
+        if len(names) == 1:
+            return [*name_parts(names, cells - cells_of(folder), title, soft, match), *folder]
+        named = [*name_parts(names[:1], (cells - cells_of(folder)) // 2, title, soft, match), *folder, (BETWEEN, soft)]
+        return [*named, *name_parts(names[1:], cells - cells_of(named), soft, soft, match)]
 
-    def _tokens(self, hit: Hit) -> Part:
-        return f"{hit.fragment.tokens:>4,}t ", self.style_of("row--faint")
+    def _figures(self, row: HitRow, width: int) -> list[Part]:
+        """The score beside the highest as a bar, the tokens, and the age of the note."""
+        hit, faint = row.hit, self.style_of("row--faint")
+        # Where filters alone were asked for, nothing is more of a hit than another.
+        share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
+        figures: list[Part] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
+        figures.append((f" {hit.fragment.tokens:>4,} ", faint))
+        if width >= _AGES_FROM:
+            figures.append((f"{age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
+        return figures
 
-    def _age(self, hit: Hit) -> list[Part]:
-        return [(f"{age(hit.modified, time.time()):>4} ", self.style_of("row--faint"))] if hit.modified else []
+    def _lit(self, text: str, spans: Sequence[Span]) -> list[Span]:
+        """Of what matched, what is set off: no stop words."""
+        return [span for span in spans if text[span.start : span.end].casefold() not in self._stop_words]
 
-    def _highest_part(self) -> float:
-        # A note that the query names has far more by that than by all else: beside it nothing could be told apart.
-        if self._highest is None:
-            self._highest = max((s.part for hit in self.hits for s in hit.signals if s.name != "name"), default=0.0)
-        return self._highest
+
+def _is_same(before: HitRow, now: HitRow) -> bool:
+    """Whether a row is drawn as it was; hits are compared as objects, as their texts are long."""
+    return before.hit is now.hit and (before.rank, before.below, before.more, before.folder) == (
+        now.rank,
+        now.below,
+        now.more,
+        now.folder,
+    )
 
 
 def _of_memory(fragment: Fragment) -> str:
     """Where a memory is from, without the folders, and why it was kept."""
+    if not fragment.heading_path:
+        return ""
     source, *why = fragment.heading_path
-    return " · ".join((source.rpartition("/")[2], *why))
+    return BETWEEN + " · ".join((source.rpartition("/")[2], *why))
 
 
-def place_of(selected: Hit | None, row: int, hits: Sequence[Hit]) -> int:
-    """The row of the fragment that was selected in `row`; if it is gone, of the nearest one of its note (an edited
-    fragment is another one), else the same row."""
-    if selected is None:
-        return 0
-    was = selected.fragment
-    of_note = [
-        (abs(hit.fragment.line_start - was.line_start), at)
-        for at, hit in enumerate(hits)
-        if hit.fragment.path == was.path
-    ]
-    same = next((at for at, hit in enumerate(hits) if hit.fragment.id == was.id), None)
-    return same if same is not None else min(of_note)[1] if of_note else row
-
-
-def signal_bars(hit: Hit, highest: float) -> str:
-    """One bar a kind of signal, as high as what it adds to the score beside the highest in the list."""
-    return "".join(_bar(part, highest) for part in _bar_parts(hit))
-
-
-def _bar_parts(hit: Hit) -> Iterator[float]:
-    parts = {signal.name: signal.part for signal in hit.signals}
-    return (sum(parts.get(name, 0.0) for name in names) for names in BARS)
-
-
-def _bar(part: float, highest: float) -> str:
-    if part <= 0 or highest <= 0:
-        return _BARS[0]
-    return _BARS[max(1, min(8, round(part / highest * 8)))]
-
-
-def _snippet(hit: Hit, cells: int) -> tuple[str, list[tuple[int, int]]]:
+def _snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:
     from excerpt.tui.common.snippet import snippet  # with what reads Markdown, which a list without rows does not need
 
-    return snippet(hit.fragment.text, hit.spans, cells)
+    return snippet(hit.fragment.text, spans, cells)

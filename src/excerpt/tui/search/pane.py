@@ -45,7 +45,7 @@ from excerpt.tui.pack.controller import PackController, mark_of, next_budget
 from excerpt.tui.panes import SHARE
 from excerpt.tui.search.disabled import OF_PANELS, PanelState, Row, SearchState, panel_disabled, search_disabled
 from excerpt.tui.search.history import QueryKeeper
-from excerpt.tui.search.hit_list import MOST_ROWS, HitList
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import Answer, QueryBar
 from excerpt.tui.search.query_menu import QueryMenu
 from excerpt.tui.search.reading_controller import Location, ReadingController
@@ -99,7 +99,7 @@ class SearchPane(Vertical):
         #found.-unanswered {
             border-title-color: $warning;
             HitList > .hit--title { text-style: none; color: $text-soft; }
-            HitList > .hit--heading, HitList > .hit--bars { color: $text-faint; }
+            HitList > .hit--heading, HitList > .hit--score { color: $text-faint; }
             HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
         }
         #hits { height: 1fr; }
@@ -148,6 +148,7 @@ class SearchPane(Vertical):
         self.insight = InsightController(engine, self.set_timer, query=lambda: self.query_text, put=self._put)
         self._settings = settings
         self._engine = engine
+        self._limit = settings.search.limit
         self._asked = 0
         self._shown = 0
         self._early: list[Callable[[], Awaitable[object]]] = []
@@ -308,10 +309,12 @@ class SearchPane(Vertical):
     @on(Input.Changed, "#query")
     def _query_changed(self, event: Input.Changed) -> None:
         event.stop()
+        self._limit = self._settings.search.limit
         self.search()
 
     def watch_strategy(self) -> None:
         self._bar.status.strategy = self.strategy
+        self._limit = self._settings.search.limit
         self.search()
 
     def search(self) -> None:
@@ -326,8 +329,8 @@ class SearchPane(Vertical):
             self.result = None
             self._ask_pack()
             return
-        in_sight = self.size.height // self._hits.row_height
-        self._engine.search(self._asked, query, self.strategy, in_sight)
+        in_sight = self.size.height // self._hits.ROW_HEIGHT
+        self._engine.search(self._asked, query, self.strategy, in_sight, self._limit)
         if not self._busy.waits and not self._bar.status.busy:
             self._busy.begin(_PATIENCE, self._say_busy)
 
@@ -385,7 +388,8 @@ class SearchPane(Vertical):
 
     @on(AllMarked)
     def _all_marked(self, message: AllMarked) -> None:
-        """Nothing in sight is drawn anew. A passage too long for the pack is cut to what is marked in it."""
+        """Of what is in sight, only fragments below better ones are drawn anew. A passage too long for the pack is cut
+        to what is marked in it."""
         message.stop()
         if message.number == self._shown:
             self.set_reactive(SearchPane.result, message.result)
@@ -413,9 +417,7 @@ class SearchPane(Vertical):
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then all that goes by it."""
         again = old is not None and new is not None and old.query == new.query
-        same = again and old is not None and new is not None and old.asked == new.asked
         self._show_result()
-        self._hits.rank(new.hits if new is not None else None, again=same)
         self._show_rows(again=again)
         self._select_chosen()
         self.recall()
@@ -432,7 +434,7 @@ class SearchPane(Vertical):
         split.context = result is not None
         found = self.query_one("#found")
         found.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result, MOST_ROWS)
+        title = list_title(result)
         if found.border_title != title:
             # Only then: the whole pane is drawn for it.
             found.border_title = title
@@ -442,13 +444,13 @@ class SearchPane(Vertical):
             notice.said = self._failed or self.said
             return
         led = None if result.confidence is None else result.strategy
-        bar.status.answer = Answer(led, max(result.matched, len(result.hits)), result.elapsed_ms, result.confidence)
+        bar.status.answer = Answer(led, max(result.matched, len(result.hits)), result.confidence)
         if not result.hits:
             notice.said = nothing_found(result, self.progress)
 
     @property
     def _listed(self) -> Sequence[Hit]:
-        return self.result.hits[:MOST_ROWS] if self.result is not None else ()
+        return self.result.hits if self.result is not None else ()
 
     def _show_rows(self, *, again: bool) -> None:
         """List the hits, and the memories among them."""
@@ -457,6 +459,15 @@ class SearchPane(Vertical):
         self._hits.show(self.memories.rows(self._listed), again=again)
 
     # --- the selection ------------------------------------------------------------------------------------------------
+
+    @on(HitList.EndReached)
+    def _end_reached(self, event: HitList.EndReached) -> None:
+        """List more, where there is more."""
+        event.stop()
+        result = self.result
+        if result is not None and len(result.hits) == self._limit < result.matched and not self._is_answering:
+            self._limit += self._settings.search.limit
+            self.search()
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:

@@ -40,13 +40,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What the status says of the newest search shown. `led` is None for a list of filters alone, which nothing ranks.
-
-    None leaves the time or how sure it is out.
-    """
+    How sure it is is left out where that is None."""
 
     led: Strategy | None
     matched: int
-    elapsed_ms: float | None
     confidence: Confidence | None = None
 
 
@@ -75,7 +72,7 @@ class Stretch:
 
 
 class QueryStatus(Widget):
-    """`auto ▸ proximity · strong · 41 hits · 6 ms`, at the right of a fixed width: it changes with every key."""
+    """`auto ▸ proximity · strong · 41 hits`, at the right of a fixed width: it changes with every key."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure"}
 
@@ -112,8 +109,6 @@ class QueryStatus(Widget):
             if answer.confidence is not None and answer.matched:
                 parts.append(self._sure(answer.confidence))
             parts.append(Text(counted(answer.matched, "hit")))
-            if answer.elapsed_ms is not None:
-                parts.append(Text(f"{answer.elapsed_ms:.0f} ms" if answer.elapsed_ms >= 1 else "<1 ms"))
         return self._fitting(parts)
 
     def _sure(self, confidence: Confidence) -> Text:
@@ -127,7 +122,7 @@ class QueryStatus(Widget):
         room = self.content_size.width or _STATUS
         kept = [parts[:count] for count in range(len(parts), 0, -1)]
         if room < _TIGHT and not self.doubt:
-            kept = [parts, *(parts[first:-1] for first in range(len(parts) - 1)), parts[:1]]
+            kept = [*(parts[first:] for first in range(len(parts))), parts[:1]]
         for some in kept:
             text = Text(" · ", no_wrap=True, justify="right").join(some)
             if text.cell_len <= room:

@@ -16,7 +16,6 @@ from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.common.row_names import BETWEEN, path_below
 from excerpt.tui.common.strips import Part, fit_parts
-from excerpt.tui.moves import move_sign
 from excerpt.tui.strategy_columns import DEPTH, Column, Row, first_shown
 
 _NARROWEST = 26
@@ -171,7 +170,7 @@ class StrategyGrid(Widget):
     def _row(self, row: Row, number: int, *, is_here: bool) -> list[Part]:
         selected = self.selected
         is_same = selected is not None and selected.fragment == row.fragment and not is_here
-        moved = "" if row.move == 0 else move_sign(row.move)
+        moved = "new" if row.move is None else f"{'↑' if row.move > 0 else '↓'}{abs(row.move)}" if row.move else ""
         path = path_below(row.title, row.heading_path)
         title = self._ink("same") if is_same else Style(bold=True)
         return [
