@@ -29,9 +29,9 @@ from benchmarks.keys import SIZE, TimedApp, Typist
 from benchmarks.measure import WORK, Data, environment, index, percentile, table
 from benchmarks.watchdog import Watchdog
 from excerpt.settings import ScreenSettings, Settings, places
-from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.startup import prefer_the_screen
 
 VAULT = "cpp-docs"
 QUERIES = f"{VAULT}.dev"
@@ -102,7 +102,7 @@ def _start(vault: Path) -> tuple[float, float]:
                 painted, typed = now, True
                 os.write(terminal, b"vector")
             answered = answered or (now if re.search(rb"\d hits", output) else 0.0)
-            checked = checked or (now if b"watching" in output else 0.0)
+            checked = checked or (now if b"up to date" in output else 0.0)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -25,10 +25,10 @@ from benchmarks.measure import Data, environment, index, percentile, table
 from benchmarks.watchdog import BLOCK, Watchdog
 from excerpt.settings import Places, ScreenSettings, Settings, places
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.interpreter import prefer_the_screen
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.startup import prefer_the_screen
 from excerpt.tui.widgets.preview import Preview
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))

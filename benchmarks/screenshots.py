@@ -26,10 +26,10 @@ from excerpt.model import Source
 from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.index_pane import IndexFacts
 from excerpt.tui.widgets.memory_list import MemoryList
 from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.overview_pane import OverviewPane
@@ -157,10 +157,11 @@ async def overview(pilot: Pilot[None]) -> None:
 
 async def index(pilot: Pilot[None]) -> None:
     await search(pilot)
-    await pilot.press("f5")
-    facts = screen_of(pilot).query_one(IndexFacts)
-    facts.places = (("vault", "~/notes"), ("index", "~/.cache/excerpt/index/notes-5d9a1c0e7b"))
-    facts.refresh()
+    await pilot.app.run_action("open_index", screen_of(pilot))
+    dialog = pilot.app.screen
+    assert isinstance(dialog, IndexDialog)
+    dialog.folder = Path("~/.cache/excerpt/index/notes-5d9a1c0e7b")
+    dialog.mutate_reactive(IndexDialog.state)
 
 
 async def help_keys(pilot: Pilot[None]) -> None:
@@ -190,9 +191,6 @@ OF_GUIDE = frozenset({"remember", "memory", "found", "overview", "related", "map
 
 async def take(shot: Shot) -> None:
     settings = Settings(screen=ScreenSettings(theme=shot.theme))
-    tour = places().tour_file  # which is offered to who is new
-    tour.parent.mkdir(parents=True, exist_ok=True)
-    tour.touch()
     app = ExcerptApp(DEMO, settings, places(), {})
     async with app.run_test(size=shot.size) as pilot:
         await shot.steps(pilot)

@@ -205,9 +205,9 @@ class Places:
         return self.state / "sessions" / f"{vault_slug(vault)}.json"
 
     @property
-    def tour_file(self) -> Path:
-        """There once the tour was shown."""
-        return self.state / "tour-shown"
+    def begun_file(self) -> Path:
+        """There once a vault of the user's own was opened, and it was said how to begin."""
+        return self.state / "begun"
 
     def savings_file(self, vault: Path) -> Path:
         """What the packs of one vault have saved so far; may be deleted at any time."""

@@ -31,7 +31,7 @@ def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [*EXCERPT, "index", "--vault", str(DEMO)]
     subprocess.run(command, env=environment(home), check=True, capture_output=True)
     (home / "state").mkdir(exist_ok=True)
-    (home / "state" / "tour-shown").touch()
+    (home / "state" / "begun").touch()
     return home
 
 

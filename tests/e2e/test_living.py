@@ -32,20 +32,24 @@ def shell(tmp_path: Path) -> Mapping[str, str]:
 
 def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Mapping[str, str], vault: Path) -> None:
     with Terminal([*EXCERPT, str(vault)], shell, 100, 30) as app:
-        app.wait_for("1 note · watching")
+        app.wait_for("1 note · up to date")
         app.type("walrus")
         app.wait_for("Nothing found for walrus")
         new = vault / ".Walrus.md.tmp"
         new.write_text("# Walrus\n\nThe walrus swims in the cold sea.\n")
         new.replace(vault / "Walrus.md")
-        app.wait_for("▌ 1 ", "swims in the cold sea", "2 notes · watching")
+        app.wait_for("▌ 1 ", "swims in the cold sea", "2 notes · up to date")
         app.press("enter")
         app.wait_for("walrus beside parsnips")
         assert "watched    yes" in status(vault, shell)
-        app.press("f5")
-        app.wait_for("changes    watching", "no file was skipped", "p pause")
-        app.press("p")
-        app.wait_for("2 notes · paused", "p go on")
+        app.press("ctrl+g")
+        app.wait_for("Search for commands")
+        app.type("The index")
+        app.wait_for("how far it is")
+        app.press("enter")
+        app.wait_for("changes    seen as they happen", "no file was skipped", " Pause ")
+        app.press("tab", "enter")
+        app.wait_for("2 notes · paused", " Go on ")
         app.press("ctrl+q")
         assert app.wait_exit() == 0
     assert indexers_of(vault) == []

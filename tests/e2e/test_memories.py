@@ -36,7 +36,7 @@ def shell(tmp_path: Path) -> Mapping[str, str]:
 def app(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
     """The app on the vault, with the answer to a query on the screen."""
     with Terminal([*EXCERPT, str(vault)], shell, 80, 24) as terminal:
-        terminal.wait_for("2 notes · watching")
+        terminal.wait_for("2 notes · up to date")
         terminal.type("ship march")
         terminal.wait_for("❯ ship march", "▌ 1   Launch", "Launch.md · ")
         yield terminal

@@ -105,7 +105,7 @@ def reading(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
     """The program on a vault, once all of it is indexed; it leaves the vault as it was."""
     before = read(vault)
     with opened(shell, str(vault)) as app:
-        app.wait_for(f"{len(before)} note", "· watching")
+        app.wait_for(f"{len(before)} note", "· up to date")
         yield app
     assert read(vault) == before
 
@@ -280,7 +280,7 @@ def test_someone_follows_a_link_of_the_context_and_comes_back(shell: Mapping[str
 def test_someone_edits_a_note_and_finds_what_it_says_now(shell: Mapping[str, str], garden: Path, editor: Path) -> None:
     (editor.parent / "edit").write_text(json.dumps(["citrus", "quinces"]))
     with opened(shell, str(garden)) as app:
-        app.wait_for("5 notes · watching")
+        app.wait_for("5 notes · up to date")
         search(app, "peel citrus", "Wormery › Feeding")
         app.press("enter")
         app.wait_for("never quinces or onions")
@@ -305,14 +305,14 @@ def test_someone_goes_to_another_vault_and_back_each_with_its_own_query(
         app.press("tab")
         app.wait_for("Kitchen/")
         app.press("enter")
-        app.wait_for("Kitchen · 1 note · watching", "Search 1 note")
+        app.wait_for("Kitchen · 1 note · up to date", "Search 1 note")
         search(app, "lentils", "Soup")
         copied = next_copy(app, "ctrl+y")
         assert passages(copied) == [("Soup.md:3-3", KITCHEN["Soup.md"].split("\n")[2])]
         app.press("alt+v")
         app.wait_for("▌lately   Garden")
         app.press("enter")
-        app.wait_for("Garden · 5 notes · watching", "❯ worms", "▌ 1   Compost › Worms")
+        app.wait_for("Garden · 5 notes · up to date", "❯ worms", "▌ 1   Compost › Worms")
         app.press("alt+v")
         app.wait_for("▌lately   Kitchen")
         app.press("enter")
@@ -352,20 +352,16 @@ def test_someone_opens_it_for_the_first_time(shell: Mapping[str, str], garden: P
     with opened(shell) as app:
         app.wait_for("where are your notes?", "The guide")
         app.type(str(garden.parent / "Gar"))
-        app.wait_for("▌folder   Garden")
+        app.wait_for("folder   Garden")
         app.press("tab")
         app.wait_for("Garden/")
         app.press("enter")
-        app.wait_for("5 notes · watching")
+        app.wait_for("5 notes · up to date")
         search(app, "worms", "Compost › Worms")
         assert WORMS in next_copy(app, "ctrl+y")
         app.press("alt+v")
-        app.wait_for("▌guide    The guide")
+        app.wait_for("guide    The guide")
         app.press("enter")
-        app.wait_for("1 of 2", "mark it for the pack")
-        app.press("enter")
-        app.wait_for("2 of 2", "open your own notes")
-        app.press("enter")
-        app.wait_gone("2 of 2")
+        app.wait_for("marks one for the pack")
     assert read(garden) == GARDEN
-    assert (home / "state" / "tour-shown").exists()
+    assert (home / "state" / "begun").exists()

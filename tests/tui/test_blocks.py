@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.watchdog import BLOCK, Watchdog
 
 from excerpt.settings import Settings
-from excerpt.tui.interpreter import prefer_the_screen
+from excerpt.tui.startup import prefer_the_screen
 from tests.tui.still import StillApp
 
 WARM = [*"con", "down", "tab", "unbound-related", "unbound-related", "escape", "ctrl+u"]

@@ -21,8 +21,8 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.messages import CopyRequested
 from excerpt.tui.screens.remember import Remember
 from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.vaults.chooser import VaultChooser
 from excerpt.tui.widgets.offer_list import OfferList
-from excerpt.tui.widgets.vault_list import VaultList
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
 from tests.tui.still import StillApp
 
@@ -56,8 +56,9 @@ async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path:
     other.mkdir()
     async with app.run_test(size=(80, 24)) as pilot:
         await begun(pilot, app)
-        await pilot.press("unbound-switch-vault", *f"{other}/")
-        await until(pilot, lambda: app.screen.query_one(VaultList).row_count > 0, "the folder")
+        await app.run_action("switch_vault")
+        await pilot.press(*f"{other}/")
+        await until(pilot, lambda: isinstance(s := app.screen, VaultChooser) and bool(s.rows), "the folder")
         at_once(app, "enter", "enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, MainScreen) and app.screen.vault == other, "the other vault")
         assert len(app.screen_stack) == 1

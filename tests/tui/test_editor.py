@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.tui.editor import editor_command
+from excerpt.tui.programs import editor_command
 
 FILE = Path("/vault/a note.md")
 

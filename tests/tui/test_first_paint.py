@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from excerpt.tui.later import LATER, NEXT
+from excerpt.tui.startup import LATER, NEXT
 from tests.tui.conftest import write_notes
 
 HEAVY = {

@@ -115,10 +115,6 @@ def test_the_signs_of_a_keymap_are_called_what_textual_calls_them() -> None:
     assert keymaps == [_character_to_key(sign) for sign in signs]
 
 
-def test_of_two_that_share_a_key_the_other_keeps_it_when_one_is_changed() -> None:
-    assert usable({"index-pause": "x"}) == ({"index-pause": "x", "index-resume": "p"}, [])
-
-
 def test_every_row_of_the_table_is_bound_and_nothing_is_bound_that_is_not_in_it() -> None:
     for module in pkgutil.walk_packages(tui.__path__, "excerpt.tui."):
         importlib.import_module(module.name)

@@ -10,9 +10,7 @@ from excerpt.kinds import Strategy
 from excerpt.settings import Settings
 from excerpt.tui.common.key_bar import KeyBar, Offer, fitting
 from excerpt.tui.reasons import (
-    IndexScene,
     MemoryScene,
-    in_index,
     in_memory,
     in_overview,
 )
@@ -77,12 +75,9 @@ def test_memories_and_their_sources_say_what_is_missing() -> None:
     assert in_memory("stale", MemoryScene(total=1, to_look_at=True)) == ""
 
 
-def test_overview_and_index_say_what_is_missing() -> None:
+def test_the_overview_says_what_is_missing() -> None:
     assert in_overview("copy", topic=False, shown=False, waits=False) == "No overview is shown yet: type a topic first."
     assert in_overview("copy", topic=True, shown=False, waits=True) == ""
-    assert in_index("pause", IndexScene(ended=True)).startswith("Nothing looks at the vault now")
-    assert in_index("cancel", IndexScene()) == "Nothing is being read that could be cancelled."
-    assert in_index("cancel", IndexScene(building=True)) == ""
 
 
 def test_help_and_quit_keep_their_place_in_the_footer() -> None:

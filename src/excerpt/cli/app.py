@@ -14,7 +14,7 @@ from excerpt.errors import VaultError
 from excerpt.known_vaults import recent_vaults, remember_vault
 from excerpt.moved_vaults import recognise
 from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
-from excerpt.tui.interpreter import prefer_the_screen
+from excerpt.tui.startup import prefer_the_screen
 
 
 @click.command(add_help_option=False)

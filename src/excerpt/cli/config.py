@@ -91,7 +91,7 @@ def _check_keys(settings: Settings, file: Path) -> None:
 
 def _edit(file: Path, beginning: str) -> None:
     """Run the user's editor on the file. Raises ExcerptError if there is none or the file cannot be made."""
-    from excerpt.tui.editor import editor_command
+    from excerpt.tui.programs import editor_command
 
     try:
         setting = load_settings(places().settings_file).screen.editor

@@ -7,7 +7,7 @@ import click
 from excerpt.cli.app import start_app
 from excerpt.cli.printing import put
 from excerpt.known_vaults import DEMO
-from excerpt.tui.interpreter import prefer_the_screen
+from excerpt.tui.startup import prefer_the_screen
 
 
 @click.command()

@@ -24,7 +24,7 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import places
 from excerpt.state_files import close_if_open, keep_to_owner
 from excerpt.text.visible import visible
-from excerpt.tui.interpreter import prefer_the_screen
+from excerpt.tui.startup import prefer_the_screen
 
 FOUND, NOTHING_FOUND, USAGE, CANNOT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 

@@ -9,8 +9,8 @@ from excerpt.doctor.finding import Finding, ok, problem, warning
 from excerpt.errors import ExcerptError
 from excerpt.settings import ScreenSettings
 from excerpt.tui.clipboard import OSC_LIMIT, plan
-from excerpt.tui.editor import editor_command
 from excerpt.tui.keymap import doubtful, usable
+from excerpt.tui.programs import editor_command
 
 Which = Callable[[str], str | None]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.console import RenderableType
 from textual import events, on
@@ -37,9 +37,12 @@ from excerpt.tui.common.line_filters import Harmless, Plain
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.opening import Opening, session_of
-from excerpt.tui.session import NEW
+from excerpt.tui.session import NEW, session_of
 from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
+from excerpt.tui.vaults.chooser import Opening
+
+if TYPE_CHECKING:
+    from excerpt.tui.vaults.chooser import Opening
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
@@ -152,10 +155,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
         name = await asyncio.to_thread(name_among_recent, self._places, vault)
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen) and screen.vault == vault:
-                screen.query_one(TabBar).vault = name
+                for bar in screen.query(TabBar):  # none where excerpt is being left already
+                    bar.vault = name
 
     def action_switch_vault(self) -> None:
-        from excerpt.tui.screens.vault_chooser import VaultChooser
+        from excerpt.tui.vaults.chooser import VaultChooser
 
         if isinstance(self.screen, VaultChooser):
             return

@@ -11,6 +11,7 @@ once.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,6 @@ from textual.message import Message
 from excerpt.errors import ExcerptError, IndexUnusableError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
-from excerpt.tui.freeing import give_back
 from excerpt.tui.messages import AllMarked, Answered, IndexOpened, SearchDone, Trouble
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class EngineWorker:
             answered = answered + 1 if kind is not None else 0
             if answered % _MOST_ANSWERS == 0 and self._engine is not None:
                 self._engine.snapshot.let_go()
-                give_back()
+                _trim_memory()
         for engine in (self._engine, self._next):
             if engine is not None:
                 engine.snapshot.close()
@@ -350,7 +350,7 @@ class EngineWorker:
 
     def _opened(self) -> Snapshot:
         if self._engine is None:
-            raise IndexUnusableError("There is no index yet.", "It is being made; see the Index tab.")
+            raise IndexUnusableError("There is no index yet.", "It is being made.")
         return self._engine.snapshot
 
     # --- answers ------------------------------------------------------------------------------------------------------
@@ -395,3 +395,14 @@ class EngineWorker:
 
             self._packer = Packer(self._vault, self._places.config)
         return self._packer
+
+
+def _trim_memory() -> None:
+    """Have the C library give back what was freed: arrays of every search leave holes, 30 MB of them in an hour. Takes
+    3 ms; does nothing where the C library is not glibc, and others give back by themselves."""
+    if sys.platform == "linux":
+        import ctypes
+
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

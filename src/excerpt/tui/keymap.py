@@ -15,9 +15,6 @@ UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
 """Keys that a terminal cannot tell from others: from backspace, tab and enter, and from ctrl+left and ctrl+right, as
 Textual reads what some terminals send for these."""
 
-_IN_TURN = (frozenset({"index-pause", "index-resume"}),)
-"""Bindings of which only one works at a time, so that they may share a key."""
-
 
 def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of a binding under the user's keymap."""
@@ -47,9 +44,7 @@ def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: it would never be typed again.")
         else:
             good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
-    # Of two that share a key, Textual would take it from both where one is changed.
-    partners = {id_: known[id_].keys for turn in _IN_TURN if turn & good.keys() for id_ in turn - good.keys()}
-    return {**good, **partners}, problems + clashes(good)
+    return good, problems + clashes(good)
 
 
 def _named(key: str) -> str:
@@ -76,7 +71,7 @@ def clashes(keymap: Mapping[str, str]) -> list[str]:
             for binding in PLACES[around]:
                 for key in keys_of(binding, keymap):
                     first = taken.setdefault(key, binding)
-                    if first.id != binding.id and {first.id, binding.id} not in _IN_TURN:
+                    if first.id != binding.id:
                         one, other = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
                         found[f"{key} is both {one} and {other}."] = None
     return list(found)

@@ -83,13 +83,17 @@ OFFERS: Sequence[Key] = (
     Key("offers-choose", "enter", "choose", "merge", "Merge into the selected memory"),
 )
 
-CHOOSING: Sequence[Key] = while_typing(
-    Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
-    Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
-    Key("vault-forget", "", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
-    Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
-    Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
-    Key("vault-leave", "escape", "leave", "close", "Clear the field, then close; nothing is changed", shown=True),
+CHOOSING: Sequence[Key] = (
+    *while_typing(
+        Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
+        Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
+        Key("vault-pane", "shift+tab", "pane", "list", "From the field to the list, and back"),
+        Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
+        Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
+        Key("vault-leave", "escape", "leave", "close", "Close it; nothing is changed", shown=True),
+    ),
+    # Not while typing: in the field it deletes a letter.
+    Key("vault-forget", "delete", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
 )
 
 THEMES: Sequence[Key] = (
@@ -121,10 +125,10 @@ EVERYWHERE: Sequence[Key] = (
     Key("show-search", "f2", "show_tab('search')", "search", "Go to the Search tab", first=True),
     Key("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab", first=True),
     Key("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", first=True),
-    Key("show-index", "", "show_tab('index')", "index", "Go to the Index tab", first=True),
+    Key("index", "", "open_index", "index", "The index: how far it is, what was skipped and why"),
     Key("settings", "", "settings", "settings", "Settings: open their file in your editor"),
     Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here, where nothing is typed"),
-    Key("update", "", "update_index", "update", "Bring the index up to date with the vault"),
+    Key("update", "", "update_index", "update", "Update the index: look at the whole vault now"),
     Key("vault-settings", "", "settings(True)", "settings", "Settings of this vault alone: open their file"),
     Key("switch-vault", "", "app.switch_vault", "vault", "Open another vault", first=True),
 )
@@ -326,16 +330,6 @@ MEMORY_LIST: Sequence[Key] = (
     *moving("memory-list", "memory"),
 )
 
-INDEX: Sequence[Key] = (
-    Key("index-update", "u", "update", "update", "Bring the index up to date with the vault", shown=True),
-    Key("index-rebuild", "r", "rebuild", "rebuild", "Make the index anew, after asking", shown=True),
-    Key("index-pause", "p", "pause", "pause", "Pause: nothing is read until it goes on; changes are kept", shown=True),
-    Key("index-resume", "p", "resume", "go on", "Go on after a pause", shown=True),
-    Key("index-cancel", "c", "cancel", "cancel", "Cancel the build at hand; what was read stays", shown=True),
-    Key("index-edit", "enter", "edit", "open", "Open the selected file in your editor", shown=True),
-    Key("index-back", "escape", "back", "back", "Back to the search", shown=True),
-)
-
 FIELD: Sequence[Key] = (
     Key(
         "field-word",
@@ -376,7 +370,6 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Overview, with the lines focused": OVERVIEW_LINES,
     "Memory": MEMORY,
     "Memory, with the list focused": MEMORY_LIST,
-    "Index": INDEX,
     "Any field": FIELD,
     "Any dialog": DIALOG,
     "The keys": HELP,
@@ -406,7 +399,6 @@ AROUND: Mapping[str, str] = {
     "Search": "Everywhere",
     "Overview": "Everywhere",
     "Memory": "Everywhere",
-    "Index": "Everywhere",
     "The query's menu": "Everywhere",
     "Any dialog": "Always",
     "Opening a vault": "Always",

@@ -17,16 +17,17 @@ from textual.widgets import ContentSwitcher, Input
 from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
+from excerpt.known_vaults import DEMO
 from excerpt.pack.marks_file import read_marks, write_marks
 from excerpt.settings import Places, Settings
+from excerpt.text.counted import counted
+from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.key_bar import KeyBar
 from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.compositor import FRAME, PromptScreen
-from excerpt.tui.index.controller import IndexController
+from excerpt.tui.index.controller import IndexController, bar_state, progress_words
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
-from excerpt.tui.keymap import key_sign
-from excerpt.tui.later import LATER, NEXT, import_all
 from excerpt.tui.memory.controller import MemoryController
 from excerpt.tui.memory_messages import (
     MemoriesListed,
@@ -40,7 +41,6 @@ from excerpt.tui.memory_messages import (
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
-    IndexAsked,
     IndexBuilt,
     IndexCancelled,
     IndexEmptied,
@@ -59,19 +59,22 @@ from excerpt.tui.messages import (
 from excerpt.tui.programs import Programs
 from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
+from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.use_recorder import UseRecorder
-from excerpt.tui.vault_state import bar_state, progress_words, search_notice
 from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.model import Result
+    from excerpt.tui.index.dialog import IndexDialog
+    from excerpt.tui.index.process import Command
     from excerpt.tui.widgets.memory_pane import MemoryPane
     from excerpt.tui.widgets.overview_pane import OverviewPane
 
-_FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter", "index": "#files"}
+_FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
 
 _LOADING = 0.5
 """Seconds between the first index and the start of the process, in which what a query needs is loaded: both at once
@@ -81,6 +84,13 @@ _LOOK = 2.0
 and whether another process has committed."""
 _IDLE = 1.0
 """Seconds without typing before a question may come up."""
+
+_EMPTIED = (
+    "The index holds {} of {}, but the folder has none now.\n\n"
+    "Perhaps its disk is not mounted, or it is being moved or synchronised: then keep the index. You can search it, "
+    "and it follows by itself when notes are back.\n\n"
+    "If you have emptied the folder on purpose, index it as empty. Your memories stay in any case."
+)
 
 
 class MainScreen(PromptScreen):
@@ -142,7 +152,10 @@ class MainScreen(PromptScreen):
             self._failure_notice("What you ask is not kept for the next time"),
         )
         self._emptied: Screen[bool] | None = None
+        self._index_dialog: IndexDialog | None = None
         self._begun = False
+        self._is_first = vault == DEMO
+        """Whether it is said how to begin: in the demo, and once in a vault of the user's own."""
         self.is_furnished = False
         """Whether all of the first tab is there: what the first frame does not show of it comes right after."""
 
@@ -171,17 +184,16 @@ class MainScreen(PromptScreen):
         await self._search.furnish()
         self.is_furnished = True
         await asyncio.to_thread(import_all, LATER)
-        from excerpt.tui.widgets.index_pane import IndexPane
         from excerpt.tui.widgets.memory_pane import MemoryPane
         from excerpt.tui.widgets.overview_pane import OverviewPane
 
         engine = self.index.engine
         overview = OverviewPane(engine, id="overview")
         memory = MemoryPane(self._places.memory_folder(self.vault), self.memories.worker, engine, id="memory")
-        index = IndexPane(self.vault, self._places.index_folder(self.vault), id="index")
-        overview.display = memory.display = index.display = False
-        await self.query_one(ContentSwitcher).mount(overview, memory, index)
+        overview.display = memory.display = False
+        await self.query_one(ContentSwitcher).mount(overview, memory)
         self._begun = True
+        self._is_first = self._is_first or await asyncio.to_thread(_is_first_time, self._places.begun_file)
         for split in self.query(Split):
             split.share = self._search.share
         self.show_index()
@@ -303,24 +315,39 @@ class MainScreen(PromptScreen):
         """Put what is known of the index on the screen."""
         state, tabs = self.index.state, self.query_one(TabBar)
         tabs.state = bar_state(state)
-        self._search.said = search_notice(state, self.vault)
+        self._search.said = search_notice(state, self.vault, first=self._is_first)
         self._search.progress = progress_words(state)
-        if tabs.active == "index":
-            from excerpt.tui.widgets.index_pane import IndexPane
-
-            self.query_one(IndexPane).index = state
+        if self._index_dialog is not None:
+            self._index_dialog.state = state
 
     def _look_for_newer(self) -> None:
         self.run_worker(self.index.look_for_newer(), group="look", exclusive=True)
 
-    @on(IndexAsked)
-    def _index_asked(self, event: IndexAsked) -> None:
-        if event.command == "update":
+    @on(TabBar.StatePicked)
+    def action_open_index(self) -> None:
+        """Show how the index stands, until it is closed."""
+        from excerpt.tui.index.dialog import IndexDialog
+
+        if self._index_dialog is None:
+            self._index_dialog = IndexDialog(
+                self.vault,
+                self._places.index_folder(self.vault),
+                self.index.state,
+                ask=self._ask_of_index,
+                edit=lambda path: self.post_message(EditRequested(path, 1, telling=False)),
+            )
+            self.app.push_screen(self._index_dialog, self._index_closed)
+
+    def _index_closed(self, _: None) -> None:
+        self._index_dialog = None
+
+    def _ask_of_index(self, command: Command) -> None:
+        if command == "update":
             self.action_update_index()
-        elif event.command == "rebuild":
+        elif command == "rebuild":
             self._ask_to_rebuild()
         else:
-            self.index.ask(event.command)
+            self.index.ask(command)
 
     def action_update_index(self) -> None:
         if self.index.state.emptied:
@@ -328,7 +355,7 @@ class MainScreen(PromptScreen):
         self.index.ask("update")
 
     def _ask_to_rebuild(self) -> None:
-        from excerpt.tui.screens.confirm import Confirm
+        from excerpt.tui.screens.dialog import Confirm
 
         question = "The index is made anew from the vault. Your notes and memories are not touched."
 
@@ -340,9 +367,16 @@ class MainScreen(PromptScreen):
 
     def _ask_about_emptied(self) -> None:
         if self._emptied is None:
-            from excerpt.tui.screens.emptied import Emptied
+            from excerpt.tui.screens.dialog import Confirm
 
-            self._emptied = Emptied(self.vault, self.index.state.emptied)
+            # Without letters, as somebody may be typing a query.
+            self._emptied = Confirm(
+                "Where have the notes gone?",
+                _EMPTIED.format(counted(self.index.state.emptied, "note"), visible_line(str(self.vault))),
+                "Index it as empty",
+                "Keep the index",
+                letters=False,
+            )
             self._ask_when_idle()
 
     def _ask_when_idle(self, typed: str | None = None) -> None:
@@ -351,7 +385,7 @@ class MainScreen(PromptScreen):
         now = field.value if isinstance(field, Input) else ""
         if self._emptied is None or not self.index.state.emptied:
             self._emptied = None
-        elif typed != now or self.app.screen is not self:
+        elif typed != now or self.app.screen not in (self, self._index_dialog):
             self.set_timer(_IDLE, partial(self._ask_when_idle, now))
         else:
             self.app.push_screen(self._emptied, self._emptied_answered)
@@ -538,7 +572,7 @@ class MainScreen(PromptScreen):
 
     def _edit(self, file: Path, line: int) -> bool:
         by_itself = self.index.state.changes_are_seen
-        seen = "What you save is found at once." if by_itself else f"{key_sign('update')} takes in what you save."
+        seen = "What you save is found at once." if by_itself else "“Update the index” takes in what you save."
         editor = self.settings.screen.editor
         return self._programs.edit(editor, file, line, seen=seen, edited=self.index.take_in_edit)
 
@@ -579,3 +613,15 @@ class MainScreen(PromptScreen):
     def _failure_notice(self, what: str) -> Callable[[str], None]:
         """Return what tells the user `what` is not kept, with the reason that it is called with."""
         return lambda reason: self.notify(f"{what}: {reason}.", markup=False)
+
+
+def _is_first_time(file: Path) -> bool:
+    """Return whether `file` was not there, and have it be there from now on."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:  # it is said at the next start as well
+        return True
+    return True

@@ -10,7 +10,6 @@ from textual.message import Message
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
     from excerpt.pack.marks_file import Kept
-    from excerpt.tui.indexing import Command
 
 
 @dataclass
@@ -104,13 +103,6 @@ class IndexEmptied(Message):
 @dataclass
 class IndexEnded(Message):
     """The indexing process is gone; why was told before."""
-
-
-@dataclass
-class IndexAsked(Message):
-    """The indexing process is to do something."""
-
-    command: Command
 
 
 @dataclass

@@ -18,7 +18,7 @@ from excerpt.tui.keys import FIELD, PLACES, Key
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.screens.dialog import Leaving
 
-_TABS = {"Search": "search", "Overview": "overview", "Memory": "memory", "Index": "index"}
+_TABS = {"Search": "search", "Overview": "overview", "Memory": "memory"}
 
 _WIDGETS = {
     "Search, with the list focused": "#hits",

@@ -1,19 +1,49 @@
-"""Notes and files opened in other programs: the user's editor, and Obsidian."""
+"""Programs started on notes and files: the user's editor, at a line, and Obsidian, by a link to a heading.
+
+https://obsidian.md/help/uri says what such a link is made of.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
+from urllib.parse import quote
 
-from textual.app import SuspendNotSupported
-
-from excerpt.errors import ExcerptError
+from excerpt.errors import ExcerptError, SettingsError
 from excerpt.state_files import users_umask
+
+_PLUS = (
+    "vi vim nvim vis vile elvis view ex nano pico emacs emacsclient micro kak joe ne mg jove mcedit dte "
+    "gvim mvim gedit xed pluma bbedit"
+)
+"""+12 before the file."""
+_COLON = "hx helix subl sublime_text zed zeditor zedit atom pulsar"
+"""The file, a colon and the line. After the colon of a Windows drive that is still the last one."""
+_GOTO = "code code-insiders code-oss codium vscodium cursor windsurf positron kiro trae"
+"""VS Code and what is made of it: --goto before that."""
+_JETBRAINS = "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
+_DASH_LINE = f"kate kwrite mate rmate geany {_JETBRAINS}"
+"""--line 12 before the file."""
+_WINDOWED = (
+    f"gvim mvim gedit xed pluma bbedit subl sublime_text zed zeditor zedit atom pulsar notepad++ {_GOTO} {_DASH_LINE}"
+)
+_FALLBACKS = ("nano", "vim", "vi", "micro", "emacs")
+
+
+_PATIENCE = 3.0
+"""Seconds in which a link that nothing can open is reported; some programs stay as long as what they opened."""
+
+_NOT_IN_A_HEADING = re.compile(r"[#^|:%\[\]\\]+")
+"""What Obsidian puts a space for when it makes a link to a heading."""
 
 
 class Programs:
@@ -49,8 +79,6 @@ class Programs:
         `seen` says what becomes of changes that are saved in a window of the editor's own; `edited` is called when one
         that had the terminal has given it back.
         """
-        from excerpt.tui.editor import editor_command
-
         try:
             command = editor_command(setting, self._environment, which, file, line)
             if command.windowed:
@@ -78,6 +106,8 @@ class Programs:
 
     def _run_here(self, argv: Sequence[str]) -> bool:
         """Give the terminal to the editor, and take it back; return whether it could be given."""
+        from textual.app import SuspendNotSupported  # commands know editors too, and no Textual
+
         try:
             with self._suspend():
                 done = subprocess.run(argv, env=self._environment, check=False, umask=users_umask())
@@ -93,8 +123,6 @@ class Programs:
 
         Where nothing opens links, `copy` is called with it: over ssh it is of use at the user's end.
         """
-        from excerpt.tui.obsidian import link_opener, note_link, obsidian_vault, open_link
-
         try:
             link = note_link(obsidian_vault(self._vault), file, headings)
         except ExcerptError as error:
@@ -107,3 +135,142 @@ class Programs:
         self._notify("Nothing here opens its links: the link is copied.", title="Obsidian", severity="warning")
         copy(link)
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class EditorCommand:
+    """What to run. `windowed` editors have their own window and leave the terminal alone."""
+
+    argv: tuple[str, ...]
+    windowed: bool
+
+
+def editor_command(
+    setting: str,
+    environment: Mapping[str, str],
+    which: Callable[[str], str | None],
+    file: Path,
+    line: int,
+    *,
+    platform: str = sys.platform,
+) -> EditorCommand:
+    """The command that opens `file` at `line`: the setting, else $VISUAL, else $EDITOR, else one that is installed.
+
+    Raises SettingsError for a command line that cannot be read, ExcerptError where there is no editor.
+    """
+    words = _chosen(setting, environment, which, platform)
+    name = _name(words[0])
+    return EditorCommand((*words, *_place(name, str(file), line, platform)), name in _WINDOWED.split())
+
+
+def _name(program: str) -> str:
+    """What a program is called, without its folder, the ending that Windows gives it, and the 64 that JetBrains do."""
+    name = re.sub(r"\.(exe|cmd|bat|sh)$", "", re.split(r"[/\\]", program)[-1].lower())
+    return name.removesuffix("64") if name.removesuffix("64") in _JETBRAINS.split() else name
+
+
+def _chosen(
+    setting: str, environment: Mapping[str, str], which: Callable[[str], str | None], platform: str
+) -> list[str]:
+    command = setting or environment.get("VISUAL", "") or environment.get("EDITOR", "")
+    words = [command] if command and which(command) is not None else _words(command, platform)
+    if words:
+        if which(words[0]) is None:
+            raise ExcerptError(f"There is no program {words[0]} to edit with.", "Set $EDITOR, or screen.editor.")
+        return words
+    for fallback in _FALLBACKS:
+        if which(fallback):
+            return [fallback]
+    raise ExcerptError("No editor is set.", "Set $EDITOR, or screen.editor in the settings.")
+
+
+def _words(command: str, platform: str) -> list[str]:
+    """A command line's words. On Windows a backslash is part of a path."""
+    try:
+        if platform != "win32":
+            return shlex.split(command)
+        return [word.strip('"') for word in shlex.split(command, posix=False)]
+    except ValueError as error:
+        raise SettingsError(f"The editor command {command!r} cannot be read: {error}.") from error
+
+
+def _place(name: str, file: str, line: int, platform: str) -> tuple[str, ...]:
+    """The arguments that name file and line; an unknown editor gets the file alone."""
+    if name == "xed" and platform == "darwin":
+        return ("--line", str(line), file)  # Xcode's, which is no kin of the one on Linux
+    if name in _PLUS.split():
+        return (f"+{line}", file)
+    if name in _COLON.split():
+        return (f"{file}:{line}",)
+    if name in _GOTO.split():
+        return ("--goto", f"{file}:{line}")
+    if name in _DASH_LINE.split():
+        return ("--line", str(line), file)
+    return {"jed": (file, "-g", str(line)), "notepad++": (f"-n{line}", file)}.get(name, (file,))
+
+
+def obsidian_vault(vault: Path) -> Path:
+    """The vault of Obsidian that `vault` is, or is a folder of. Raises ExcerptError where there is none."""
+    for folder in (vault, *vault.parents):
+        if (folder / ".obsidian").is_dir():
+            return folder
+    raise ExcerptError(
+        f"{vault.name} is no vault of Obsidian's: it has no .obsidian folder.", "Open the folder in Obsidian once."
+    )
+
+
+def note_link(root: Path, note: Path, headings: Sequence[str]) -> str:
+    """The link to `note` in the Obsidian vault `root`, at the section that `headings` lead to."""
+    file = note.relative_to(root).as_posix()
+    if file.lower().endswith(".md"):
+        file = file[:-3]
+    named = (" ".join(_NOT_IN_A_HEADING.sub(" ", heading).split()) for heading in headings)
+    place = "".join(f"#{heading}" for heading in named if heading)
+    return f"obsidian://open?vault={_encoded(root.name)}&file={_encoded(file + place)}"
+
+
+def _encoded(text: str) -> str:
+    """Every reserved character too: a slash is %2F, a space %20. A name that is not UTF-8 goes as its bytes."""
+    return quote(os.fsencode(text) if not _is_utf8(text) else text, safe="")
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def link_opener(
+    environment: Mapping[str, str], which: Callable[[str], str | None], platform: str
+) -> tuple[str, ...] | None:
+    """The program that opens a link, on `platform` (as `sys.platform`); None where there is none, and over ssh, where
+    it would open on the machine at the other end. None is a shell, since a link has an & in it."""
+    if "SSH_CONNECTION" in environment or "SSH_TTY" in environment:
+        return None
+    candidates: list[tuple[str, ...]] = []
+    if platform == "darwin":
+        candidates.append(("open",))
+    if environment.get("WSL_DISTRO_NAME"):
+        candidates.append(("wslview",))
+    if platform == "win32" or environment.get("WSL_DISTRO_NAME"):
+        candidates.append(("rundll32.exe", "url.dll,FileProtocolHandler"))
+    elif platform != "darwin" and (environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")):
+        candidates.append(("xdg-open",))
+    return next((argv for argv in candidates if which(argv[0])), None)
+
+
+def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Whether the program took the link, as far as it says so within a moment. Waits, so it is for a thread."""
+    try:
+        opened = subprocess.Popen(
+            argv,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            umask=users_umask(),
+        )
+    except OSError:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        return opened.wait(_PATIENCE) == 0
+    return True

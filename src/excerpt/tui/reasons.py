@@ -62,24 +62,3 @@ def in_overview(action: str, *, topic: bool, shown: bool, waits: bool) -> str:
     if not topic:
         return "No overview is shown yet: type a topic first."
     return "" if waits and action in ("copy", "remember") else "Nothing is shown of this topic."
-
-
-@dataclass(frozen=True, slots=True)
-class IndexScene:
-    """What the Index tab's actions need. `ended`: nothing looks at the vault any more. `files`: some are listed."""
-
-    ended: bool = False
-    paused: bool = False
-    building: bool = False
-    files: bool = False
-
-
-def in_index(action: str, scene: IndexScene) -> str:
-    """Why the Index tab would not do that; "" where it can be done."""
-    if action in ("pause", "resume") and scene.ended:
-        return "Nothing looks at the vault now; bring the index up to date to start it again."
-    if action == "cancel" and not scene.building:
-        return "Nothing is being read that could be cancelled."
-    if action == "edit" and not scene.files:
-        return "No file was skipped, so there is none to open."
-    return ""

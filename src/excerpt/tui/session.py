@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 import msgspec
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.settings import Settings
+from excerpt.settings import Places, Settings
 from excerpt.state_files import replace_file
 from excerpt.tui.panes import SHARE
 
@@ -133,6 +133,11 @@ def read_session(file: Path) -> Session:
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return NEW
     return session if len(session.query) <= _LONGEST else NEW
+
+
+def session_of(vault: Path, settings: Settings, places: Places) -> Session:
+    """Return where the user was in a vault the last time, where the settings say that it is taken up again."""
+    return read_session(places.session_file(vault)) if settings.screen.restore else NEW
 
 
 def write_session(file: Path, session: Session) -> None:

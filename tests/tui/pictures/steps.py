@@ -14,7 +14,7 @@ from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.messages import IndexOpened, IndexProgressed, IndexWatched
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.index_pane import IndexPane
+from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import until
 from tests.tui.still import PROGRESS, STATUS, StillApp
@@ -63,7 +63,7 @@ async def typed(pilot: Pilot[None], query: str) -> None:
 async def said(pilot: Pilot[None], *messages: Message) -> None:
     """Once the screen listens, let it hear `messages`."""
     screen = still(pilot).still
-    await until(pilot, lambda: bool(screen.query(IndexPane)), "the tabs")
+    await until(pilot, lambda: bool(screen.query(MemoryPane)), "the tabs")
     screen.say(*messages)
     await pilot.pause()
 

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from excerpt.text.visible import visible_line
 from excerpt.tui.common.strips import fit, line
 
-TABS = ("search", "overview", "memory", "index")
+TABS = ("search", "overview", "memory")
 
 _LEAST_NAME = 6
 """Cells of the vault's name that still tell something; where there are fewer, the state of the index stands alone."""
@@ -37,7 +37,7 @@ class TabBar(Widget):
     active: reactive[str] = reactive("search")
     vault: reactive[str] = reactive("")
     state: reactive[str] = reactive("")
-    """How the index stands: `171 notes`, or `indexing 812 / 9,750`."""
+    """How the index stands: `171 notes · up to date`, or `reading 812 of 9,750`."""
 
     class Picked(Message):
         """A tab was clicked."""
@@ -46,17 +46,23 @@ class TabBar(Widget):
             super().__init__()
             self.tab = tab
 
+    class StatePicked(Message):
+        """What stands at the right, of the vault and its index, was clicked."""
+
     def render_line(self, y: int) -> Strip:
         if y:
             return Strip.blank(self.size.width, self.rich_style)
         left = [(f" {tab.capitalize()} ", self._style_of(tab)) for tab in TABS]
-        room = self.size.width - sum(len(text) for text, _ in left) - 2
+        return line(left, [(f"{self._standing()} ", Style.null())], self.size.width, self.rich_style)
+
+    def _standing(self) -> str:
+        """Return the vault and how its index stands, in the room beside the tabs."""
+        room = self.size.width - sum(len(tab) + 2 for tab in TABS) - 2
         state = fit(self.state, room)
         name = visible_line(self.vault)
         left_over = room - cell_len(state) - 3
         vault = fit(name, left_over) if left_over >= min(cell_len(name), _LEAST_NAME) else ""
-        right = " · ".join(part for part in (vault, state) if part)
-        return line(left, [(f"{right} ", Style.null())], self.size.width, self.rich_style)
+        return " · ".join(part for part in (vault, state) if part)
 
     def _style_of(self, tab: str) -> Style:
         return self.get_component_rich_style("tab--active" if tab == self.active else "tab--name", partial=True)
@@ -68,3 +74,5 @@ class TabBar(Widget):
             if event.x < at:
                 self.post_message(self.Picked(tab))
                 return
+        if event.x >= self.size.width - cell_len(self._standing()) - 1:
+            self.post_message(self.StatePicked())

@@ -18,10 +18,10 @@ from textual.message import Message
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
+from excerpt.text.counted import counted
 from excerpt.tui.common.notice import Said
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.indexing import Command, Indexing
-from excerpt.tui.keymap import key_sign
+from excerpt.tui.index.process import Command, Indexing
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,
@@ -33,13 +33,18 @@ from excerpt.tui.messages import (
     IndexWatched,
     Trouble,
 )
-from excerpt.tui.pace import Pace
 
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, Progress, Status
 
 _SHOWN_AFTER = 0.5
 """Seconds of work before a build is shown: an edit is taken in sooner, and would only flicker."""
+
+# Between files a build commits, for a second or two; over less than this the rate would leap.
+_WINDOW = 10.0  # seconds of work
+_FIRST = 1.0  # seconds of work before there is a rate to tell
+_STEADY = 4.0  # seconds of work before a time left is told
+_SWING = 2.0  # where a time left is told, the two halves of the window differ by at most this factor
 
 
 class Watch(Enum):
@@ -49,6 +54,60 @@ class Watch(Enum):
     EVENTS = "events"
     POLLING = "polling"
     ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How much was done after so many seconds of work."""
+
+    seconds: float
+    notes: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What is done in a second of work."""
+
+    notes: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What was done in the last seconds of work, which pauses are no part of: the oldest sample first."""
+
+    samples: tuple[Sample, ...] = ()
+
+    def after(self, progress: Progress) -> Pace:
+        """With what is said now; of another build it begins anew."""
+        if not progress.notes_total:
+            return Pace()
+        now = Sample(progress.seconds, progress.notes_done, progress.bytes_done)
+        if self.samples and (now.seconds < self.samples[-1].seconds or now.notes < self.samples[-1].notes):
+            return Pace((now,))
+        return Pace((*(one for one in self.samples if one.seconds > now.seconds - _WINDOW), now))
+
+    @property
+    def rate(self) -> Rate | None:
+        """That of the last seconds; None until there is something to tell."""
+        if not self.samples or self._span < _FIRST or self.samples[0].notes == self.samples[-1].notes:
+            return None
+        return _between(self.samples[0], self.samples[-1])
+
+    def seconds_left(self, progress: Progress) -> float | None:
+        """None until the rate is steady enough to tell."""
+        rate = self.rate
+        if rate is None or self._span < _STEADY or not rate.bytes:
+            return None
+        first, last = self.samples[0], self.samples[-1]
+        middle = min(self.samples[1:-1], key=lambda one: abs(one.seconds - (first.seconds + last.seconds) / 2))
+        slower, faster = sorted((_between(first, middle).bytes, _between(middle, last).bytes))
+        return (progress.bytes_total - progress.bytes_done) / rate.bytes if faster <= _SWING * slower else None
+
+    @property
+    def _span(self) -> float:
+        return self.samples[-1].seconds - self.samples[0].seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +164,7 @@ class IndexState:
             case IndexCancelled():
                 after = replace(self._at_rest(), unfinished=True, asked=False)
             case IndexEmptied(notes=notes, message=told):
-                said = Said(VaultEmptiedError.title, told, "u looks again, and asks what to do.", serious=True)
+                said = Said(VaultEmptiedError.title, told, "Update looks again, and asks what to do.", serious=True)
                 after = replace(self._at_rest(), trouble=said, emptied=notes, asked=False)
             case IndexEnded():
                 after = replace(self._at_rest(), watch=Watch.ENDED, paused=False, asked=False)
@@ -200,7 +259,7 @@ class IndexController:
 
     def _say_if_later(self, command: Command) -> None:
         if self.state.paused:
-            self._notify(f"It begins when you go on with {key_sign('index-resume')} in the Index tab.", title="Paused")
+            self._notify("It begins when you go on.", title="Paused")
         elif self.state.progress is not None and command == "update":
             self._notify("The vault is being read; it is looked at once more after that.")
 
@@ -239,11 +298,11 @@ class IndexController:
             case IndexProgressed(progress=progress):
                 self._take_up(progress.generation)
             case IndexPaused(paused=True):
-                self._notify("Nothing is read until you go on with p; changes are kept till then.", title="Paused")
+                self._notify("Nothing is read until you go on; changes are kept till then.", title="Paused")
             case IndexPaused():
                 self._notify("What has changed meanwhile is read now.", title="Going on")
             case IndexCancelled():
-                self._notify("What was read stays and is searched. u reads the rest.", title="Cancelled")
+                self._notify("What was read stays and is searched. Update reads the rest.", title="Cancelled")
 
     def _take(self, message: Message) -> None:
         self.state = self.state.heard(message)
@@ -314,3 +373,71 @@ def build_words(report: BuildReport) -> str:
     counts = ((report.changed, "changed"), (report.added, "added"), (report.removed, "removed"))
     done = ", ".join(f"{count:,} {what}" for count, what in counts if count)
     return f"{done}." if done else "Nothing had changed."
+
+
+_WATCHES = {
+    Watch.NOT_YET: "checking",
+    Watch.EVENTS: "up to date",
+    Watch.POLLING: "polled",
+    Watch.ENDED: "not watched",
+}
+
+
+def bar_state(index: IndexState) -> str:
+    """Return the state in a few words."""
+    if index.emptied:
+        return "no notes there"
+    progress = index.progress
+    if progress is not None:
+        what = "paused" if index.paused else progress.phase
+        total = progress.notes_total
+        return f"{what} {progress.notes_done:,} of {total:,}" if total else what
+    if index.elsewhere:
+        return "indexed by another excerpt"
+    if index.trouble is not None:
+        return "index trouble"
+    if index.status is None:
+        return "opening"
+    skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []
+    watch = "paused" if index.paused else _WATCHES[index.watch]
+    return " · ".join([counted(index.status.notes, "note"), *skipped, watch])
+
+
+def progress_words(index: IndexState) -> str:
+    """How far a build is, for a sentence; "" while there is none."""
+    progress = index.progress
+    if progress is None:
+        return ""
+    paused = ", paused" if index.paused else ""
+    return f"{progress.notes_done:,} of {progress.notes_total:,} notes{paused}"
+
+
+def share_done(progress: Progress) -> float:
+    """How much is done, 0 to 1, by bytes where they are known."""
+    if progress.bytes_total:
+        return min(1.0, progress.bytes_done / progress.bytes_total)
+    return min(1.0, progress.notes_done / progress.notes_total) if progress.notes_total else 0.0
+
+
+def rate_words(pace: Pace, progress: Progress) -> str:
+    """`410 notes/s · 1.7 MB/s · about 20 s left`, as far as it is known."""
+    rate = pace.rate
+    if rate is None:
+        return ""
+    told = f"{rate.notes:,.0f} notes/s · {rate.bytes / 1e6:.1f} MB/s"
+    left = pace.seconds_left(progress)
+    return told if left is None else f"{told} · {time_words(left)} left"
+
+
+def time_words(seconds: float) -> str:
+    """About how long: as exactly as a guess may be told."""
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 55:
+        return f"about {round(seconds / 5) * 5} s"
+    return f"about {max(1, round(seconds / 60)):,} min"
+
+
+def _between(one: Sample, other: Sample) -> Rate:
+    seconds = max(other.seconds - one.seconds, 1e-6)
+    return Rate((other.notes - one.notes) / seconds, (other.bytes - one.bytes) / seconds)

@@ -7,13 +7,16 @@ from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
 from textual import events
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Button, Static
 
 from excerpt.tui.bindings import bindings
+from excerpt.tui.keymap import key_sign
 
 Answer = TypeVar("Answer")
 
@@ -94,3 +97,44 @@ class Dialog(ModalScreen[Answer], Leaving[Answer]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+
+class Confirm(Dialog[bool]):
+    """Dismissed with True only by an explicit yes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("A question")
+    AUTO_FOCUS = "#no"
+
+    DEFAULT_CSS = """
+    Confirm {
+        Horizontal { height: auto; margin-top: 1; }
+        Button { margin-right: 2; }
+        &.-short > .box { padding: 0 2; max-height: 100%; }
+    }
+    """
+
+    def __init__(self, title: str, question: str, yes: str, no: str = "No", *, letters: bool = True) -> None:
+        """Without `letters` only the buttons answer: for a question that comes up while somebody may be typing."""
+        super().__init__()
+        self._title = title
+        self._question = question
+        self._yes = f"{yes} ({key_sign('confirm-yes')})" if letters else yes
+        self._no = f"{no} ({key_sign('confirm-no')})" if letters else no
+        self._letters = letters
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content(self._title)
+            yield Static(Content(self._question))
+            with Horizontal():
+                yield Button(Content(self._yes), id="yes", variant="warning", compact=True)
+                yield Button(Content(self._no), id="no", compact=True)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
+        return action != "answer" or self._letters
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)

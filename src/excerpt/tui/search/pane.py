@@ -46,11 +46,11 @@ from excerpt.tui.panes import SHARE
 from excerpt.tui.search.disabled import OF_PANELS, PanelState, Row, SearchState, panel_disabled, search_disabled
 from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
 from excerpt.tui.search.query_bar import Answer, QueryBar
 from excerpt.tui.search.query_menu import QueryMenu
 from excerpt.tui.search.reading_controller import Location, ReadingController
 from excerpt.tui.turn import next_in_turn
-from excerpt.tui.vault_state import is_unanswered, list_title, nothing_found
 from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.split import Split

@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
+from rich.cells import set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, too_broad
-from excerpt.settings import Places
-from excerpt.text.visible import visible
+from excerpt.moved_vaults import recognise
+from excerpt.settings import Places, Settings, check_apart, open_vault, settings_of
+from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.opening import Opening, opening
-from excerpt.tui.screens.confirm import Confirm
-from excerpt.tui.screens.dialog import Box, Dialog
-from excerpt.tui.vault_rows import (
+from excerpt.tui.screens.dialog import Box, Confirm, Dialog
+from excerpt.tui.session import Session, session_of
+from excerpt.tui.vaults.rows import (
     Kind,
     VaultRow,
     expanded,
@@ -42,7 +44,8 @@ from excerpt.tui.vault_rows import (
     short_path,
 )
 from excerpt.tui.widgets.field import Field
-from excerpt.tui.widgets.vault_list import VaultList
+
+Found = TypeVar("Found")
 
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
 _ASKED = "Choose the folder they are in. It is only read, nothing is written there."
@@ -53,6 +56,20 @@ _BROAD = (
 )
 _NO_FOLDER = "No folder there begins like that."
 _NONE_CALLED_SO = "No vault here is called that; a path such as ~/notes leads to any folder."
+
+_KIND, _NAME = 9, 24
+"""Cells of a row for why a vault is listed, and for its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A vault, with what is to be known before it can be shown. `session` is where the user was in it the last time;
+    `said` is what came along from where it was before."""
+
+    vault: Path
+    settings: Settings
+    session: Session
+    said: str = ""
 
 
 class VaultChooser(Dialog[Opening], inherit_bindings=False):
@@ -69,7 +86,14 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         #field { height: 1; margin-bottom: 1; background: $background; }
         #field Static { width: 3; padding: 0 0 0 1; color: $accent; text-style: bold; }
         #path { width: 1fr; background: $background; &:focus { background-tint: $background 0%; } }
-        #vaults { height: 1fr; }
+        #vaults {
+            height: 1fr;
+            padding: 0;
+            border: none;
+            background: $surface;
+            text-wrap: nowrap;
+            text-overflow: ellipsis;
+        }
         #none { height: auto; padding: 0 1; color: $text-soft; display: none; }
         #trouble { color: $error; margin-top: 1; display: none; }
         &.-short > .box { height: 100%; max-height: 100%; padding: 0 1; }
@@ -78,42 +102,14 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     }
     """
 
-    class FoldersFound(Message):
-        def __init__(self, typed: str, rows: tuple[VaultRow, ...]) -> None:
-            super().__init__()
-            self.typed = typed
-            self.rows = rows
-
-    class KnownRead(Message):
-        def __init__(self, rows: tuple[VaultRow, ...], missing: frozenset[Path] = frozenset()) -> None:
-            super().__init__()
-            self.rows = rows
-            self.missing = missing
-
-    class Opened(Message):
-        def __init__(self, opening: Opening) -> None:
-            super().__init__()
-            self.opening = opening
-
-    class Doubted(Message):
-        """It could be opened, but is to be asked about first: `named` says what it is."""
-
-        def __init__(self, opening: Opening, named: str) -> None:
-            super().__init__()
-            self.opening = opening
-            self.named = named
-
-    class Failed(Message):
-        def __init__(self, path: Path, told: str) -> None:
-            super().__init__()
-            self.path = path
-            self.told = told
-
     def __init__(
         self, places: Places, environment: Mapping[str, str], *, current: Path | None = None, said: str = ""
     ) -> None:
         """`environment` is the user's; `current` the vault that is open; `said` why another is asked for."""
         super().__init__()
+        self.rows: tuple[VaultRow, ...] = ()
+        self.missing: frozenset[Path] = frozenset()
+        """Of the vaults that are known, those that are not there."""
         self._places = places
         self._environment = dict(environment)
         self._home = Path(self._environment.get("HOME") or Path.home())
@@ -127,13 +123,12 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         with Box() as box:
             box.border_title = "excerpt: where are your notes?" if self._current is None else "Open another vault"
-            leave = "close" if self._current is not None else "quit"
             box.hint(
                 f"{key_sign('vault-open')} open",
                 f"{key_sign('vault-complete')} complete",
                 f"{key_sign('vault-up', 'vault-down')} choose",
-                f"{key_sign('vault-forget')} take out of the list",
-                f"{key_sign('vault-leave')} {leave}",
+                f"{key_sign('vault-pane')} to the list, where {key_sign('vault-forget')} takes out",
+                f"{key_sign('vault-leave')} {'close' if self._current is not None else 'quit'}",
             )
             if self._said:
                 yield Static(Content(visible(self._said)), id="said")
@@ -144,90 +139,103 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 hint = "A name, or a path such as ~/notes"
                 yield Field(placeholder=hint, compact=True, select_on_focus=False, id="path")
             yield Static(id="none")
-            yield VaultList(self._home, id="vaults")
+            yield OptionList(id="vaults", markup=False)
             yield Static(id="trouble")
 
     def on_mount(self) -> None:
         self.query_one(Field).focus()
-        self._aside(self._read_known)
+        self._aside(self._read_known, self._known_read)
 
     # --- in threads ---------------------------------------------------------------------------------------------------
 
-    def _aside(self, work: Callable[[], Message]) -> None:
-        threading.Thread(target=lambda: self.post_message(work()), name="vaults", daemon=True).start()
+    def _aside(self, work: Callable[[], Found], then: Callable[[Found], None]) -> None:
+        """Do `work` in a thread, then, in the event loop, what follows from what it found."""
+        threading.Thread(target=lambda: self.call_later(then, work()), name="vaults", daemon=True).start()
 
-    def _read_known(self) -> KnownRead:
+    def _read_known(self) -> tuple[VaultRow, ...]:
         recent, obsidian = recent_vaults(self._places), obsidian_vaults(self._environment)
-        return self.KnownRead(known_rows(recent, obsidian, time.time(), self._current))
+        return known_rows(recent, obsidian, time.time(), self._current)
 
-    def _look(self, rows: tuple[VaultRow, ...]) -> KnownRead:
-        return self.KnownRead(rows, missing(rows))
-
-    def _find(self, typed: str) -> FoldersFound:
+    def _find(self, typed: str) -> tuple[VaultRow, ...]:
         try:
             here = Path.cwd()
         except OSError:  # the folder that excerpt was started in is gone
             here = self._home
-        return self.FoldersFound(typed, folder_rows(typed, here, self._home))
+        return folder_rows(typed, here, self._home)
 
-    def _open(self, path: Path) -> Opened | Doubted | Failed:
+    def _open(self, path: Path) -> tuple[Opening, str] | str:
+        """Return what is needed to open that vault, with what it is where it is to be asked about first; else why it
+        cannot be opened."""
         try:
-            found = opening(expanded(str(path), self._home), self._places, self._home)
-            named = too_broad(self._places, found.vault, self._home.resolve())
-            return self.Doubted(found, named) if named else self.Opened(found)
+            vault = open_vault(expanded(str(path), self._home))
+            check_apart(vault, self._places, self._home)
+            said = " ".join(recognise(self._places, vault))
+            settings = settings_of(vault, self._places)
+            opening = Opening(vault, settings, session_of(vault, settings, self._places), said)
         except ExcerptError as error:
             unknown = f"No vault here is called {path}, and there is no folder {path} where excerpt was started."
-            return self.Failed(path, str(error) if is_path(str(path)) else unknown)
+            return str(error) if is_path(str(path)) else unknown
+        return opening, too_broad(self._places, vault, self._home.resolve())
 
-    # --- what they say ------------------------------------------------------------------------------------------------
+    # --- what they found ----------------------------------------------------------------------------------------------
 
-    @on(KnownRead)
-    def _known_read(self, message: KnownRead) -> None:
-        rows = self.query_one(VaultList)
-        if self._known != message.rows:
-            self._known = message.rows
-            self._show_known()
-            self._aside(partial(self._look, message.rows))
-        else:
-            rows.missing = message.missing
+    def _known_read(self, rows: tuple[VaultRow, ...]) -> None:
+        self._known = rows
+        self._show_known()
+        self._aside(partial(missing, rows), self._looked)
 
-    @on(FoldersFound)
-    def _folders_found(self, message: FoldersFound) -> None:
-        if message.typed == self._typed:
-            self.query_one(VaultList).rows = message.rows
-            self._listed = message.typed
-            self._say_if_none()
+    def _looked(self, gone: frozenset[Path]) -> None:
+        self.missing = gone
+        self._list(self.rows, self.query_one(OptionList).highlighted or 0)
+
+    def _folders_found(self, typed: str, rows: tuple[VaultRow, ...]) -> None:
+        if typed == self._typed:
+            self._listed = typed
+            self._list(rows, 0)
             if self._waits is not None:
                 self._when_listed(self._waits[1])
 
-    @on(Opened)
-    def _opened(self, message: Opened) -> None:
-        if self._wanted is not None:
-            self.dismiss(message.opening)
-
-    @on(Doubted)
-    def _doubted(self, message: Doubted) -> None:
-        if self._wanted is None:
+    def _opened(self, wanted: Path, found: tuple[Opening, str] | str) -> None:
+        if wanted != self._wanted:
             return
-        found = message.opening
+        if isinstance(found, str):
+            self._wanted = None
+            self._tell(found)
+            return
+        opening, named = found
+        if not named:
+            self.dismiss(opening)
+            return
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.dismiss(found)
+                self.dismiss(opening)
             else:
                 self._wanted = None
                 self._tell(
                     f"Nothing was opened. A folder in it is found by typing on: {key_sign('vault-complete')} completes."
                 )
 
-        question = f"{short_path(found.vault, self._home)} is {message.named}. {_BROAD}"
+        question = f"{short_path(opening.vault, self._home)} is {named}. {_BROAD}"
         self.app.push_screen(Confirm("Index all of it?", visible(question), "Index all of it"), answered)
 
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
-        if message.path == self._wanted:
-            self._wanted = None
-            self._tell(message.told)
+    def _list(self, rows: Sequence[VaultRow], cursor: int) -> None:
+        self.rows = tuple(rows)
+        options = self.query_one(OptionList)
+        told = ["not there" if row.path in self.missing else row.told for row in rows]
+        width = max(map(len, told), default=0)
+        options.set_options(self._line(row, f"{said:<{width}}") for row, said in zip(rows, told, strict=True))
+        options.highlighted = min(cursor, len(rows) - 1) if rows else None
+        self._say_if_none()
+
+    def _line(self, row: VaultRow, told: str) -> Content:
+        gone = row.path in self.missing
+        return Content.assemble(
+            (f" {row.kind:<{_KIND}}", "$text-soft"),
+            (set_cell_size(fit(visible_line(row.name), _NAME), _NAME), "$text-faint" if gone else "bold"),
+            (f"  {told}  " if told else "  ", "$warning" if gone else "$text-soft"),
+            (visible_line(row.above(self._home)), "$text-soft"),
+        )
 
     def _tell(self, told: str) -> None:
         trouble = self.query_one("#trouble", Static)
@@ -238,9 +246,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def _say_if_none(self) -> None:
         """What a list without rows means, unless something is wrong."""
         none = self.query_one("#none", Static)
-        none.display = (
-            bool(self._typed) and not self.query_one(VaultList).rows and not self.query_one("#trouble").display
-        )
+        none.display = bool(self._typed) and not self.rows and not self.query_one("#trouble").display
         none.update(_NO_FOLDER if is_path(self._typed) else _NONE_CALLED_SO)
 
     # --- the field ----------------------------------------------------------------------------------------------------
@@ -249,6 +255,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def _typed(self) -> str:
         return self.query_one(Field).value.strip()
 
+    @property
+    def selected(self) -> VaultRow | None:
+        at = self.query_one(OptionList).highlighted
+        return self.rows[at] if at is not None else None
+
     @on(Input.Changed)
     def _changed(self) -> None:
         self._wanted = None
@@ -256,39 +267,45 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             self._waits = None
         self._tell("")
         if is_path(self._typed):
-            self._aside(partial(self._find, self._typed))
+            typed = self._typed
+            self._aside(partial(self._find, typed), partial(self._folders_found, typed))
         else:
             self._show_known()
 
     def _show_known(self) -> None:
         if not is_path(self._typed):
             self._listed = self._typed
-            rows = self.query_one(VaultList)
-            rows.rows = matching(self._known, self._typed)
+            rows = matching(self._known, self._typed)
             # Whoever switches mostly goes back to where they were before.
-            first = rows.rows[0].path if rows.rows and not self._typed else None
-            rows.cursor = 1 if first is not None and first == self._current else 0
-            self._say_if_none()
+            self._list(rows, 1 if rows and not self._typed and rows[0].path == self._current else 0)
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
     def action_move(self, rows: int) -> None:
-        self.query_one(VaultList).move(rows)
+        options = self.query_one(OptionList)
+        if self.rows:
+            options.highlighted = max(0, min((options.highlighted or 0) + rows, len(self.rows) - 1))
+
+    def action_pane(self) -> None:
+        """From the field to the list, and back."""
+        field = self.query_one(Field)
+        self.set_focus(self.query_one(OptionList) if field.has_focus else field)
 
     def action_complete(self) -> None:
         """Take the selected folder into the field, to type on from there."""
         self._when_listed(self._take_selected)
 
     def _take_selected(self) -> None:
-        row = self.query_one(VaultList).selected
+        row = self.selected
         if row is None:
             return
         path = short_path(row.path, self._home)
         field = self.query_one(Field)
+        field.focus()
         field.value = path if path.endswith("/") else f"{path}/"
         field.cursor_position = len(field.value)
 
-    @on(VaultList.Chosen)
+    @on(OptionList.OptionSelected)
     def action_open(self) -> None:
         self._when_listed(self._open_selected)
 
@@ -299,7 +316,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             act()
 
     def _open_selected(self) -> None:
-        row = self.query_one(VaultList).selected
+        row = self.selected
         if row is not None and row.path == self._current:
             self.dismiss(None)
         elif row is not None or self._typed:
@@ -308,26 +325,24 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 return
             self._tell("")
             self._wanted = wanted
-            self._aside(partial(self._open, self._wanted))
+            self._aside(partial(self._open, wanted), partial(self._opened, wanted))
 
     def action_forget(self) -> None:
         """Take the selected vault out of the list of those opened lately."""
-        row = self.query_one(VaultList).selected
+        row = self.selected
         if row is None or row.kind is not Kind.RECENT or row.path == self._current:
             self.notify("Only what was opened lately can be taken out of the list.")
             return
-        self._known = tuple(each for each in self._known if each is not row)
         forget_vault(self._places, row.path)
-        at = self.query_one(VaultList).cursor
-        self._show_known()
-        self.query_one(VaultList).cursor = at
+        self._known = tuple(each for each in self._known if each is not row)
+        at = self.rows.index(row)
+        self._list([each for each in self.rows if each is not row], at)
 
     def action_leave(self) -> None:
-        """Clear the field; then close, or leave excerpt where no vault is open."""
-        field = self.query_one(Field)
-        if field.value:
-            field.value = ""
-        elif self._current is not None:
+        """Close; where no vault is open, go from what is typed to the list, then leave excerpt."""
+        if self._current is not None:
             self.dismiss(None)
+        elif self._typed and self.query_one(Field).has_focus:
+            self.action_pane()
         else:
             self.app.exit()

@@ -14,8 +14,8 @@ import pytest
 from textual.message import Message
 
 from excerpt.model import BuildReport, Progress, Skipped
-from excerpt.tui import indexing
-from excerpt.tui.indexing import Indexing, message_of, watch_command
+from excerpt.tui.index import process as indexing
+from excerpt.tui.index.process import Indexing, message_of, watch_command
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,

@@ -1,4 +1,4 @@
-"""What the screen says in words: of the index in the tab bar, and where the hits would stand."""
+"""What is said in place of hits, and above them."""
 
 from __future__ import annotations
 
@@ -8,72 +8,46 @@ from typing import TYPE_CHECKING
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
 from excerpt.tui.common.notice import Said
-from excerpt.tui.index.controller import IndexState, Watch
+from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.pace import rate_words, share_done
 
 if TYPE_CHECKING:
     from excerpt.model import Result
 
 _GAUGE = 30
 
-_WATCHES = {
-    Watch.NOT_YET: "checking",
-    Watch.EVENTS: "watching",
-    Watch.POLLING: "polling",
-    Watch.ENDED: "not watching",
-}
+
+_NO_INDEX = Said("Opening the index", "A moment.")
 
 
-def bar_state(index: IndexState) -> str:
-    """The state in a few words."""
-    if index.emptied:
-        return f"no notes there, see {key_sign('show-index')}"
-    if index.progress is not None:
-        return _with_count("paused" if index.paused else index.progress.phase, index)
-    if index.elsewhere:
-        return "indexed by another excerpt"
-    if index.trouble is not None:
-        return f"index trouble, see {key_sign('show-index')}"
-    if index.status is None:
-        return "opening"
-    return f"{counted(index.status.notes, 'note')} · {'paused' if index.paused else _WATCHES[index.watch]}"
-
-
-def search_notice(index: IndexState, vault: Path) -> Said:
-    """What the list says while there is no query."""
+def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Said:
+    """Return what the list says while there is no query; `first` to who has opened no vault of their own before."""
     if index.status is not None and index.status.notes:
-        return Said(
-            f"Search {counted(index.status.notes, 'note')}",
-            "Type a few words, a phrase or a question: the best fragments are listed as you type. Filters such as "
-            "tag:work, path:trips or title:plan narrow it.",
-            f"{key_sign('copy-fragment')} copies one fragment, {key_sign('mark')} marks some for the pack, "
-            f"{key_sign('copy-pack')} copies the pack for a prompt. {key_sign('help')} lists every key, "
-            f"{key_sign('switch-vault')} opens another vault, {key_sign('settings')} the settings.",
-        )
+        title = f"Search {counted(index.status.notes, 'note')}"
+        keys = f"{key_sign('help')} lists the keys, {key_sign('palette')} finds any command by name."
+        if first:
+            return Said(
+                title,
+                "Type a few words or a question: the best passages come as you type.\n"
+                f"{key_sign('mark')} marks one for the pack, {key_sign('copy-pack')} copies the pack for a prompt.\n"
+                f"{keys}",
+            )
+        return Said(title, "Filters such as tag:work, path:trips or title:plan narrow it.", keys)
     if index.progress is not None:
         return _reading(index)
     if index.trouble is not None and not index.elsewhere:
         return index.trouble
     if index.elsewhere:
         return Said("Another excerpt is indexing this vault", "What it has done so far shows up here by itself.")
-    if index.status is None or index.watch is Watch.NOT_YET:
-        return Said("Opening the index", "A moment.")
+    return _NO_INDEX if index.status is None or index.watch is Watch.NOT_YET else _no_notes(vault)
+
+
+def _no_notes(vault: Path) -> Said:
     return Said(
         "No notes here",
         f"{vault} holds no Markdown file that excerpt may read.",
-        "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out. "
-        f"See {key_sign('show-index')}.",
+        "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out.",
     )
-
-
-def progress_words(index: IndexState) -> str:
-    """How far a build is, for a sentence; "" while there is none."""
-    progress = index.progress
-    if progress is None:
-        return ""
-    paused = ", paused" if index.paused else ""
-    return f"{progress.notes_done:,} of {progress.notes_total:,} notes{paused}"
 
 
 def _reading(index: IndexState) -> Said:
@@ -83,16 +57,10 @@ def _reading(index: IndexState) -> Said:
     gauge = "█" * full + "░" * (_GAUGE - full)
     counted = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
     if index.paused:
-        goes_on = f"It goes on with {key_sign('index-resume')} in the Index tab ({key_sign('show-index')})."
+        goes_on = f"“The index” among the commands ({key_sign('palette')}) has it go on."
         return Said("Reading the vault is paused", f"{gauge}\n{counted}", goes_on)
     told = " · ".join(part for part in (counted, rate_words(index.pace, progress)) if part)
     return Said("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
-
-
-def _with_count(what: str, index: IndexState) -> str:
-    progress = index.progress
-    assert progress is not None
-    return f"{what} {progress.notes_done:,} / {progress.notes_total:,}" if progress.notes_total else what
 
 
 def is_unanswered(result: Result | None) -> bool:
@@ -119,5 +87,5 @@ def nothing_found(result: Result, building: str) -> Said:
     still = f" The index is still being built: {building}." if building else ""
     hint = "Fewer or other words may find more."
     if any(sign in result.query for sign in ':"#-'):
-        hint = f"{key_sign('suggest')} lists wider queries: without a filter, with a phrase as words."
+        hint = f"“Narrower and wider queries” among the commands ({key_sign('palette')}) has some without it."
     return Said(f"Nothing found for {result.query}", tried + still, hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excerpt.model import Progress
-from excerpt.tui.pace import Pace, Rate, rate_words, share_done, time_words
+from excerpt.tui.index.controller import Pace, Rate, rate_words, share_done, time_words
 
 MB = 1_000_000
 

@@ -1,26 +1,26 @@
-"""The index behind the screen: built by a child process, followed, mended, told about."""
+"""The index behind the screen, and the dialog on it: built by a child process, followed, mended, told about."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from textual.widgets import Button, OptionList, Static
 
 from excerpt.index.build import build
 from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.key_bar import KeyBar
-from excerpt.tui.common.notice import Notice
+from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.controller import Watch
-from excerpt.tui.screens.confirm import Confirm
-from excerpt.tui.screens.emptied import Emptied
+from excerpt.tui.index.dialog import IndexDialog
+from excerpt.tui.screens.dialog import Confirm
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.widgets.index_pane import FileList, IndexPane
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import (
     AppPilot,
@@ -34,6 +34,7 @@ from tests.tui.conftest import (
     until,
     write_notes,
 )
+from tests.tui.index.test_state import PROGRESS
 
 pytestmark = pytest.mark.usefixtures("living")
 
@@ -43,8 +44,25 @@ def bar(app: ExcerptApp) -> str:
     return screen_of(app).query_one(TabBar).state
 
 
-def keys_shown(app: ExcerptApp) -> set[str | None]:
-    return {binding.id for binding in screen_of(app).query_one(KeyBar).shown}
+async def index_opened(pilot: AppPilot, app: ExcerptApp) -> IndexDialog:
+    """The dialog, as the palette opens it."""
+    await until(pilot, lambda: screen_of(app).is_furnished, "the screen")
+    await app.run_action("open_index", screen_of(app))
+    await until(pilot, lambda: isinstance(top_screen(app), IndexDialog) and top_screen(app).is_mounted, "the dialog")
+    dialog = top_screen(app)
+    assert isinstance(dialog, IndexDialog)
+    return dialog
+
+
+async def pressed(pilot: AppPilot, dialog: IndexDialog, button: str) -> None:
+    """That button, by the keys of any dialog."""
+    dialog.query_one(f"#{button}", Button).focus()
+    await pilot.press("enter")
+
+
+def asked_about_lost_notes(app: ExcerptApp) -> bool:
+    screen = top_screen(app)
+    return isinstance(screen, Confirm) and "Where have the notes gone?" in str(screen.query_one(".box").border_title)
 
 
 def toasts(app: ExcerptApp) -> list[str]:
@@ -59,7 +77,7 @@ def shown(preview: Preview) -> str:
 
 async def watched(pilot: AppPilot, app: ExcerptApp) -> None:
     """The vault was looked at, and changes are seen from now on."""
-    await until(pilot, lambda: bar(app).endswith("watching"), "the first look")
+    await until(pilot, lambda: bar(app).endswith("up to date"), "the first look")
 
 
 async def test_a_vault_without_an_index_is_indexed_by_itself(tmp_path: Path, home: Path) -> None:
@@ -123,7 +141,7 @@ async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: 
     async with app.run_test() as pilot:
         await search(pilot, app, "walrus")
         await watched(pilot, app)
-        await pilot.press("unbound-show-index", "p")
+        await pressed(pilot, await index_opened(pilot, app), "pause")
         await until(pilot, lambda: bar(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await asyncio.to_thread(build, vault, places.index_folder(vault), Settings())
@@ -134,31 +152,59 @@ async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> 
     async with app.run_test() as pilot:
         await search(pilot, app, "walrus")
         await watched(pilot, app)
-        await pilot.press("unbound-show-index", "p")
+        dialog = await index_opened(pilot, app)
+        await pressed(pilot, dialog, "pause")
         await until(pilot, lambda: bar(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
-        await pilot.press("u")
+        await pressed(pilot, dialog, "update")
         assert "Walrus" not in titles(app)
-        await pilot.press("p")
+        await pressed(pilot, dialog, "pause")
         await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
-        assert bar(app).endswith("watching")
+        assert bar(app).endswith("up to date")
 
 
-async def test_keys_that_have_nothing_to_act_on_are_not_in_the_footer(app: ExcerptApp) -> None:
+async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await watched(pilot, app)
-        await pilot.press("unbound-show-index")
-        assert {"index-pause", "index-update"} <= keys_shown(app)
-        assert not {"index-resume", "index-cancel"} & keys_shown(app)
-        await pilot.press("p")
-        await until(pilot, lambda: "index-resume" in keys_shown(app), "the other key")
-        assert "index-pause" not in keys_shown(app)
+        dialog = await index_opened(pilot, app)
+        pause = dialog.query_one("#pause", Button)
+        assert dialog.query_one("#cancel", Button).disabled
+        assert str(pause.label) == "Pause"
+        await pressed(pilot, dialog, "pause")
+        await until(pilot, lambda: str(pause.label) == "Go on", "the other name")
+
+
+async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await watched(pilot, app)
+        await pilot.click(TabBar, offset=(75, 0))
+        await until(pilot, lambda: isinstance(top_screen(app), IndexDialog), "the dialog")
+        await pilot.press("escape")
+        assert top_screen(app) is screen_of(app)
+        await pilot.click(TabBar, offset=(30, 0))
+        assert top_screen(app) is screen_of(app)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (140, 45)])
+async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path, size: tuple[int, int]) -> None:
+    for number in range(30):
+        (vault / f"Zeros {number}.md").write_bytes(b"\0" * 100)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "30 skipped" in bar(app), "the skipped files")
+        dialog = await index_opened(pilot, app)
+        state = dialog.state
+        trouble = Said("The indexing process ended early", "It was killed.", "Update starts it again.", serious=True)
+        dialog.state = replace(state, trouble=trouble, progress=PROGRESS, unfinished=True)
+        await pilot.pause()
+        box = dialog.query_one(".box").content_region
+        assert all(box.contains_region(button.region) and button.region.height for button in dialog.query(Button))
+        assert dialog.query_one(OptionList).size.height >= 1
 
 
 async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await watched(pilot, app)
-        await pilot.press("unbound-update")
+        await app.run_action("update_index", screen_of(app))
         await until(pilot, lambda: "Nothing had changed." in toasts(app), "the answer")
 
 
@@ -166,16 +212,15 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
     async with app.run_test() as pilot:
         await search(pilot, app, "walrus")
         await watched(pilot, app)
-        await pilot.press("unbound-show-index")
+        dialog = await index_opened(pilot, app)
         process = screen_of(app).index.process._process
         assert process is not None
         process.kill()
-        pane = screen_of(app).query_one(IndexPane)
-        await until(pilot, lambda: pane.index.watch is Watch.ENDED, "the end")
-        assert pane.index.trouble is not None
-        assert pane.index.trouble.title == "The indexing process ended early"
+        await until(pilot, lambda: dialog.state.watch is Watch.ENDED, "the end")
+        assert "The indexing process ended early" in str(dialog.query_one("#trouble", Static).content)
+        await pilot.press("escape")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
-        await pilot.press("unbound-update")
+        await app.run_action("update_index", screen_of(app))
         await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
         await watched(pilot, app)
 
@@ -185,14 +230,14 @@ async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise
         await watched(pilot, app)
         for note in vault.rglob("*.md"):
             note.unlink()
-        await until(pilot, lambda: isinstance(top_screen(app), Emptied), "the question")
+        await until(pilot, lambda: asked_about_lost_notes(app), "the question")
         await pilot.press("enter")
         assert top_screen(app) is screen_of(app)
         await search(pilot, app, "lentils")
         assert titles(app)[0] == "Lentil soup"
-        assert bar(app) == "no notes there, see F5"
-        await pilot.press("unbound-update")
-        await until(pilot, lambda: isinstance(top_screen(app), Emptied), "the question, asked for")
+        assert bar(app) == "no notes there"
+        await app.run_action("update_index", screen_of(app))
+        await until(pilot, lambda: asked_about_lost_notes(app), "the question, asked for")
         await pilot.press("y", "n", "tab", "enter")
         await until(pilot, lambda: (status := status_of(app)) is not None and not status.notes, "the empty index")
         await until(pilot, lambda: titles(app) == [], "the empty list")
@@ -204,11 +249,11 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
         notes = {note: note.read_text() for note in vault.rglob("*.md")}
         for note in notes:
             note.unlink()
-        await until(pilot, lambda: isinstance(top_screen(app), Emptied), "the question")
+        await until(pilot, lambda: asked_about_lost_notes(app), "the question")
         for note, text in notes.items():
             note.write_text(text)
         await until(pilot, lambda: top_screen(app) is screen_of(app), "the end of the question")
-        await until(pilot, lambda: bar(app) == "4 notes · watching", "the state")
+        await until(pilot, lambda: bar(app) == "4 notes · up to date", "the state")
 
 
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
@@ -221,7 +266,7 @@ async def test_the_question_about_lost_notes_waits_until_nobody_types(
             note.unlink()
         await until(pilot, lambda: bool(screen_of(app).index.state.emptied), "the loss")
         await pilot.press(*"lentil")
-        await until(pilot, lambda: isinstance(top_screen(app), Emptied), "the question")
+        await until(pilot, lambda: asked_about_lost_notes(app), "the question")
         assert pane_of(app).query_text.startswith("lent")
 
 
@@ -238,10 +283,24 @@ async def test_skipped_files_are_listed_with_their_reason(vault: Path, places: P
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
     app = ExcerptApp(vault, Settings(), places)
     async with app.run_test() as pilot:
-        await pilot.press("unbound-show-index")
-        files = screen_of(app).query_one(FileList)
-        await until(pilot, lambda: [file.path for _, file in files.files] == ["Zeros.md"], "the skipped file")
-        assert files.files[0][1].reason
+        files = (await index_opened(pilot, app)).query_one(OptionList)
+        await until(pilot, lambda: files.option_count == 1, "the skipped file")
+        title, reason = str(files.get_option_at_index(0).prompt).splitlines()
+        assert title == "skipped  Zeros.md"
+        assert reason.strip()
+        assert bar(app) == "4 notes · 1 skipped · up to date"
+
+
+async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, places: Places, opened: Path) -> None:
+    (vault / "Zeros.md").write_bytes(b"\0" * 100)
+    app = ExcerptApp(vault, Settings(), places)
+    async with app.run_test() as pilot:
+        files = (await index_opened(pilot, app)).query_one(OptionList)
+        await until(pilot, lambda: files.option_count == 1, "the skipped file")
+        files.focus()
+        await pilot.press("down", "enter")
+        await until(pilot, opened.exists, "the editor")
+        assert str(vault / "Zeros.md") in opened.read_text()
 
 
 async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, places: Places) -> None:
@@ -258,13 +317,15 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until(pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.at_work, "the index")
         before = status_of(app)
-        await pilot.press("unbound-show-index", "r")
+        dialog = await index_opened(pilot, app)
+        await pressed(pilot, dialog, "rebuild")
         assert isinstance(top_screen(app), Confirm)
-        await pilot.press("n", "r", "y")
+        await pilot.press("n")
+        await pressed(pilot, dialog, "rebuild")
+        await pilot.press("y")
         await until(pilot, lambda: status_of(app) != before, "another index")
-        pane = screen_of(app).query_one(IndexPane)
-        await until(pilot, lambda: pane.index.progress is None, "the end")
-        assert pane.index.trouble is None
+        await until(pilot, lambda: dialog.state.progress is None, "the end")
+        assert dialog.state.trouble is None
 
 
 async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
@@ -275,7 +336,7 @@ async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
             await search(pilot, app, "lentils")
             assert titles(app)[0] == "Lentil soup"
             await until(pilot, lambda: bar(app) == "indexed by another excerpt", "the state")
-        await until(pilot, lambda: bar(app) == "4 notes · watching", "its own turn")
+        await until(pilot, lambda: bar(app) == "4 notes · up to date", "its own turn")
 
 
 async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: ExcerptApp, vault: Path) -> None:
@@ -283,9 +344,23 @@ async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: Excerpt
         await search(pilot, app, "lentils")
         await until(pilot, lambda: not screen_of(app).index.state.at_work, "the first look")
         shutil.rmtree(vault)
-        await pilot.press("unbound-update", "unbound-show-index")
-        pane = screen_of(app).query_one(IndexPane)
-        await until(pilot, lambda: pane.index.trouble is not None, "the trouble")
-        assert pane.index.trouble is not None
-        assert pane.index.trouble.sentence
+        await app.run_action("update_index", screen_of(app))
+        dialog = await index_opened(pilot, app)
+        await until(pilot, lambda: dialog.state.trouble is not None, "the trouble")
+        assert dialog.state.trouble is not None
+        assert dialog.state.trouble.sentence
         assert pane_of(app).result is not None
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
+    vault: Path, places: Places, begun: bool
+) -> None:
+    if begun:
+        async with ExcerptApp(vault, Settings(), places).run_test() as pilot:
+            await until(pilot, places.begun_file.exists, "the first start")
+    app = ExcerptApp(vault, Settings(), places)
+    async with app.run_test() as pilot:
+        notice = screen_of(app).query_one("#notice", Notice)
+        await until(pilot, lambda: notice.said.title == "Search 4 notes", "the notice")
+        assert notice.said.sentence.startswith("Type a few words") is not begun

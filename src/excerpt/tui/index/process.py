@@ -14,12 +14,11 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, Literal
 
 import msgspec
 from textual.message import Message
 
-from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,
@@ -30,9 +29,6 @@ from excerpt.tui.messages import (
     IndexWatched,
     Trouble,
 )
-
-if TYPE_CHECKING:
-    pass
 
 Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree"]
 """What it can be told, as `excerpt watch --progress` reads it."""
@@ -96,9 +92,7 @@ class Indexing:
                 self._run(complaint)
         except OSError as error:
             reason = error.strerror or str(error)
-            self._post(
-                Trouble("index", "The indexing process cannot be started", reason, f"{key_sign('update')} tries again.")
-            )
+            self._post(Trouble("index", "The indexing process cannot be started", reason, "Update tries again."))
         with self._lock:
             self._process, self._thread, self._waiting = None, None, []
             ending = self._ending
@@ -180,7 +174,7 @@ def _early_end(code: int, said: str) -> Trouble:
         "index",
         "The indexing process ended early",
         said or f"It ended with code {code} and said nothing.",
-        f"Searching goes on with what it had committed; {key_sign('update')} starts it again.",
+        "Searching goes on with what it had committed; Update starts it again.",
     )
 
 

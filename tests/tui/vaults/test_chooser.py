@@ -7,8 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from rich.style import Style
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
 from excerpt.known_vaults import DEMO, recent_vaults, remember_vault
 from excerpt.memory.store import MemoryStore
@@ -18,11 +17,9 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.screens.confirm import Confirm
-from excerpt.tui.screens.vault_chooser import VaultChooser
+from excerpt.tui.screens.dialog import Confirm
 from excerpt.tui.session import read_session
-from excerpt.tui.vault_rows import Kind, VaultRow
-from excerpt.tui.widgets.vault_list import VaultList
+from excerpt.tui.vaults.chooser import VaultChooser
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 
@@ -46,7 +43,7 @@ async def chooser_of(pilot: AppPilot, app: ExcerptApp) -> VaultChooser:
     await until(pilot, lambda: isinstance(app.screen, VaultChooser) and app.screen.is_mounted, "the chooser")
     assert isinstance(app.screen, VaultChooser)
     chooser = app.screen
-    await until(pilot, lambda: bool(chooser.query_one(VaultList).rows), "the list")
+    await until(pilot, lambda: bool(chooser.rows), "the list")
     return chooser
 
 
@@ -65,8 +62,8 @@ async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_ope
     app = app_on(None, user, places)
     async with app.run_test() as pilot:
         chooser = await chooser_of(pilot, app)
-        assert [row.path for row in chooser.query_one(VaultList).rows] == [user / "gone", DEMO]
-        await until(pilot, lambda: chooser.query_one(VaultList).missing == {user / "gone"}, "what is missing")
+        assert [row.path for row in chooser.rows] == [user / "gone", DEMO]
+        await until(pilot, lambda: chooser.missing == {user / "gone"}, "what is missing")
         await pilot.press("enter")
         await told(pilot, chooser, f"There is no folder at {user / 'gone'}.")
         await pilot.press(*"~/vau", "tab", "enter")
@@ -83,14 +80,15 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
     app = app_on(vault, user, places)
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
-        await pilot.press("tab", "unbound-switch-vault")
+        await pilot.press("tab")
+        await app.run_action("switch_vault")
         await chooser_of(pilot, app)
         await pilot.press("enter")
         await opened(pilot, app, user / "garden")
         assert read_session(places.session_file(vault)).query == "conflict"
         assert len(read_marks(places.marks_file(vault)).marks) == 1
         assert pane_of(app).query_text == ""
-        await pilot.press("unbound-switch-vault")
+        await app.run_action("switch_vault")
         await chooser_of(pilot, app)
         await pilot.press("enter")
         await opened(pilot, app, vault)
@@ -107,7 +105,7 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
     known.unlink()
     app = app_on(user / "garden", user, places)
     async with app.run_test() as pilot:
-        await pilot.press("unbound-switch-vault")
+        await app.run_action("switch_vault")
         await chooser_of(pilot, app)
         await pilot.press(*str(vault), "enter")
         await opened(pilot, app, vault)
@@ -123,7 +121,7 @@ async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, v
         await search(pilot, app, "conflict")
         before = [thread for thread in threading.enumerate() if thread.name in ("engine", "generations")]
         screen = app.screen
-        await pilot.press("unbound-switch-vault")
+        await app.run_action("switch_vault")
         await chooser_of(pilot, app)
         await pilot.press("enter")
         await opened(pilot, app, user / "garden")
@@ -150,14 +148,46 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
         remember_vault(places, user / name)
     app = app_on(None, user, places)
     async with app.run_test() as pilot:
-        rows = (await chooser_of(pilot, app)).query_one(VaultList)
+        chooser = await chooser_of(pilot, app)
         await pilot.press(*"wiki")
-        await until(pilot, lambda: [row.name for row in rows.rows] == ["Wiki"], "the filtered list")
-        await pilot.press("unbound-vault-forget", "escape")
-        await until(pilot, lambda: [row.name for row in rows.rows][:1] == ["Work notes"], "the whole list")
+        await until(pilot, lambda: [row.name for row in chooser.rows] == ["Wiki"], "the filtered list")
+        await pilot.press("shift+tab", "delete")
+        assert chooser.rows == ()
         assert [each.path for each in recent_vaults(places)] == [str(user / "Work notes")]
+        await pilot.press("shift+tab", "ctrl+u")
+        await until(pilot, lambda: [row.name for row in chooser.rows][:1] == ["Work notes"], "the whole list")
+
+
+async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, places: Places) -> None:
+    remember_vault(places, user / "Wiki")
+    app = app_on(None, user, places)
+    async with app.run_test() as pilot:
+        chooser = await chooser_of(pilot, app)
+        await pilot.press(*"wiki", "home", "delete")
+        assert chooser.query_one(Input).value == "iki"
+        await pilot.press("ctrl+e", "delete")
+        assert [row.name for row in chooser.rows] == ["Wiki"]
+        assert [each.path for each in recent_vaults(places)] == [str(user / "Wiki")]
+
+
+async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Path, places: Places) -> None:
+    app = app_on(None, user, places)
+    async with app.run_test() as pilot:
+        chooser = await chooser_of(pilot, app)
+        await pilot.press(*"~/gar", "escape")
+        assert chooser.query_one(Input).value == "~/gar"
+        assert chooser.query_one(OptionList).has_focus
         await pilot.press("escape")
         await until(pilot, lambda: not app.is_running, "the app to end")
+
+
+async def test_a_click_on_a_vault_opens_it(user: Path, places: Places) -> None:
+    remember_vault(places, user / "garden")
+    app = app_on(None, user, places)
+    async with app.run_test() as pilot:
+        await chooser_of(pilot, app)
+        await pilot.click(OptionList, offset=(5, 0))
+        await opened(pilot, app, user / "garden")
 
 
 async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, places: Places) -> None:
@@ -181,20 +211,22 @@ async def test_why_a_vault_is_asked_for_is_said(user: Path, places: Places) -> N
         assert str(chooser.query_one("#said", Static).content) == "There is no folder at [/red]."
 
 
-@pytest.mark.parametrize("width", [28, 50, 78])
-def test_of_a_long_path_the_end_is_shown_in_a_line_of_the_width_whatever_it_is_called(width: int) -> None:
-    paths = ("/home/ada/Documents/" + "deep/" * 30 + "笔记 e\u0301👩\u200d💻", "/a\x1b[31m/\u202eb", "/[red]x", "/")
-    rows = VaultList(Path("/home/ada"))
-    rows.set_reactive(
-        VaultList.rows, tuple(VaultRow(Kind.RECENT, Path(path), Path(path).name, "3mo") for path in paths)
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(VaultList, "style_of", lambda _self, _name: Style.null())
-        strips = [rows.draw_row(row, width, selected=False, base=Style.null())[0] for row in range(len(paths))]
-        assert "/deep " in strips[0].text or width < 50
-        for strip in strips:
-            assert strip.cell_length == width
-            assert strip.text.isprintable() and strip.text.endswith("3mo ")
+@pytest.mark.parametrize("width", [40, 60, 100])
+async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_character(
+    user: Path, places: Places, width: int
+) -> None:
+    names = ("deep/" * 30 + "笔记 e\u0301👩\u200d💻", "a\x1b[31m/\u202eb", "[red]x")
+    for name in names:
+        remember_vault(places, user / name)
+    app = app_on(None, user, places)
+    async with app.run_test(size=(width, 24)) as pilot:
+        chooser = await chooser_of(pilot, app)
+        await until(pilot, lambda: len(chooser.missing) == 4, "what is missing")
+        rows = chooser.query_one(OptionList)
+        lines = [rows.render_line(y).text for y in range(len(chooser.rows))]
+        assert all(line.isprintable() for line in lines)
+        assert [line.split()[0] for line in lines] == ["lately", "lately", "lately", "Obsidian", "guide"]
+        assert any("[red]x" in line for line in lines)
 
 
 async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, places: Places) -> None:

@@ -13,9 +13,9 @@ from excerpt.model import Status
 from excerpt.settings import Places, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController, Watch
-from excerpt.tui.indexing import Command, Indexing
+from excerpt.tui.index.process import Command, Indexing
 from excerpt.tui.messages import IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched, Trouble
-from tests.tui.test_index_state import PROGRESS, STATUS
+from tests.tui.index.test_state import PROGRESS, STATUS
 
 pytestmark = pytest.mark.usefixtures("living")
 

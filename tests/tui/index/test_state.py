@@ -8,8 +8,9 @@ from pathlib import Path
 from textual.message import Message
 
 from excerpt.errors import IndexBusyError
-from excerpt.model import BuildReport, Progress, Status
-from excerpt.tui.index.controller import IndexState, Watch, build_words
+from excerpt.model import BuildReport, Progress, Skipped, Status
+from excerpt.tui.index.controller import IndexState, Watch, bar_state, build_words
+from excerpt.tui.index.dialog import build_facts, status_facts
 from excerpt.tui.messages import (
     IndexBuilt,
     IndexCancelled,
@@ -21,8 +22,7 @@ from excerpt.tui.messages import (
     IndexWatched,
     Trouble,
 )
-from excerpt.tui.vault_state import bar_state, search_notice
-from excerpt.tui.widgets.index_pane import build_facts, status_facts
+from excerpt.tui.search.notices import search_notice
 
 STATUS = Status("/vault", 7, 171, 900, (), (), "model", "o200k", "2026-03-01T12:00:00+00:00")
 PROGRESS = Progress("reading", 30, 171, 3_000_000, 40_000_000, "Big.md", 7, 0, 2.0)
@@ -41,13 +41,15 @@ def known(*messages: Message) -> IndexState:
 def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
     assert bar_state(known()) == "opening"
     assert bar_state(known(OPENED)) == "171 notes · checking"
-    assert bar_state(known(OPENED, WATCHED)) == "171 notes · watching"
-    assert bar_state(known(OPENED, IndexWatched(polling=True))) == "171 notes · polling"
+    assert bar_state(known(OPENED, WATCHED)) == "171 notes · up to date"
+    assert bar_state(known(OPENED, IndexWatched(polling=True))) == "171 notes · polled"
     assert bar_state(known(OPENED, WATCHED, IndexPaused(paused=True))) == "171 notes · paused"
-    assert bar_state(known(OPENED, WATCHED, IndexProgressed(PROGRESS))) == "reading 30 / 171"
-    assert bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 / 171"
-    assert bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watching"
-    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes there, see F5"
+    assert bar_state(known(OPENED, WATCHED, IndexProgressed(PROGRESS))) == "reading 30 of 171"
+    assert bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 of 171"
+    assert bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watched"
+    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes there"
+    skipped = replace(STATUS, skipped=(Skipped("Zeros.md", "not text"),) * 3)
+    assert bar_state(known(IndexOpened(skipped), WATCHED)) == "171 notes · 3 skipped · up to date"
     assert bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
 
 
@@ -58,7 +60,7 @@ def test_a_build_of_a_moment_is_not_shown_so_that_nothing_flickers() -> None:
 
 def test_the_first_build_is_shown_at_once() -> None:
     state = known(IndexProgressed(replace(PROGRESS, seconds=0.1)))
-    assert bar_state(state) == "reading 30 / 171"
+    assert bar_state(state) == "reading 30 of 171"
     assert search_notice(state, Path("/vault")).title == "Reading the vault"
 
 
@@ -77,7 +79,7 @@ def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() 
 def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read() -> None:
     cancelled = known(OPENED, WATCHED, IndexProgressed(PROGRESS), IndexCancelled())
     assert cancelled.progress is None
-    assert "u reads the rest" in dict(status_facts(cancelled))["unfinished"]
+    assert "Update reads the rest" in dict(status_facts(cancelled))["unfinished"]
     assert cancelled.heard(IndexBuilt(REPORT)).unfinished
     assert not replace(cancelled, asked=True).heard(IndexBuilt(REPORT)).unfinished
 
@@ -96,10 +98,9 @@ def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> Non
     assert dict(build_facts(known(), slow))["in work"] == "for 12 s: Big.md"
 
 
-def test_what_is_done_and_left_is_counted_in_notes_and_megabytes() -> None:
+def test_what_is_done_is_counted_in_notes_and_megabytes() -> None:
     facts = dict(build_facts(known(), PROGRESS))
-    assert facts["notes"] == "30 of 171 done · 141 left"
-    assert facts["MB"] == "3.0 of 40.0 done · 37.0 left"
+    assert facts["reading"] == "30 of 171 notes · 3.0 of 40.0 MB"
 
 
 def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
@@ -111,3 +112,14 @@ def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
 def test_what_a_build_did_is_told_in_one_sentence() -> None:
     assert build_words(REPORT) == "1 changed, 2 added."
     assert build_words(replace(REPORT, added=0, changed=0)) == "Nothing had changed."
+
+
+def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> None:
+    first = search_notice(known(OPENED), Path("/vault"), first=True)
+    assert first.title == "Search 171 notes"
+    assert [line.split()[:3] for line in first.sentence.splitlines()] == [
+        ["Type", "a", "few"],
+        ["⇥", "marks", "one"],
+        ["F1", "lists", "the"],
+    ]
+    assert "marks" not in search_notice(known(OPENED), Path("/vault")).sentence

@@ -1,0 +1,193 @@
+"""The index: how far it is, what was skipped and why, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widgets import Button, OptionList, ProgressBar, Static
+from textual.widgets.option_list import Option
+
+from excerpt.model import Progress, Skipped, Status
+from excerpt.text.times import local_time
+from excerpt.text.visible import visible_line
+from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
+from excerpt.tui.index.process import Command
+from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.screens.dialog import Box, Dialog
+
+_MOST_FILES = 200
+"""Files that are listed: a list of 1,000 takes a tenth of a second, and nobody goes through them here."""
+_LONG = 1.0
+"""Seconds after which it is said how long a file has been in work."""
+
+_CHANGES = {
+    Watch.NOT_YET: "the whole vault is being looked at first",
+    Watch.EVENTS: "seen as they happen",
+    Watch.POLLING: "looked for every few seconds, as nothing tells of them",
+    Watch.ENDED: "not seen; Update looks for them again",
+}
+
+
+class IndexDialog(Dialog[None]):
+    """Shows `state` as it changes."""
+
+    AUTO_FOCUS = "#files, #update"
+
+    DEFAULT_CSS = """
+    IndexDialog {
+        & > .box { height: 90%; max-height: 30; }
+        #trouble { height: auto; margin-bottom: 1; }
+        #facts { height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
+        #share { width: 1fr; height: 1; margin-left: 11; & Bar { width: 1fr; } }
+        #skipped { height: 1; margin-top: 1; color: $text-soft; }
+        #files {
+            height: 1fr;
+            padding: 0;
+            border: none;
+            background: $surface;
+            scrollbar-size-vertical: 1;
+        }
+        Horizontal { height: 1; margin-top: 1; }
+        Button { min-width: 6; margin-right: 2; }
+        &.-clean > .box { height: auto; }
+        &.-short > .box { height: 100%; padding: 0 1; }
+        &.-short #skipped, &.-short Horizontal, &.-short #trouble { margin: 0; }
+    }
+    """
+
+    state: reactive[IndexState] = reactive(IndexState(), init=False)
+
+    def __init__(
+        self,
+        vault: Path,
+        folder: Path,
+        state: IndexState,
+        *,
+        ask: Callable[[Command], object],
+        edit: Callable[[str], object],
+    ) -> None:
+        """`folder` is the index's own; `edit` opens a file of the vault in the user's editor."""
+        super().__init__()
+        self.set_reactive(IndexDialog.state, state)
+        self._vault = vault
+        self.folder = folder
+        self._ask = ask
+        self._edit = edit
+        self._files: tuple[Skipped, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        with Box() as box:
+            box.border_title = Content(f"The index of {visible_line(self._vault.name)}")
+            yield Static(id="trouble")
+            yield ProgressBar(total=1.0, show_eta=False, id="share")
+            yield Static(id="facts")
+            yield Static(id="skipped")
+            yield OptionList(id="files", markup=False)
+            with Horizontal():
+                yield Button("Update", id="update", variant="primary", compact=True)
+                yield Button("Pause", id="pause", compact=True)
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Rebuild", id="rebuild", compact=True)
+
+    def on_mount(self) -> None:
+        self._show()
+        self._show_files(self.state.status)
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def watch_state(self, old: IndexState, new: IndexState) -> None:
+        if self.is_mounted:
+            self._show()
+            if old.status != new.status:
+                self._show_files(new.status)
+
+    def _show(self) -> None:
+        state, progress = self.state, self.state.progress
+        said = state.trouble
+        trouble = self.query_one("#trouble", Static)
+        trouble.display = said is not None
+        if said is not None:
+            title = (visible_line(said.title), "bold $error")
+            trouble.update(Content.assemble(title, f"\n{visible_line(said.sentence)} {visible_line(said.hint)}"))
+        # What hardly changes makes room, in a low window, for what goes on.
+        facts = build_facts(state, progress) if progress is not None else []
+        if not (facts or said) or not self.has_class("-short"):
+            facts += [*status_facts(state), ("folder", str(self.folder))]
+        lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
+        self.query_one("#facts", Static).update(Content("\n").join(lines))
+        share = self.query_one("#share", ProgressBar)
+        share.display = progress is not None
+        share.progress = share_done(progress) if progress is not None else 0.0
+        pause, cancel = self.query_one("#pause", Button), self.query_one("#cancel", Button)
+        pause.label = "Go on" if state.paused else "Pause"
+        pause.disabled = state.watch is Watch.ENDED
+        cancel.disabled = progress is None
+
+    def _show_files(self, status: Status | None) -> None:
+        skipped, warned = (status.skipped, status.warnings) if status is not None else ((), ())
+        self._files = (*skipped, *warned)[:_MOST_FILES]
+        marks = [("skipped  ", "$error")] * len(skipped) + [("warning  ", "$warning")] * len(warned)
+        told = f"{len(skipped):,} skipped · {len(warned):,} with a warning" if marks else "no file was skipped"
+        if len(marks) > _MOST_FILES:
+            told += f" · the first {_MOST_FILES} are listed; `excerpt status` has all"
+        self.query_one("#skipped", Static).update(Content(told))
+        files = self.query_one("#files", OptionList)
+        files.set_options(
+            Option(Content.assemble(mark, visible_line(file.path), "\n", (visible_line(file.reason), "$text-soft")))
+            for mark, file in zip(marks, self._files, strict=False)
+        )
+        files.display = bool(marks)
+        self.set_class(not marks, "-clean")
+        opens = [f"{shown_key('enter')} open the file"] if marks else []
+        self.query_one(Box).hint(*opens, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close")
+
+    @on(OptionList.OptionSelected)
+    def _file_chosen(self, event: OptionList.OptionSelected) -> None:
+        self._edit(self._files[event.option_index].path)
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        commands: dict[str | None, Command] = {
+            "update": "update",
+            "pause": "resume" if self.state.paused else "pause",
+            "cancel": "cancel",
+            "rebuild": "rebuild",
+        }
+        self._ask(commands[event.button.id])
+
+
+def status_facts(index: IndexState) -> list[tuple[str, str]]:
+    """Return what is indexed, and how it hears of changes."""
+    now = [("changes", "kept until it goes on" if index.paused else _CHANGES[index.watch])]
+    if index.unfinished:
+        now.append(("unfinished", "a build was cancelled; Update reads the rest"))
+    status = index.status
+    if status is None:
+        return now
+    return [
+        ("notes", f"{status.notes:,} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
+        *now,
+        ("model", f"{status.model}; tokens are counted by {status.tokenizer}"),
+    ]
+
+
+def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
+    """Return how far a build is, and since when it has been at a file that takes long."""
+    done = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
+    if progress.bytes_total:
+        done += f" · {progress.bytes_done / 1e6:,.1f} of {progress.bytes_total / 1e6:,.1f} MB"
+    facts = [("paused" if index.paused else progress.phase, done)]
+    if not index.paused:
+        facts.append(("pace", rate_words(index.pace, progress) or "…"))
+        long = progress.current_seconds >= _LONG and progress.current
+        facts.append(
+            ("in work", f"for {progress.current_seconds:.0f} s: {progress.current}" if long else progress.current)
+        )
+    return facts
