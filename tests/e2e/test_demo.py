@@ -17,7 +17,7 @@ from tests.e2e.terminal import Terminal
 def app(shell: Mapping[str, str]) -> Iterator[Terminal]:
     """The app with the answer to a query on the screen."""
     with Terminal([*EXCERPT, "demo"], shell, 140, 45) as terminal:
-        terminal.wait_for("Search", "Memory", "Index", " notes")
+        terminal.wait_for("Search", "Memory", " notes")
         terminal.type("token budget")
         terminal.wait_for("❯ token budget", " hits · ", "saves ")
         yield terminal

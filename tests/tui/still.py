@@ -69,7 +69,7 @@ ENDED = Trouble(
     "index",
     "The indexing process ended early",
     "It ended with code -9 and said nothing.",
-    "Searching goes on with what it had committed; F12 starts it again.",
+    "Searching goes on with what it had committed; Update starts it again.",
 )
 
 _NOTES = {

@@ -251,6 +251,16 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
     assert answer.asked == "open"
 
 
+def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker) -> None:
+    mark = Mark("some-fragment", "Sync.md")
+    request = PackRequest("", Strategy.AUTO, (), (mark,), PackSettings())
+    worker.pack(request, print)
+    worker.cost(request, mark, print)
+    time.sleep(0.3)  # both can wait for a search that may come
+    worker.open()
+    assert isinstance(worker.next(), IndexOpened)
+
+
 def test_a_mistake_in_the_thread_is_told_and_the_thread_goes_on(opened: Worker) -> None:
     def mistake() -> None:
         raise RuntimeError("boom")

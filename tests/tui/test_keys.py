@@ -214,10 +214,10 @@ def said_in(file: Path) -> list[str]:
 
 
 def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_here_first() -> None:
-    listed = groups(["Index", "Always"], {"copy-pack": "ctrl+g"}, {"index-edit": "No file was skipped."})
+    listed = groups(["Memory", "Always"], {"copy-pack": "ctrl+g"}, {"memory-edit": "No memory is selected."})
     assert {row.id for group in listed for row in group.rows} == {binding.id for binding in EVERY}
-    assert [group.title for group in listed if group.here] == ["Index", "Always"] == [one.title for one in listed[:2]]
-    assert [row.why_not for row in listed[0].rows if row.why_not] == ["No file was skipped."]
+    assert [group.title for group in listed if group.here] == ["Memory", "Always"] == [one.title for one in listed[:2]]
+    assert [row.why_not for row in listed[0].rows if row.why_not] == ["No memory is selected."]
     assert "^g" in {row.keys for group in listed for row in group.rows if row.what == "Copy the pack"}
 
 

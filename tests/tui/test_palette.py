@@ -22,7 +22,7 @@ async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_sa
         found = commands(app.screen, {})
         names = [command.what for command in found]
         assert len(set(names)) == len(names)
-        tabs = [place for place in PLACES if place.partition(",")[0] in ("Search", "Overview", "Memory", "Index")]
+        tabs = [place for place in PLACES if place.partition(",")[0] in ("Search", "Overview", "Memory")]
         assert {key.what for place in tabs for key in PLACES[place]} <= set(names)
         here = [command.here for command in found if not command.what.startswith(("Next", "Previous", "Scroll"))]
         assert here == sorted(here, reverse=True)

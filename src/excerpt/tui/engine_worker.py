@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from textual.message import Message
 
-from excerpt.errors import ExcerptError, IndexUnusableError
+from excerpt.errors import ExcerptError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
 from excerpt.tui.messages import AllMarked, Answered, IndexOpened, SearchDone, Trouble
 
 if TYPE_CHECKING:
-    from excerpt.index.snapshot import Snapshot
     from excerpt.model import Result, Status
     from excerpt.pack.marks_file import Mark
     from excerpt.search.engine import Engine
@@ -348,11 +347,6 @@ class EngineWorker:
         with suppress(ExcerptError):  # the pack says so
             open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
-    def _opened(self) -> Snapshot:
-        if self._engine is None:
-            raise IndexUnusableError("There is no index yet.", "It is being made.")
-        return self._engine.snapshot
-
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def _search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None) -> None:
@@ -382,12 +376,12 @@ class EngineWorker:
             self._post(question.answer(self._engine))
 
     def _pack(self, number: int, request: PackRequest) -> None:
-        snapshot = self._opened()
-        self._post(Answered("pack", number, self._packs().pack(snapshot, request)))
+        if self._engine is not None:
+            self._post(Answered("pack", number, self._packs().pack(self._engine.snapshot, request)))
 
     def _cost(self, number: int, request: PackRequest, mark: Mark) -> None:
-        snapshot = self._opened()
-        self._post(Answered("cost", number, self._packs().cost(snapshot, request, mark)))
+        if self._engine is not None:
+            self._post(Answered("cost", number, self._packs().cost(self._engine.snapshot, request, mark)))
 
     def _packs(self) -> Packer:
         if self._packer is None:
