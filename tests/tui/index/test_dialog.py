@@ -24,6 +24,7 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import (
     AppPilot,
+    at_once,
     pane_of,
     places_under,
     screen_of,
@@ -265,7 +266,7 @@ async def test_the_question_about_lost_notes_waits_until_nobody_types(
         for note in vault.rglob("*.md"):
             note.unlink()
         await until(pilot, lambda: bool(screen_of(app).index.state.emptied), "the loss")
-        await pilot.press(*"lentil")
+        at_once(app, *"lentil")
         await until(pilot, lambda: asked_about_lost_notes(app), "the question")
         assert pane_of(app).query_text.startswith("lent")
 
