@@ -169,6 +169,7 @@ async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: Excerp
         await watched(pilot, app)
         dialog = await index_opened(pilot, app)
         pause = dialog.query_one("#pause", Button)
+        assert dialog.query_one("#update", Button).has_focus
         assert dialog.query_one("#cancel", Button).disabled
         assert str(pause.label) == "Pause"
         await pressed(pilot, dialog, "pause")

@@ -37,7 +37,7 @@ _CHANGES = {
 class IndexDialog(Dialog[None]):
     """Shows `state` as it changes."""
 
-    AUTO_FOCUS = "#files, #update"
+    AUTO_FOCUS = ""
 
     DEFAULT_CSS = """
     IndexDialog {
@@ -98,6 +98,7 @@ class IndexDialog(Dialog[None]):
     def on_mount(self) -> None:
         self._show()
         self._show_files(self.state.status)
+        self.query_one("#files" if self._files else "#update").focus()
 
     def on_resize(self) -> None:
         self._show()
