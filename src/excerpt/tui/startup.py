@@ -32,7 +32,6 @@ NEXT = (
     "excerpt.tui.pack.packer",
     "excerpt.tui.search.query_questions",
     "excerpt.tui.reading",
-    "excerpt.tui.snippet",
     "excerpt.tui.widgets.map_panel",
     "excerpt.tui.widgets.pack_panel",
     "excerpt.tui.widgets.preview",
