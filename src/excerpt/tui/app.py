@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.console import RenderableType
 from textual import events, on
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -31,7 +32,6 @@ from textual.widgets import Input
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
-from excerpt.tui.alt_keys import keep_alt_keys
 from excerpt.tui.bindings import Waiting, bindings, doer, places_here, reasons_here, why_not
 from excerpt.tui.common.line_filters import Harmless, Plain
 from excerpt.tui.common.tab_bar import TabBar
@@ -39,7 +39,7 @@ from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW, session_of
 from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
-from excerpt.tui.vaults.chooser import Opening
+from excerpt.tui.textual_patches import ChangedCells, SentParts, guard_page_keys, keep_alt_keys
 
 if TYPE_CHECKING:
     from excerpt.tui.vaults.chooser import Opening
@@ -114,6 +114,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._themes = ThemeController(places.config / "themes")
         self._show_first_theme(settings.screen.theme)
         keep_alt_keys()
+        guard_page_keys()
+        self._sent = SentParts()
         self._plain = Plain()
         self._harmless = Harmless()
         self._reason_said = ("", 0.0)
@@ -371,6 +373,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
             if isinstance(node, MessagePump) and node.call_later(done.set):
                 await done.wait()
         return self.screen is screen
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            renderable = cast("RenderableType", ChangedCells(renderable, self._sent))
+        super()._display(screen, renderable)
 
     def action_redraw(self) -> None:
         """Draw all of the screen: another program may have written over it."""

@@ -25,7 +25,6 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.key_bar import KeyBar
 from excerpt.tui.common.tab_bar import TABS, TabBar
-from excerpt.tui.compositor import FRAME, PromptScreen
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.memory.controller import MemoryController
@@ -64,6 +63,7 @@ from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
+from excerpt.tui.textual_patches import FRAME, PromptScreen
 from excerpt.tui.use_recorder import UseRecorder
 from excerpt.tui.widgets.split import Split
 

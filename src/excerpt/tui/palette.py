@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -97,12 +96,7 @@ def _keys(binding: Key, keymap: Mapping[str, str]) -> str:
 
 
 class Palette(CommandPalette, Leaving[None]):
-    """Textual's palette, for keys that come faster than it is drawn."""
-
-    def _action_command_list(self, action: str) -> None:
-        # Textual looks for the lines of a page in a list that has none before it is drawn.
-        with suppress(LookupError):
-            super()._action_command_list(action)
+    """Textual's palette, which goes once however many keys ask for it."""
 
 
 class KeyCommands(Provider):

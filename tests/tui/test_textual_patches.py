@@ -1,4 +1,4 @@
-"""Drawing only what changed: step by step it comes to what Textual would draw as a whole, and asks for no more."""
+"""What goes past Textual: drawing what changed alone comes to what it would draw as a whole, and asks for no more."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from pathlib import Path
 
 import pyte
 import pytest
-from textual._compositor import Compositor, CompositorUpdate
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
 from excerpt.settings import Settings
-from excerpt.tui.compositor import SparingCompositor
 from excerpt.tui.search.query_bar import QueryInput
+from excerpt.tui.textual_patches import ChangedCells, SentParts, SparingCompositor
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
@@ -30,8 +33,8 @@ class Terminal(StillApp):
         self._stream = pyte.Stream(self.seen)
 
     def _display(self, screen: Screen[object], renderable: object) -> None:
-        if isinstance(renderable, CompositorUpdate):
-            self._stream.feed(renderable.render_segments(self.console))
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            self._stream.feed(ChangedCells(renderable, self._sent).render_segments(self.console))
         super()._display(screen, renderable)  # type: ignore[arg-type]
 
 
@@ -39,6 +42,19 @@ def _whole(app: StillApp) -> list[dict[int, Strip | None]]:
     """The screen as Textual's own compositor draws it, by line and by where each part begins."""
     compositor = app.screen._compositor
     return [dict(line) for line in Compositor._render_chops(compositor, Region(0, 0, *SIZE), lambda y: True)]
+
+
+def _drawn_whole(app: StillApp) -> pyte.Screen:
+    """The screen as Textual itself writes it to a terminal, as a whole."""
+    seen = pyte.Screen(*SIZE)
+    lines = [[part for part in line.values() if part] for line in _whole(app)]
+    pyte.Stream(seen).feed(LayoutUpdate([*lines], Region(0, 0, *SIZE)).render_segments(app.console))
+    return seen
+
+
+def _cells(seen: pyte.Screen) -> list[list[pyte.screens.Char]]:
+    """Every cell: its character and its colours."""
+    return [[seen.buffer[row][column] for column in range(SIZE[0])] for row in range(SIZE[1])]
 
 
 async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path: Path, home: Path) -> None:
@@ -49,8 +65,7 @@ async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path
             await pilot.pause(0.03)
 
             def is_drawn() -> bool:
-                lines = ["".join(part.text for part in line.values() if part).rstrip() for line in _whole(app)]
-                return [line.rstrip() for line in app.seen.display] == lines
+                return _cells(app.seen) == _cells(_drawn_whole(app))
 
             await until(pilot, is_drawn, f"all that {key} changed")  # an answer may come just now
             compositor, whole = app.screen._compositor, _whole(app)
@@ -83,3 +98,51 @@ async def test_for_a_line_only_those_are_asked_that_are_seen_in_it(
     assert ("QueryInput", 1) in asked
     assert {height for _, height in asked} == {1}
     assert {"SearchPane", "MainScreen", "StillScreen", "HitList"}.isdisjoint(name for name, _ in asked)
+
+
+RED, GREEN = Style(color="#ff0000", bgcolor="#000000"), Style(color="#00ff00", bgcolor="#000000")
+COLOURS = Console(color_system="truecolor", force_terminal=True)
+
+
+def _line(*segments: tuple[str, Style]) -> Strip:
+    return Strip([Segment(text, style) for text, style in segments])
+
+
+def _sent(*frames: Strip) -> list[str]:
+    """What is written for each of those lines, drawn one after the other in the same place."""
+    sent = SentParts()
+    updates = (ChopsUpdate([{0: line}], [(0, 0, line.cell_length)], [[line.cell_length]]) for line in frames)
+    return [ChangedCells(update, sent).render_segments(COLOURS) for update in updates]
+
+
+def test_of_a_line_that_was_sent_only_what_differs_is_sent_again() -> None:
+    before = _line(("same ", RED), ("old", GREEN), (" same", RED))
+    now = _line(("same ", RED), ("new", GREEN), (" same", RED))
+    assert _sent(before, now)[1] == "\x1b[1;6H\x1b[38;2;0;255;0;48;2;0;0;0mnew\x1b[0m"
+
+
+def test_a_line_that_is_the_same_is_not_sent_again() -> None:
+    assert _sent(_line(("same", RED)), _line(("same", RED)))[1] == ""
+
+
+def test_only_the_colour_that_differs_is_sent() -> None:
+    assert "red\x1b[38;2;0;255;0mgreen\x1b[0m" in _sent(_line(("red", RED), ("green", GREEN)))[0]
+
+
+def test_a_line_with_wide_characters_is_sent_whole_as_terminals_do_not_agree_on_them() -> None:
+    before, now = _line(("絵 ", RED), ("old", GREEN)), _line(("絵 ", RED), ("new", GREEN))
+    assert "絵" in _sent(before, now)[1]
+
+
+def test_a_full_frame_is_sent_whole() -> None:
+    line, sent = _line(("same", RED)), SentParts()
+    frames = [LayoutUpdate([[line]], Region(0, 0, 4, 1)) for _ in range(2)]
+    first, second = (ChangedCells(frame, sent).render_segments(COLOURS) for frame in frames)
+    assert first == second != ""
+
+
+def test_what_was_sent_is_forgotten_where_another_part_covers_it() -> None:
+    sent, line, cover = SentParts(), _line(("abcd", RED)), _line(("xy", RED))
+    sent.put(0, 0, line)
+    sent.put(0, 1, cover)
+    assert sent.put(0, 0, line) is None

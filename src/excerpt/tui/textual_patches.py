@@ -1,0 +1,273 @@
+"""All that goes past Textual's public parts as a whole: for what it gains, and what a new Textual may break.
+
+Textual is pinned. What single widgets override stands with them (`LineView`, `Field`) and in docs/design/screen.md.
+
+- `SparingCompositor` asks for the lines that are drawn alone: a key takes the event loop 44 ms of CPU in place of 55
+  on a busy machine, its frames 22 of 35. Breaks with `Compositor._render_chops`; a test holds it to Textual's drawing.
+- `ChangedCells` writes what the terminal does not show yet: 19 kB a letter in place of 56 at 140x45. Breaks with the
+  shape of `ChopsUpdate` and `LayoutUpdate`; the same test reads what is written through a terminal.
+- `PromptScreen` draws after 8 ms in place of 17, and works styles out once before the first frame in place of thrice.
+  Breaks with `Screen._update_timer`, `_compose` and `_on_screen_resume`: slower, not wrong.
+- `keep_alt_keys` reads a character with alt as that. Breaks with `XTermParser._sequence_to_key_events`; a test types.
+- `guard_page_keys` has the palette survive page up before its list is drawn. Breaks with `CommandPalette`'s action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import pairwise, takewhile
+from typing import cast
+
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.control import Control
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
+from textual._xterm_parser import XTermParser
+from textual.command import CommandPalette
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.timer import Timer
+
+FRAME = 1 / 120
+"""Seconds between two frames at least."""
+_PLAIN = Style.null()
+
+
+class SparingCompositor(Compositor):
+    """Ask widgets, those in front first, only for what is drawn anew and what nothing in front covers.
+
+    Textual's asks every widget for all its lines: at 140x45 ten containers of forty lines each for one letter.
+    """
+
+    _dirty: dict[int, list[tuple[int, int]]] | None = None
+    """First column and the one after the last of what is drawn anew, by line; None for all of the screen."""
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        self._dirty = {}
+        for y, start, end in self._regions_to_spans(self._dirty_regions):
+            self._dirty.setdefault(y, []).append((start, end))
+        try:
+            return super().render_partial_update()
+        finally:
+            self._dirty = None
+
+    def _render_chops(self, crop: Region, is_rendered_line: Callable[[int], bool]) -> Sequence[Mapping[int, Strip]]:
+        cuts = self.cuts
+        chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
+        missing = {y: self._wanted(y) for y in crop.line_range if is_rendered_line(y)}
+        for widget, (region, clip) in self.visible_widgets.items():
+            if not missing:
+                break
+            seen = region.intersection(clip)
+            left, right = seen.column_span
+            wanted = [y for y in seen.line_range if any(left <= x < right for x in missing.get(y, ()))]
+            for first, last in _runs(wanted):
+                lines = Region(left - region.x, first - region.y, seen.width, last - first + 1)
+                for y, strip in enumerate(widget.render_lines(lines), first):
+                    inside = [x for x in cuts[y] if left <= x <= right]
+                    for x, part in zip(inside, _divided(strip, [x - left for x in inside[1:]]), strict=False):
+                        if x in missing[y]:
+                            chops[y][x] = part
+                            missing[y].discard(x)
+                    if not missing[y]:
+                        del missing[y]
+        return cast("Sequence[Mapping[int, Strip]]", chops)
+
+    def _wanted(self, y: int) -> set[int]:
+        """Where the parts of a line begin that are drawn anew."""
+        cuts = self.cuts[y]
+        if self._dirty is None:
+            return set(cuts[:-1])
+        spans = self._dirty.get(y, ())
+        return {x for x, end in pairwise(cuts) if any(x < to and end > start for start, to in spans)}
+
+
+def _divided(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
+    """The strip in parts that end at `cuts`. Of one part Textual's strip keeps itself in a cache of its own, where only
+    the collector frees it, with its segments: some 35,000 objects in 35 keys, looked for while a frame waits."""
+    return (strip,) if cuts[0] == strip.cell_length else strip.divide(cuts)
+
+
+def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of lines that follow each other."""
+    first = 0
+    for at, line in enumerate(lines, 1):
+        if at == len(lines) or lines[at] != line + 1:
+            yield lines[first], line
+            first = at
+
+
+class PromptScreen(Screen[None]):
+    """A screen that draws sparingly, and no later than it must."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = SparingCompositor()
+        self._frames: Timer | None = None
+        self._resumed = False
+
+    @property
+    def _update_timer(self) -> Timer:
+        if self._frames is None:
+            self._frames = self.set_interval(FRAME, self._on_timer_update, name="frames", pause=True)
+        return self._frames
+
+    async def _compose(self) -> None:
+        """Have the classes of the window's size before the styles are worked out, which would be done again for
+        them."""
+        size = self.app.size
+        across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
+        now = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
+        self.update_classes({name: name in now for _, name in (*across, *down)}, update=False)
+        await super()._compose()
+
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """The styles of the first frame are worked out as its widgets are mounted, before one of them has the focus;
+        Textual would work out all of them once more."""
+        if not self._resumed:
+            self._resumed = True
+            event.refresh_styles = False
+            if self.focused is not None and self.focused.parent is not None:
+                self.app.stylesheet.update(self.focused.parent)
+
+
+class SentParts:
+    """What the terminal shows: for each line the parts it was sent, by the columns where they begin."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, dict[int, Strip]] = {}
+
+    def put(self, y: int, x: int, part: Strip) -> Strip | None:
+        """Note that a part is shown there now; what stood exactly there before, if that is known."""
+        line = self._lines.setdefault(y, {})
+        before = line.get(x)
+        if before is None or before.cell_length != part.cell_length:
+            before = None
+            for other in [at for at, one in line.items() if at < x + part.cell_length and x < at + one.cell_length]:
+                del line[other]
+        line[x] = part
+        return before
+
+
+class ChangedCells(CompositorUpdate):
+    """Of a frame what the terminal does not show yet, with only those colours that differ from what stands before."""
+
+    def __init__(self, frame: ChopsUpdate | LayoutUpdate, sent: SentParts) -> None:
+        self._frame = frame
+        self._sent = sent
+
+    def render_segments(self, console: Console) -> str:
+        """Return what to write. A full frame is written whole: who asks for one may not know what is shown."""
+        colours = console._color_system or ColorSystem.TRUECOLOR
+        written: list[str] = []
+        style = _PLAIN
+        for y, x, part in self._parts():
+            before = self._sent.put(y, x, part)
+            if before is not None and isinstance(self._frame, ChopsUpdate):
+                skipped, segments = _changed(before, part)
+            else:
+                skipped, segments = 0, list(part)
+            if segments:
+                written.append(Control.move_to(x + skipped, y).segment.text)
+            for segment in segments:
+                before_it, style = style, segment.style or _PLAIN
+                if style is not before_it:
+                    written.append(_turn(before_it, style, colours))
+                written.append(segment.text)
+        return "".join((*written, _turn(style, _PLAIN, colours)))
+
+    def _parts(self) -> Iterator[tuple[int, int, Strip]]:
+        """Line, first column and content of each part of the frame."""
+        frame = self._frame
+        if isinstance(frame, ChopsUpdate):
+            for y, start, end in frame.spans:
+                for x, part in frame.chops[y].items():
+                    if part is not None and x < end and x + part.cell_length > start:
+                        yield y, x, part
+        else:
+            for y, line in enumerate(frame.strips, frame.region.y):
+                x = frame.region.x
+                for part in line:
+                    yield y, x, part
+                    x += part.cell_length
+
+
+def _changed(before: Strip, now: Strip) -> tuple[int, Sequence[Segment]]:
+    """How many cells of a part are the same as before from its beginning on, and its segments from there to the last
+    that differs. One with characters of other widths than one is sent whole: terminals do not agree on them."""
+    if before is now:
+        return 0, ()
+    old, new = list(before), list(now)
+    if old == new:
+        return 0, ()
+    if any(len(part.text) != part.cell_length for part in (before, now)):
+        return 0, new
+    first = _same(old, new)
+    behind = _same(old[first:][::-1], new[first:][::-1])
+    return sum(len(segment.text) for segment in new[:first]), new[first : len(new) - behind]
+
+
+def _same(before: Sequence[Segment], now: Sequence[Segment]) -> int:
+    """How many are the same from the beginning on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+
+
+@lru_cache(maxsize=16384)
+def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
+    """The sequence that has a terminal go on in another style: the colours that differ, else all of it."""
+    if before == now:
+        return ""
+    if not now or before.without_color != now.without_color:
+        return f"\x1b[0;{ansi}m" if (ansi := Strip.render_ansi(now, colours)) else "\x1b[0m"
+    codes: list[str] = []
+    for old, new, is_text in ((before.color, now.color, True), (before.bgcolor, now.bgcolor, False)):
+        if old != new:
+            codes += new.downgrade(colours).get_ansi_codes(is_text) if new else ("39" if is_text else "49",)
+    return f"\x1b[{';'.join(codes)}m"
+
+
+_ESCAPE = "\x1b"
+_MORE = frozenset("[O]P_^X\x1b")
+"""What begins a longer sequence behind an escape."""
+
+_read = XTermParser._sequence_to_key_events
+
+
+def _keys_of(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+    found = list(_read(parser, sequence, alt))
+    if not found and len(sequence) == 2 and sequence[0] == _ESCAPE and sequence[1] not in _MORE:
+        alt, found = True, list(_read(parser, sequence[1], True))
+    for key in found:
+        if alt and key.is_printable:
+            key.character = None
+            key.key = key.key if key.key.startswith("alt+") else f"alt+{key.key}"
+    return found
+
+
+def keep_alt_keys() -> None:
+    """From now on read an escape and a character as that character with alt, at once.
+
+    Textual waits a tenth of a second for more to follow the two; where another escape does, as that of an arrow, it
+    types them as `^c`. And a character that no binding has with alt is typed as if it were alone.
+    """
+    setattr(XTermParser, "_sequence_to_key_events", _keys_of)  # noqa: B010 - mypy holds a method to be fixed
+
+
+_list_action = CommandPalette._action_command_list
+
+
+def _list_action_once_drawn(palette: CommandPalette, action: str) -> None:
+    with suppress(LookupError):
+        _list_action(palette, action)
+
+
+def guard_page_keys() -> None:
+    """From now on a page key does nothing in a palette whose list is not drawn: Textual looks for the lines of a page
+    in it, and raises."""
+    setattr(CommandPalette, "_action_command_list", _list_action_once_drawn)  # noqa: B010 - as above
