@@ -3,7 +3,7 @@
 Two paces: one key after another, each pressed when the answer to the one before is drawn; and sixty letters typed at
 20 ms a key, where answers that are older than the newest shown are dropped, from the last key to the answer of the
 whole query. Then the rows of the list are walked through, each until its context is drawn. A watchdog counts what kept
-the event loop meanwhile.
+the event loop meanwhile. What a key would have sent to a terminal is worked out afterwards, and counted.
 
 `python -m benchmarks --only keys`
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from textual import events
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.screen import Screen
 
 from benchmarks.measure import Data, environment, index, percentile, table
@@ -29,6 +30,7 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.startup import prefer_the_screen
+from excerpt.tui.textual_patches import ChangedCells, SentParts
 from excerpt.tui.widgets.preview import Preview
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))
@@ -47,10 +49,11 @@ KEY_GOAL, PREVIEW_GOAL = 50.0, 60.0
 
 @dataclass
 class Spent:
-    """Milliseconds of each thing done, the turns of the loop meanwhile, and how many frames showed an older answer
-    after a newer one, or other rows than the answer's."""
+    """Milliseconds of each thing done, bytes to the terminal, the turns of the loop meanwhile, and how many frames
+    showed an older answer after a newer one, or other rows than the answer's."""
 
     times: list[float] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
     watchdog: Watchdog = field(default_factory=Watchdog)
     stale: int = 0
 
@@ -75,7 +78,8 @@ def measure(data: Data) -> None:
             ]
     if rows:
         own = f"own > {BLOCK * 1e3:.0f} ms"
-        table(("", "n", "p50 ms", "p95 ms", "max ms", "goal p95", "blocks", "worst", own, "stale"), rows)
+        kb = ("kB p50", "kB p95")
+        table(("", "n", "p50 ms", "p95 ms", "max ms", "goal p95", *kb, "blocks", "worst", own, "stale"), rows)
         print(
             f"\nBlocks are turns of the event loop above {BLOCK * 1e3:.0f} ms on the clock, worst the longest; own"
             " are those in which its thread computed for that long, which no other program can cause."
@@ -90,6 +94,7 @@ def _row(name: str, spent: Spent, goal: float | None) -> Sequence[str]:
         str(len(spent.times)),
         *(f"{figure:.1f}" for figure in figures),
         f"{goal:.0f}" if goal is not None else "",
+        *(f"{percentile(spent.sent, share) / 1e3:.0f}" if spent.sent else "" for share in (0.5, 0.95)),
         f"{len(seen.blocks)} in {seen.seconds:.0f} s",
         f"{seen.worst.clock * 1e3:.0f}",
         str(len(seen.own_blocks)),
@@ -111,9 +116,13 @@ async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Sp
         for query in queries:
             await typist.clear()
             with key.watchdog:
-                key.times += [await typist.time_to_answer(query[: end + 1], query[end]) for end in range(len(query))]
+                for end in range(len(query)):
+                    key.times.append(await typist.time_to_answer(query[: end + 1], query[end]))
+                    app.begin_next()
+            key.sent += app.sent_since()
             with walk.watchdog:
                 walk.times += await typist.walk(WALKED)
+            walk.sent += app.sent_since()
         for query in long:
             await typist.clear()
             typist.stale = 0
@@ -129,15 +138,32 @@ async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Sp
 
 
 class TimedApp(ExcerptApp):
-    """Knows when it gave each frame to the terminal."""
+    """Knows when it gave each frame to the terminal, and keeps them by key until they are counted."""
 
     def __init__(self, vault: Path, settings: Settings, where: Places) -> None:
         super().__init__(vault, settings, where)
         self.frames: list[float] = []
+        self._shown = SentParts()
+        self._by_key: list[list[ChopsUpdate | LayoutUpdate]] = [[]]
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)
         self.frames.append(time.perf_counter())
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            self._by_key[-1].append(renderable)
+
+    def begin_next(self) -> None:
+        """Count what is drawn from now on for the next key."""
+        self._by_key.append([])
+
+    def sent_since(self) -> list[int]:
+        """Return the bytes of each key since this was asked before, the last of which has only begun."""
+        sent = [
+            sum(len(ChangedCells(frame, self._shown).render_segments(self.console).encode()) for frame in frames)
+            for frames in self._by_key
+        ]
+        self._by_key = [[]]
+        return sent[:-1]
 
 
 class Typist:
@@ -190,6 +216,7 @@ class Typist:
             preview.call_after_refresh(drawn.set)
             await asyncio.wait_for(drawn.wait(), PATIENCE)
             spent.append((await self._frame_after(self._context_at) - began) * 1e3)
+            self._app.begin_next()
         return spent
 
     def _shows_selected(self, hits: HitList, preview: Preview) -> bool:
@@ -224,5 +251,5 @@ class Typist:
         """Empty the query."""
         self._wanted = None
         self._drawn.clear()
-        self._app.post_message(events.Key("escape", None))
+        self._app.post_message(events.Key("ctrl+u", None))
         await self._wait(0.0)

@@ -205,8 +205,8 @@ async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_qu
 @pytest.mark.parametrize(
     ("sent", "read"),
     [
-        ("\x1bc\x1b[A", [("unbound-compare", None), ("up", None)]),
-        ("\x1bb\x1bc", [("ctrl+left", None), ("unbound-compare", None)]),
+        ("\x1bc\x1b[A", [("alt+c", None), ("up", None)]),
+        ("\x1bb\x1bc", [("ctrl+left", None), ("alt+c", None)]),
         ("\x1bJ", [("alt+shift+j", None)]),
         ("\x1b.\x1bé", [("alt+full_stop", None), ("alt+é", None)]),
         ("\x1b\x1b[A", [("escape", "\x1b"), ("up", None)]),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from textual import events
+from textual._xterm_parser import XTermParser
 
 from excerpt import tui
 from excerpt.settings import Settings
@@ -48,8 +50,65 @@ async def test_what_is_typed_right_behind_a_key_that_moves_the_focus_goes_where_
         await pilot.press(*"sync")
         rows = app.still.query_one(HitList)
         await until(pilot, lambda: rows.row_count > 1, "the hits")
-        at_once(app, "shift+tab", "j")
+        at_once(app, "escape", "j")
         await until(pilot, lambda: rows.cursor == 1, "the next row")
         at_once(app, "f4", "m", "e")
         await until(pilot, lambda: app.still.query_one("#filter", Field).value == "me", "what was typed")
         assert app.still.query_one("#query", Field).value == "sync"
+
+
+LINE = "one two three"
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "cursor"),
+    [
+        (("ctrl+a",), LINE, 0),
+        (("ctrl+a", "ctrl+e"), LINE, len(LINE)),
+        (("ctrl+a", "ctrl+f"), LINE, 1),
+        (("ctrl+b",), LINE, len(LINE) - 1),
+        (("ctrl+a", "ctrl+d"), "ne two three", 0),
+        (("ctrl+b", "ctrl+k"), "one two thre", len(LINE) - 1),
+        (("ctrl+b", "ctrl+u"), "e", 0),
+        (("ctrl+w",), "one two ", 8),
+        (("alt+backspace",), "one two ", 8),
+    ],
+)
+async def test_the_keys_of_readline_edit_each_field_and_nothing_else(
+    tmp_path: Path, keys: tuple[str, ...], value: str, cursor: int
+) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        for opening in ("", "f4", "f1"):
+            if opening:
+                await pilot.press(opening)
+            await until(pilot, lambda: isinstance(app.focused, Field) and not app.focused.value, f"field of {opening}")
+            field, screen = app.focused, app.screen
+            assert isinstance(field, Field)
+            at_once(app, *LINE, *keys)
+            await until(pilot, lambda field=field: (field.value, field.cursor_position) == (value, cursor), opening)
+            assert app.focused is field
+            assert app.screen is screen
+            field.value = ""
+
+
+async def test_ctrl_c_copies_what_is_selected_and_says_how_to_quit_where_nothing_is(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"one", "ctrl+c")
+        await until(pilot, lambda: any("quit" in one.message for one in app._notifications), "how to quit")
+        assert app.clipboard == ""
+        await pilot.press("shift+home", "ctrl+c")
+        await until(pilot, lambda: app.clipboard == "one", "the copy")
+
+
+async def test_a_letter_with_alt_that_nothing_is_bound_to_types_nothing(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("a")
+        for key in XTermParser().feed("\x1bx\x1b[C\x1bq"):
+            app.post_message(key)
+        await pilot.press("b")
+        field = app.still.query_one("#query", Field)
+        await until(pilot, lambda: "b" in field.value, "the letter behind it")
+        assert field.value == "ab"

@@ -24,7 +24,6 @@ from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.filter import LineFilter
-from textual.message_pump import MessagePump
 from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Input
@@ -357,22 +356,27 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """Wait until the keys before this one have done what they do, and return whether the same screen is in front.
         Textual hands keys to what has the focus, and looks for what the next one does, and where it goes, before they
         are read there."""
+        screen = self.screen
+        for node in self._read_before(key):
+            done = asyncio.Event()
+            if node.call_later(done.set):
+                await done.wait()
+        return self.screen is screen
+
+    def _read_before(self, key: str) -> Sequence[DOMNode]:
+        """Return what the keys before this one may still be read by, and has to be done with them."""
         from excerpt.tui.screens.dialog import Leaving
 
         screen, focused = self.screen, self.focused
-        over = isinstance(screen, Leaving) or (isinstance(screen, MainScreen) and screen.is_furnished)
-        first = (one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
-        if focused is None if isinstance(screen, MainScreen) else not over:
-            return True
-        if isinstance(screen, MainScreen) and isinstance(focused, Input) and not any(first):
-            return True
-        for node in (focused or screen).ancestors_with_self:
-            if isinstance(node, App) or (node is screen and not over):
-                break
-            done = asyncio.Event()
-            if isinstance(node, MessagePump) and node.call_later(done.set):
-                await done.wait()
-        return self.screen is screen
+        around = [node for node in (focused or screen).ancestors_with_self if not isinstance(node, App)]
+        if not isinstance(screen, MainScreen):
+            return around if isinstance(screen, Leaving) else ()
+        if focused is None:
+            return ()
+        if not _goes_first(screen, key):
+            # A letter is read by the field after those before it; in a list one of those may move the focus.
+            return () if isinstance(focused, Input) else (focused,)
+        return around if screen.is_furnished else around[:-1]
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):
@@ -410,6 +414,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
             why_not_note = screen.command_callback("search", "why_not")
             yield SystemCommand("Why not this note…", "Why a note is not higher, or not there", why_not_note)
         yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
+
+
+def _goes_first(screen: Screen[object], key: str) -> bool:
+    """Return whether a binding takes the key before what has the focus."""
+    return any(one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

@@ -349,10 +349,13 @@ FIELD: Sequence[Key] = (
     ),
     Key("field-clear", "ctrl+u", "delete_left_all", "clear", "Delete all before the cursor", moves=True),
     Key("field-rest", "ctrl+k", "delete_right_all", "rest", "Delete all behind the cursor", moves=True),
+    Key("field-delete", "delete,ctrl+d", "delete_right", "delete", "Delete the letter behind the cursor", moves=True),
+    Key("field-letter-left", "ctrl+b", "cursor_left", "left", "A letter to the left", moves=True),
+    Key("field-letter-right", "ctrl+f", "cursor_right", "right", "A letter to the right", moves=True),
     Key("field-left", "ctrl+left", "cursor_left_word", "left", "A word to the left", moves=True),
     Key("field-right", "ctrl+right", "cursor_right_word", "right", "A word to the right", moves=True),
     Key("field-first", "home,ctrl+a", "home", "first", "To the beginning", moves=True),
-    Key("field-last", "end", "end", "last", "To the end", moves=True),
+    Key("field-last", "end,ctrl+e", "end", "last", "To the end", moves=True),
 )
 """Of the keys that Textual's field has, those that matter. It gives way to all places around it, so none is one."""
 

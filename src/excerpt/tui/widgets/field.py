@@ -53,6 +53,10 @@ class Field(Input):
                 event.stop()
                 return
 
+    def action_delete_right_word(self) -> None:
+        # Of alt+backspace and ctrl+backspace, which delete to the left elsewhere.
+        self.action_delete_left_word()
+
     def _on_paste(self, event: events.Paste) -> None:
         # Textual's takes the first line alone.
         event.stop()
