@@ -86,7 +86,11 @@ async def test_the_keys_of_readline_edit_each_field_and_nothing_else(
             field, screen = app.focused, app.screen
             assert isinstance(field, Field)
             at_once(app, *LINE, *keys)
-            await until(pilot, lambda field=field: (field.value, field.cursor_position) == (value, cursor), opening)
+
+            def is_edited(field: Field = field) -> bool:
+                return (field.value, field.cursor_position) == (value, cursor)
+
+            await until(pilot, is_edited, f"{keys} in the field of {opening}")
             assert app.focused is field
             assert app.screen is screen
             field.value = ""

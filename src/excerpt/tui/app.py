@@ -373,7 +373,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             return around if isinstance(screen, Leaving) else ()
         if focused is None:
             return ()
-        if not _goes_first(screen, key):
+        first = any(one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
+        if not first:
             # A letter is read by the field after those before it; in a list one of those may move the focus.
             return () if isinstance(focused, Input) else (focused,)
         return around if screen.is_furnished else around[:-1]
@@ -414,11 +415,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
             why_not_note = screen.command_callback("search", "why_not")
             yield SystemCommand("Why not this note…", "Why a note is not higher, or not there", why_not_note)
         yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
-
-
-def _goes_first(screen: Screen[object], key: str) -> bool:
-    """Return whether a binding takes the key before what has the focus."""
-    return any(one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:
