@@ -23,7 +23,9 @@ CONDITIONS = ["tag:project", 'tag:"a b"', "-path:a", 'status:"=in ""progress"""'
 TYPED = st.lists(
     st.sampled_from(
         [
-            *'"|-: ',
+            *'"|-: \t\xa0\u2028\u200d\ufeff同',
+            '"',
+            "|",
             " | ",
             '"a b"',
             "sync",
@@ -74,6 +76,11 @@ def test_the_condition_stands_before_each_alternative(typed: str, after: str) ->
 @example('|"sync', "tag:project")
 @example('-word|"', "tag:project")
 @example('"|-word', "tag:project")
+@example('-word""|', "tag:project")
+@example('-word |"| a', 'tag:"a b"')
+@example('tag:"project""| a', 'tag:"a b"')
+@example('#project" | \u200d', 'tag:"a b"')
+@example("a | " * 8 + '" | b', 'tag:"a b"')
 def test_each_alternative_has_one_condition_more_and_nothing_else(typed: str, condition: str) -> None:
     before = alternatives(typed, PROPERTIES, TAGS)
     if not any(c.isalnum() for one in before for c in one.words) and not before[0].is_filter_only:
@@ -83,11 +90,11 @@ def test_each_alternative_has_one_condition_more_and_nothing_else(typed: str, co
     assert [_without_words(one) for one in after] == [
         (*_without_words(one)[:-1], frozenset({*one.filters, added})) for one in before
     ]
-    assert [_letters(one) for one in after] == [_letters(one) for one in before]
+    assert [_words(one) for one in after] == [_words(one) for one in before]
 
 
-def _letters(query: Query) -> list[str]:
-    return query.words.replace("|", " ").split()
+def _words(query: Query) -> list[str]:
+    return query.words.split()
 
 
 def _without_words(query: Query) -> tuple[object, ...]:

@@ -91,10 +91,11 @@ def narrowed(
     """
     strategy, rest = _forced(text)
     forced = text[: len(text) - len(rest)]
-    pieces = list(pieces_of(rest, KnownNames(properties, tags, KINDS)))
-    # A quotation mark without a partner would find one in the condition; without it, a bar beside it would part.
-    if found := _unpaired_with_bars(rest, _unpaired(rest, pieces)):
-        rest = f"{rest[: found.start()]}{' ' * len(found[0])}{rest[found.end() :]}"
+    known = KnownNames(properties, tags, KINDS)
+    at = _unpaired(rest, pieces_of(rest, known))
+    if at >= 0:
+        rest = f"{rest[:at]}{_stand_in(rest, at)}{rest[at + 1 :]}"
+    pieces = list(pieces_of(rest, known))
     for group in reversed(_groups(pieces)):
         query = _query(rest, group, strategy)
         if query.words.strip() or query.is_filter_only:
@@ -145,12 +146,16 @@ def unpaired_quotation_mark(text: str, properties: Collection[str] = frozenset()
     return _unpaired(text, pieces_of(text, KnownNames(properties, None, KINDS)))
 
 
-_LONE_BARS = re.compile(r'(?:(?<!\S)\|)?"(?:\|(?!\S))?')
+_BAR_BEFORE = re.compile(r"(?<!\S)\|\Z")
+_BAR_AFTER = re.compile(r"\|(?!\S)")
 
 
-def _unpaired_with_bars(text: str, at: int) -> re.Match[str] | None:
-    """Match the quotation mark at `at`, with a bar on either side that belongs to no word."""
-    return next((found for found in _LONE_BARS.finditer(text) if found.start() <= at < found.end()), None)
+def _stand_in(text: str, at: int) -> str:
+    """Return what says the same as the unpaired quotation mark at `at` and pairs with none that is put behind it: an
+    empty phrase beside a bar that would stand alone without it, and part; else a space."""
+    if _BAR_BEFORE.search(text[:at]):
+        return '""'
+    return ' ""' if _BAR_AFTER.match(text, at + 1) else " "
 
 
 def _unpaired(text: str, pieces: Iterable[Piece]) -> int:

@@ -121,7 +121,7 @@ _SPACE = re.compile(r"\s*")
 _NARROW = rf"[^\W{WIDE_CHARACTERS}]"
 # A quotation mark right after a letter or digit is an inch or a word's own, and begins no phrase. In a script without
 # spaces it does.
-_WORD = re.compile(rf'(?:[^\s"]+|(?<={_NARROW})")+')
+_WORD = re.compile(rf'[^\s"](?:[^\s"]+|(?<={_NARROW})")*')
 _PREFIXED = re.compile(rf'(-?)([^\s":]{{1,{_LONGEST}}}):(?![\s:]|//|\\)')
 # In quotation marks, one that is part of the text is written twice.
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
