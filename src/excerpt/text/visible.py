@@ -36,6 +36,12 @@ def visible_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(_LINE)
 
 
+def obeyed() -> str:
+    """Return what `visible_line` replaces but what is below a space, as it stands between the brackets of a regular
+    expression."""
+    return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs())
+
+
 def visible_json(text: str) -> str:
     """JSON that says the same as `text`, with every such character written as an escape."""
     return _in_json().sub(_escaped, text)
@@ -44,7 +50,7 @@ def visible_json(text: str) -> str:
 @cache
 def _in_json() -> re.Pattern[str]:
     """Those below a space have escapes in any JSON."""
-    return re.compile("[\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs()) + "]")
+    return re.compile(f"[{obeyed()}]")
 
 
 def _runs() -> Iterator[Sequence[int]]:

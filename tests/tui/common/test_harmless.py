@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import sys
+
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -10,6 +12,8 @@ from textual.color import Color
 
 from excerpt.text.visible import visible_line
 from excerpt.tui.common.line_filters import Harmless
+
+OBEYED = [c for c in map(chr, range(sys.maxunicode + 1)) if visible_line(c) != c]
 
 
 def after(text: str) -> str:
@@ -20,12 +24,21 @@ def test_what_a_terminal_would_obey_is_gone() -> None:
     assert after("a\x1b[31mb\u202ec\u2066d\x9b2Je\rf\x00g") == "a[31mbcd2Jefg"
 
 
+def test_whatever_is_shown_otherwise_is_gone() -> None:
+    assert [c for c in OBEYED if after(f"a{c}b") == f"a{c}b"] == []
+
+
 def test_letters_of_any_script_and_joined_emoji_stay() -> None:
     text = "naïve 笔记 किताब می‌خواهم 👩‍👩‍👧"
     assert after(text) == text
 
 
-@given(st.text())
+JOINED = "a क笔👩❤\u0301\u094d\u200c\u200d\ufe0f\u00ad"
+
+
+@given(st.text() | st.lists(st.sampled_from(JOINED) | st.sampled_from(OBEYED)).map("".join))
+@example("\U000e0000")
+@example("a\u200d\u200bb")
 def test_a_line_stays_as_wide_as_it_was_laid_out_and_holds_nothing_to_obey(text: str) -> None:
     drawn = after(text)
     assert cell_len(drawn) == cell_len(text)

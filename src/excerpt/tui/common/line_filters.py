@@ -19,10 +19,12 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
-from excerpt.text.visible import visible_line
+from excerpt.text.visible import obeyed, visible_line
 from excerpt.tui.keymap import spell_keys
 
-_SUSPECT = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+_SUSPECT = re.compile(f"[\\x00-\\x1f{obeyed()}]")
+# A joiner before such a character is measured with it, and without it would join what stands behind.
+_WITH_JOINERS = re.compile(f"\u200d*{_SUSPECT.pattern}")
 
 
 class Harmless(LineFilter):
@@ -33,7 +35,7 @@ class Harmless(LineFilter):
         if not any(_is_suspect(segment.text) for segment in segments):
             return segments
         return [
-            Segment(_SUSPECT.sub(_shown, segment.text), segment.style, segment.control)
+            Segment(_WITH_JOINERS.sub(_shown, segment.text), segment.style, segment.control)
             if _is_suspect(segment.text)
             else segment
             for segment in segments
@@ -45,7 +47,7 @@ def _is_suspect(text: str) -> bool:
 
 
 def _shown(found: re.Match[str]) -> str:
-    return visible_line(found[0]) * cell_len(found[0])
+    return visible_line(found[0][-1]) * cell_len(found[0])
 
 
 # --- the plain mode ---------------------------------------------------------------------------------------------------
