@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from excerpt.errors import MemoryUnusableError
@@ -21,7 +21,25 @@ SOURCE = Source("Guides/Sync.md", 12, 18, "0c5d9a44e7f1b2a3", ("Sync", "Conflict
 # Any text at all: control characters, lone surrogates, line separators, and a good deal of what frontmatter is made of.
 ANY_TEXT = st.text(st.characters(codec=None)) | st.lists(
     st.sampled_from(
-        ["---", "----", "\n", "\r\n", "\r", "---\n", " ", "id: x", "a: [", "\ufeff", "\x00", "\x85", "\u2028", "'", "#"]
+        [
+            "---",
+            "----",
+            "\n",
+            "\r\n",
+            "\r",
+            "---\n",
+            " ",
+            "id: x",
+            "a: [",
+            "\ufeff",
+            "\x00",
+            "\x85",
+            "\u2028",
+            "\xa0",
+            "\u3000",
+            "'",
+            "#",
+        ]
     )
 ).map("".join)
 
@@ -96,6 +114,8 @@ def test_nothing_cannot_be_remembered(store: MemoryStore) -> None:
     tags=st.lists(ANY_TEXT, max_size=3),
     path=ANY_TEXT,
 )
+@example(text="0", why="", query="\xa0", tags=[], path="")
+@example(text="0", why="a\u3000", query="", tags=[], path="")
 def test_any_text_comes_back_as_it_was(
     store: MemoryStore, *, text: str, why: str, query: str, tags: list[str], path: str
 ) -> None:

@@ -32,7 +32,7 @@ from hashlib import blake2b
 from typing import Any
 
 import yaml
-from frontmatter.default_handlers import YAMLHandler
+from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
 from excerpt.errors import ReadError
 from excerpt.model import Memory, Source
@@ -108,8 +108,9 @@ def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | Non
                 metadata[key] = value
             else:
                 metadata.pop(key, None)
-    exported = _FRONTMATTER.export(metadata, sort_keys=False, width=1 << 16)
-    return f"---\n{exported}\n---\n\n{memory.text}\n".encode()
+    # Not by the handler's own export, which takes spaces of any script off the end of the last value.
+    exported = yaml.dump(metadata, Dumper=SafeDumper, allow_unicode=True, sort_keys=False, width=1 << 16)
+    return f"---\n{exported}---\n\n{memory.text}\n".encode()
 
 
 def stored(memory: Memory) -> Memory:
