@@ -51,7 +51,16 @@ def test_what_is_fitted_is_never_wider_than_its_cells(text: str, cells: int) -> 
     assert fitted == steady(text) or fitted.endswith("…") or cells <= 0
 
 
+@given(TEXTS)
+@example("\u200d\u200d👩👩")
+@example("a\ufe0f\u200d\ufe0f👩\u200db")
+def test_what_is_steady_is_so_at_once(text: str) -> None:
+    assert steady(steady(text)) == steady(text)
+
+
 @given(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=2), st.integers(0, 40))
+@example([], ["\u200daaa"], 1)
+@example([], ["\ufe0f\u200daaa"], 1)
 def test_a_line_has_exactly_its_width(left: list[str], right: list[str], cells: int) -> None:
     drawn = line([(text, NO_STYLE) for text in left], [(text, NO_STYLE) for text in right], cells, NO_STYLE)
     assert sum(cell_len(segment.text) for segment in drawn) == cells

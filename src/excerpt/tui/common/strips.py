@@ -14,16 +14,15 @@ Part = tuple[str, Style]
 """Text on one line, and its style."""
 
 
-_UNSTEADY = re.compile(
-    "[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]"
-    "|\u200d[\u2190-\u2bff\U0001f000-\U0001faff][\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]*"
-)
+_VARIANTS = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
+_JOINED = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
 
 
 def steady(text: str) -> str:
-    """`text` without what terminals do not agree on the width of: variants and skin colours of an emoji, and all but
-    the first of several joined to one. What stands behind them in the line is then where it is thought to be."""
-    return text if text.isascii() else _UNSTEADY.sub("", text)
+    """`text` without what terminals do not agree on the width of: variants and skin colours of an emoji, all but the
+    first of several joined to one, and joiners with nothing before them. What stands behind them in the line is then
+    where it is thought to be."""
+    return text if text.isascii() else _JOINED.sub("", _VARIANTS.sub("", text))
 
 
 def cells_in(text: str) -> int:
@@ -85,7 +84,7 @@ def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Sty
         parts.append((text[first:end], match))
         at = max(at, end)
     parts.append((text[at:], plain))
-    return [part for part in parts if cells_in(part[0])]
+    return [part for part in parts if cells_in(steady(part[0]))]
 
 
 # --- bars -------------------------------------------------------------------------------------------------------------
