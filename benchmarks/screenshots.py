@@ -27,12 +27,12 @@ from excerpt.settings import ScreenSettings, Settings, places
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
+from excerpt.tui.insight.overview_pane import OverviewPane
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.memory.list import MemoryList
+from excerpt.tui.memory.pane import MemoryPane
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.memory_list import MemoryList
-from excerpt.tui.widgets.memory_pane import MemoryPane
-from excerpt.tui.widgets.overview_pane import OverviewPane
 from excerpt.tui.widgets.preview import Preview
 
 FOLDER = Path("screenshots")

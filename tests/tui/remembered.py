@@ -8,7 +8,7 @@ from dataclasses import replace
 from excerpt.memory.badges import remembered_at
 from excerpt.memory.stale import Kind, Standing
 from excerpt.model import Fragment, Memory
-from excerpt.tui.memory_messages import StandingsKnown
+from excerpt.tui.memory.messages import StandingsKnown
 from tests.pack.vaults import Vault
 
 

@@ -25,8 +25,8 @@ from excerpt.tui.engine_worker import Answer, EngineWorker, Question
 from excerpt.tui.insight_messages import OverviewReady, PassageReady
 from excerpt.tui.insights import AskMap, AskNarrowed, AskOverview, AskPassage, AskRelated, AskWhy
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory_questions import AskBadges, AskStandings
-from excerpt.tui.memory_worker import MemoryWorker
+from excerpt.tui.memory.questions import AskBadges, AskStandings
+from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
 from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest

@@ -18,11 +18,11 @@ from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.memory.form import Remember
+from excerpt.tui.memory.offer_list import OfferList
 from excerpt.tui.messages import CopyRequested
-from excerpt.tui.screens.remember import Remember
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.vaults.chooser import VaultChooser
-from excerpt.tui.widgets.offer_list import OfferList
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
 from tests.tui.still import StillApp
 

@@ -21,8 +21,8 @@ from excerpt.index.build import build
 from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.widgets.memory_list import MemoryList
-from excerpt.tui.widgets.overview_pane import OverviewPane
+from excerpt.tui.insight.overview_pane import OverviewPane
+from excerpt.tui.memory.list import MemoryList
 from tests.tui.conftest import pane_of, places_under, screen_of, until
 
 WORD = "zebra"

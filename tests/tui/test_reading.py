@@ -11,9 +11,9 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Link, Section
 from excerpt.settings import Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.memory.form import Remember
 from excerpt.tui.note_window import NoteWindow
 from excerpt.tui.reading import line_of
-from excerpt.tui.screens.remember import Remember
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, screen_of, search, top_screen, until

@@ -28,7 +28,7 @@ from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.memory.controller import MemoryController
-from excerpt.tui.memory_messages import (
+from excerpt.tui.memory.messages import (
     MemoriesListed,
     MemoryChanged,
     MemoryEditRequested,
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     from excerpt.model import Result
     from excerpt.tui.index.dialog import IndexDialog
     from excerpt.tui.index.process import Command
-    from excerpt.tui.widgets.memory_pane import MemoryPane
-    from excerpt.tui.widgets.overview_pane import OverviewPane
+    from excerpt.tui.insight.overview_pane import OverviewPane
+    from excerpt.tui.memory.pane import MemoryPane
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
 
@@ -184,8 +184,8 @@ class MainScreen(PromptScreen):
         await self._search.furnish()
         self.is_furnished = True
         await asyncio.to_thread(import_all, LATER)
-        from excerpt.tui.widgets.memory_pane import MemoryPane
-        from excerpt.tui.widgets.overview_pane import OverviewPane
+        from excerpt.tui.insight.overview_pane import OverviewPane
+        from excerpt.tui.memory.pane import MemoryPane
 
         engine = self.index.engine
         overview = OverviewPane(engine, id="overview")
@@ -221,13 +221,13 @@ class MainScreen(PromptScreen):
 
     def _overview_panes(self) -> Iterable[OverviewPane]:
         """The one there is, or none yet."""
-        from excerpt.tui.widgets.overview_pane import OverviewPane
+        from excerpt.tui.insight.overview_pane import OverviewPane
 
         return self.query(OverviewPane)
 
     def _memory_panes(self) -> Iterable[MemoryPane]:
         """The one there is, or none yet."""
-        from excerpt.tui.widgets.memory_pane import MemoryPane
+        from excerpt.tui.memory.pane import MemoryPane
 
         return self.query(MemoryPane)
 
@@ -403,8 +403,8 @@ class MainScreen(PromptScreen):
             return
         self.query_one(ContentSwitcher).current = tab
         self.query_one(TabBar).active = tab
-        from excerpt.tui.widgets.memory_pane import MemoryPane
-        from excerpt.tui.widgets.overview_pane import OverviewPane
+        from excerpt.tui.insight.overview_pane import OverviewPane
+        from excerpt.tui.memory.pane import MemoryPane
 
         self.query_one(_FIRST_FOCUS[tab]).focus()
         self.show_index()

@@ -28,7 +28,7 @@ def prefer_the_screen() -> None:
 
 
 NEXT = (
-    "excerpt.tui.memory_questions",
+    "excerpt.tui.memory.questions",
     "excerpt.tui.pack.packer",
     "excerpt.tui.search.query_questions",
     "excerpt.tui.reading",
@@ -43,10 +43,10 @@ LATER = (
     "excerpt.tui.copying",
     "excerpt.tui.index.dialog",
     "excerpt.tui.insights",
-    "excerpt.tui.memory_decisions",
+    "excerpt.tui.memory.decisions",
     "excerpt.tui.strategy_columns",
-    "excerpt.tui.widgets.memory_pane",
-    "excerpt.tui.widgets.overview_pane",
+    "excerpt.tui.memory.pane",
+    "excerpt.tui.insight.overview_pane",
 )
 """The other tabs, and what is done less often."""
 

@@ -8,9 +8,9 @@ from excerpt.model import Hit, Memory, Source
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment
 from excerpt.settings import MemorySettings
+from excerpt.tui.memory.messages import MemoriesFound
 from excerpt.tui.memory.recall_controller import RecallController
-from excerpt.tui.memory_messages import MemoriesFound
-from excerpt.tui.memory_rows import Showing
+from excerpt.tui.memory.rows import Showing
 from tests.tui.asked import HeldEngine, hit
 
 THOUGHT = Memory("20260301-120000-abcd", "thought", (), "", "", "")

@@ -11,10 +11,10 @@ from textual.pilot import Pilot
 from textual.widgets import Label
 
 from excerpt.settings import ScreenSettings, Settings
+from excerpt.tui.memory.pane import MemoryPane
 from excerpt.tui.messages import IndexOpened, IndexProgressed, IndexWatched
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.memory_pane import MemoryPane
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import until
 from tests.tui.still import PROGRESS, STATUS, StillApp

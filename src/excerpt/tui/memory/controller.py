@@ -11,14 +11,14 @@ from textual.message import Message
 
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Places, Settings
-from excerpt.tui.memory_messages import OffersKnown
-from excerpt.tui.memory_worker import MemoryWorker
+from excerpt.tui.memory.messages import OffersKnown
+from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Source
-    from excerpt.tui.memory_decisions import Kept
-    from excerpt.tui.screens.remember import Remember
+    from excerpt.tui.memory.decisions import Kept
+    from excerpt.tui.memory.form import Remember
 
     Answered = Callable[[Kept | None], None]
     """Called with what the user has written into a form; with None where nothing is to be kept."""
@@ -36,9 +36,9 @@ class MemoryController:
 
     def form_to_remember(self, request: RememberRequested) -> tuple[Remember, Answered]:
         """Return the form for a new memory, and what to do when it is answered."""
-        from excerpt.tui.memory_decisions import remembering
-        from excerpt.tui.screens.remember import Remember
-        from excerpt.tui.widgets.memory_view import place_of
+        from excerpt.tui.memory.decisions import remembering
+        from excerpt.tui.memory.form import Remember
+        from excerpt.tui.memory.view import place_of
 
         text, source = request.text, request.source
         if request.hit is not None:
@@ -54,9 +54,9 @@ class MemoryController:
 
     def form_to_change(self, memory: Memory) -> tuple[Remember, Answered]:
         """Return the form with a memory in it, and what to do when it is answered."""
-        from excerpt.tui.memory_decisions import editing
-        from excerpt.tui.screens.remember import Remember
-        from excerpt.tui.widgets.memory_view import place_of
+        from excerpt.tui.memory.decisions import editing
+        from excerpt.tui.memory.form import Remember
+        from excerpt.tui.memory.view import place_of
 
         def answered(kept: Kept | None) -> None:
             if kept is not None:

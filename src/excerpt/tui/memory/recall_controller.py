@@ -9,13 +9,13 @@ from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.settings import MemorySettings
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.memory_messages import MemoriesFound
-from excerpt.tui.memory_rows import Showing, among, is_memory, showing_of
+from excerpt.tui.memory.messages import MemoriesFound
+from excerpt.tui.memory.rows import Showing, among, is_memory, showing_of
 from excerpt.tui.turn import next_in_turn
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory
-    from excerpt.tui.memory_questions import BadgeKeeper
+    from excerpt.tui.memory.questions import BadgeKeeper
     from excerpt.tui.note_window import NoteWindow
 
 
@@ -104,7 +104,7 @@ class RecallController:
             self._engine.forget("badges")
             self._take_badges({})
             return
-        from excerpt.tui.memory_questions import AskBadges, BadgeKeeper
+        from excerpt.tui.memory.questions import AskBadges, BadgeKeeper
 
         self._keeper = self._keeper or BadgeKeeper()
         fragments = tuple(hit.fragment for hit in hits)

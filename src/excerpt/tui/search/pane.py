@@ -27,9 +27,9 @@ from excerpt.tui.common.strips import fit
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.keymap import key_sign
+from excerpt.tui.memory.messages import MemoriesFound, MemoryEditRequested, RecallRequested
 from excerpt.tui.memory.recall_controller import RecallController, window_of_memory
-from excerpt.tui.memory_messages import MemoriesFound, MemoryEditRequested, RecallRequested
-from excerpt.tui.memory_rows import Showing, is_memory
+from excerpt.tui.memory.rows import Showing, is_memory
 from excerpt.tui.messages import (
     AllMarked,
     Answered,

@@ -15,14 +15,14 @@ from excerpt.settings import Places, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.key_bar import KeyBar
-from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
-from excerpt.tui.screens.remember import Remember, split_tags
+from excerpt.tui.memory.filter import MemoryFilter, read_filter, toggling_stale
+from excerpt.tui.memory.form import Remember, split_tags
+from excerpt.tui.memory.list import MemoryList
+from excerpt.tui.memory.offer_list import OfferList
+from excerpt.tui.memory.pane import MemoryPane
+from excerpt.tui.memory.tag_completion import completed
+from excerpt.tui.memory.view import MemoryView
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.tag_completion import completed
-from excerpt.tui.widgets.memory_list import MemoryList
-from excerpt.tui.widgets.memory_pane import MemoryPane
-from excerpt.tui.widgets.memory_view import MemoryView
-from excerpt.tui.widgets.offer_list import OfferList
 from tests.tui.conftest import AppPilot, screen_of, search, until
 
 

@@ -18,7 +18,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence
 from excerpt.settings import Places, Settings
-from excerpt.tui.memory_messages import MemoriesFound, MemoriesListed, MemoryChanged, OffersKnown
+from excerpt.tui.memory.messages import MemoriesFound, MemoriesListed, MemoryChanged, OffersKnown
 from excerpt.tui.messages import Trouble
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from excerpt.memory.store import MemoryStore
     from excerpt.model import Hit, Source
     from excerpt.text.tokens import Tokenizer
-    from excerpt.tui.memory_decisions import Decision, Done
-    from excerpt.tui.memory_filter import MemoryFilter
+    from excerpt.tui.memory.decisions import Decision, Done
+    from excerpt.tui.memory.filter import MemoryFilter
 
 _ORDER = ("list", "offers", "find")
 _MOST_FOUND = 3

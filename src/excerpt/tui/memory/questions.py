@@ -10,7 +10,7 @@ from weakref import ref
 from textual.message import Message
 
 from excerpt.model import Fragment, Memory
-from excerpt.tui.memory_messages import StandingsKnown
+from excerpt.tui.memory.messages import StandingsKnown
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot

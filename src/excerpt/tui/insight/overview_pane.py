@@ -20,6 +20,8 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.insight.overview_list import OverviewList
+from excerpt.tui.insight.overview_rows import headline, search_for
 from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.insights import AskDrill, AskMarkdown, AskOverview, AskPassage
 from excerpt.tui.keymap import key_sign
@@ -32,8 +34,6 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.reasons import in_overview
 from excerpt.tui.search.query_bar import QueryInput
-from excerpt.tui.widgets.overview_list import OverviewList
-from excerpt.tui.widgets.overview_rows import headline, search_for
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.split import Split
 

@@ -19,17 +19,17 @@ from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory_decisions import Decision, following, forgetting, keeping, updating
-from excerpt.tui.memory_filter import MemoryFilter, read_filter, toggling_stale
-from excerpt.tui.memory_messages import MemoriesListed, MemoryEditRequested, MemoryFileRequested, StandingsKnown
-from excerpt.tui.memory_questions import AskStandings
-from excerpt.tui.memory_worker import MemoryWorker
+from excerpt.tui.memory.decisions import Decision, following, forgetting, keeping, updating
+from excerpt.tui.memory.filter import MemoryFilter, read_filter, toggling_stale
+from excerpt.tui.memory.list import MemoryList
+from excerpt.tui.memory.messages import MemoriesListed, MemoryEditRequested, MemoryFileRequested, StandingsKnown
+from excerpt.tui.memory.questions import AskStandings
+from excerpt.tui.memory.tag_completion import TagSuggester
+from excerpt.tui.memory.view import MemoryView, Shown
+from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
 from excerpt.tui.reasons import MemoryScene, in_memory
-from excerpt.tui.tag_completion import TagSuggester
 from excerpt.tui.widgets.field import Field
-from excerpt.tui.widgets.memory_list import MemoryList
-from excerpt.tui.widgets.memory_view import MemoryView, Shown
 from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
-from excerpt.tui.widgets.overview_rows import (
+from excerpt.tui.insight.overview_rows import (
     Row,
     below_title,
     counts_by_time,

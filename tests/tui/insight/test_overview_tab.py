@@ -19,12 +19,12 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.common.tab_bar import TabBar
+from excerpt.tui.insight.overview_list import OverviewList
+from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus
 from excerpt.tui.insight_messages import OverviewReady, PassageReady
 from excerpt.tui.insights import AskPassage
+from excerpt.tui.memory.form import Remember
 from excerpt.tui.messages import Trouble
-from excerpt.tui.screens.remember import Remember
-from excerpt.tui.widgets.overview_list import OverviewList
-from excerpt.tui.widgets.overview_pane import OverviewPane, TopicStatus
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, places_under, screen_of, search, status_of, top_screen, until
 

@@ -13,8 +13,8 @@ from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
 from excerpt.settings import Places, Settings
 from excerpt.tui.memory.controller import MemoryController, source_of
-from excerpt.tui.memory_decisions import Kept
-from excerpt.tui.memory_messages import MemoryChanged
+from excerpt.tui.memory.decisions import Kept
+from excerpt.tui.memory.messages import MemoryChanged
 from excerpt.tui.messages import RememberRequested
 from tests.tui.conftest import PATIENCE
 from tests.tui.test_session import hit_at

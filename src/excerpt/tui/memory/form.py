@@ -17,12 +17,12 @@ from textual.widgets import Label, Static, TextArea
 from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.keymap import key_sign, shown_key
-from excerpt.tui.memory_decisions import Kept
-from excerpt.tui.memory_messages import Tags
+from excerpt.tui.memory.decisions import Kept
+from excerpt.tui.memory.messages import Tags
+from excerpt.tui.memory.offer_list import OfferList
+from excerpt.tui.memory.tag_completion import TagSuggester
 from excerpt.tui.screens.dialog import Dialog
-from excerpt.tui.tag_completion import TagSuggester
 from excerpt.tui.widgets.field import Field
-from excerpt.tui.widgets.offer_list import OfferList
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer
