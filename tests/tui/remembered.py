@@ -8,12 +8,11 @@ from dataclasses import replace
 from excerpt.memory.badges import remembered_at
 from excerpt.memory.stale import Kind, Standing
 from excerpt.model import Fragment, Memory
-from excerpt.tui.memory.messages import StandingsKnown
 from tests.pack.vaults import Vault
 
 
-def standings_of(number: int, memories: Sequence[Memory], notes: Vault) -> StandingsKnown:
-    return StandingsKnown(number, {memory.id: _standing(memory, notes) for memory in memories})
+def standings_of(memories: Sequence[Memory], notes: Vault) -> dict[str, Standing]:
+    return {memory.id: _standing(memory, notes) for memory in memories}
 
 
 def badges_of(memories: Sequence[Memory], fragments: Sequence[Fragment]) -> dict[str, tuple[Memory, ...]]:

@@ -11,6 +11,7 @@ from textual.message import Message
 
 from excerpt.insight.completions import Completion
 from excerpt.insight.overview_parts import Overview
+from excerpt.insight.overview_parts import Place as Stands
 from excerpt.insight.suggestions import Suggestion, Way
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status
@@ -22,10 +23,11 @@ from excerpt.search.standing import Absence, AbsenceKind, Gap, NoteExplanation, 
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import Answer, EngineWorker, Question
-from excerpt.tui.insight_messages import OverviewReady, PassageReady
-from excerpt.tui.insights import AskMap, AskNarrowed, AskOverview, AskPassage, AskRelated, AskWhy
+from excerpt.tui.insight.overview_questions import AskOverview, AskPassage
+from excerpt.tui.insights import AskMap, AskNarrowed, AskRelated, AskWhy
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory.questions import AskBadges, AskStandings
+from excerpt.tui.memory.pane import AskStandings
+from excerpt.tui.memory.recall_controller import AskBadges
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
 from excerpt.tui.note_window import NoteWindow, window_around
@@ -165,11 +167,16 @@ class ScriptedEngine(EngineWorker):
         led = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
         return Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)
 
-    def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None:
-        number = self._expect(question.kind, on_answer)
+    def ask(
+        self,
+        question: Question[Answer],
+        on_answer: Callable[[Answer], object],
+        on_trouble: Callable[[Trouble], object] | None = None,
+    ) -> None:
+        number = self._answers.expect(question.kind, on_answer, on_trouble)
         self._post(Answered(question.kind, number, self._answer_to(question)))
 
-    def _answer_to(self, question: Question[object]) -> object:  # noqa: PLR0911 - one for each question
+    def _answer_to(self, question: Question[object]) -> object:  # noqa: PLR0911, PLR0912 - one for each question
         """Of a hit that is asked about as of the second one; no note that is named is in a list."""
         match question:
             case AskWindow():
@@ -183,6 +190,14 @@ class ScriptedEngine(EngineWorker):
                 return f"{condition} {query}"
             case AskBadges(memories=memories, fragments=fragments):
                 return badges_of(memories, fragments)
+            case AskStandings(memories=memories):
+                return standings_of(memories, self.notes)
+            case AskOverview(topic=topic):
+                self.topic = topic
+                made = OVERVIEW if "sync" in topic else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
+                return replace(made, topic=topic), None
+            case AskPassage(place=place):
+                return self._passage_at(place)
             case AskReading(query=query, thoroughly=thoroughly):
                 at = unpaired_quotation_mark(query) if thoroughly else -1
                 doubts = (Doubt(at, at + 1, 'a " is still open'),) if at >= 0 else ()
@@ -207,29 +222,19 @@ class ScriptedEngine(EngineWorker):
                 return _told(query, asked, hit)
         raise AssertionError(question)
 
-    def ask_insight(self, question: Question[Message]) -> None:
-        match question:
-            case AskStandings(number=number, memories=memories):
-                self._post(standings_of(number, memories, self.notes))
-            case AskOverview():
-                self.topic = question.topic
-                known = "sync" in question.topic
-                made = OVERVIEW if known else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
-                self._post(OverviewReady(question.number, replace(made, topic=question.topic), None))
-            case AskPassage(number=number, place=place):
-                text = self.notes.note_text(place.path)
-                there = next(each for each in self.notes.fragments if each.path == place.path)
-                lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
-                fragment = replace(there, line_start=place.line_start, line_end=place.line_end, text=lines)
-                spans = _spans(lines.casefold(), self.topic.casefold().split())
-                self._post(PassageReady(number, window_around(text, fragment, spans)))
+    def _passage_at(self, place: Stands) -> NoteWindow:
+        text = self.notes.note_text(place.path)
+        there = next(each for each in self.notes.fragments if each.path == place.path)
+        lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
+        fragment = replace(there, line_start=place.line_start, line_end=place.line_end, text=lines)
+        return window_around(text, fragment, _spans(lines.casefold(), self.topic.casefold().split()))
 
     def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
-        number = self._expect("pack", on_answer)
+        number = self._answers.expect("pack", on_answer)
         self._post(Answered("pack", number, self.packer.pack(self.notes, request)))
 
     def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None:
-        number = self._expect("cost", on_answer)
+        number = self._answers.expect("cost", on_answer)
         self._post(Answered("cost", number, self.packer.cost(self.notes, request, mark)))
 
 

@@ -18,8 +18,8 @@ from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory.form import Remember
-from excerpt.tui.memory.offer_list import OfferList
+from excerpt.tui.memory.form import OfferList, Remember
+from excerpt.tui.memory.worker import Offers
 from excerpt.tui.messages import CopyRequested
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.vaults.chooser import VaultChooser
@@ -302,7 +302,7 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(still: 
         dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
         still.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
-        dialog.hear(dialog._asked, (Offer(memory, False, 0.9), Offer(memory, False, 0.8)), ())
+        dialog.show_offers(Offers((Offer(memory, False, 0.9), Offer(memory, False, 0.8)), ()))
         await pilot.pause()
         offers = dialog.query_one(OfferList)
         assert dialog.find_widget(offers).visible_region.height >= 1

@@ -9,11 +9,6 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.settings import Settings
 from excerpt.tui.common.key_bar import KeyBar, Offer, fitting
-from excerpt.tui.reasons import (
-    MemoryScene,
-    in_memory,
-    in_overview,
-)
 from excerpt.tui.search.disabled import PanelState, Row, SearchState, panel_disabled, search_disabled
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import until
@@ -55,29 +50,6 @@ def test_the_panels_say_what_is_missing() -> None:
     assert panel_disabled("put_filter", PanelState()) == "Choose a branch: this line has no filter."
     assert panel_disabled("put_filter", PanelState(filter="")) == "No filter leads there."
     assert panel_disabled("put_filter", PanelState(filter="#sync")) == ""
-
-
-def test_memories_and_their_sources_say_what_is_missing() -> None:
-    assert in_memory("copy", MemoryScene()) == "Nothing is remembered yet."
-    assert in_memory("copy", MemoryScene(total=3)) == "No memory is selected."
-    kept = MemoryScene(total=1, selected=True, kind="fresh")
-    assert in_memory("copy", kept) == ""
-    assert in_memory("follow", kept) == "Its source has not moved."
-    assert in_memory("update", kept) == "Its source has no new text to take."
-    assert in_memory("follow", MemoryScene(total=1, selected=True, kind="moved")) == ""
-    own = MemoryScene(total=1, selected=True, own=True)
-    assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
-    assert (in_memory("pane", kept), in_memory("pane", MemoryScene())) == ("", "There is no list to go to.")
-    assert in_memory("undo", kept) == "There is nothing to take back since excerpt was opened."
-    assert in_memory("undo", MemoryScene(decided=True)) == ""
-    assert in_memory("stale", MemoryScene()) == "Nothing is remembered yet."
-    assert in_memory("stale", kept) == "There is nothing to look at: every source is as it was."
-    assert in_memory("stale", MemoryScene(total=1, to_look_at=True)) == ""
-
-
-def test_the_overview_says_what_is_missing() -> None:
-    assert in_overview("copy", topic=False, shown=False, waits=False) == "No overview is shown yet: type a topic first."
-    assert in_overview("copy", topic=True, shown=False, waits=True) == ""
 
 
 def test_help_and_quit_keep_their_place_in_the_footer() -> None:

@@ -17,13 +17,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from textual.message import Message
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
+from excerpt.tui.common.answers import Answers
 from excerpt.tui.messages import AllMarked, Answered, IndexOpened, SearchDone, Trouble
 
 if TYPE_CHECKING:
@@ -116,9 +117,7 @@ class EngineWorker:
         self._settings = settings
         self._post = post
         self._slots: dict[str, Callable[[], None]] = {}
-        self._asked = 0
-        self._newest: dict[str, tuple[int, Callable[[Any], object]]] = {}
-        self._waiting: set[str] = set()
+        self._answers = Answers()
         self._something = threading.Condition()
         self._drawn = 0
         self._searched = 0.0
@@ -172,53 +171,43 @@ class EngineWorker:
         drawn, a second has them in all."""
         self._ask("search", lambda: self._search(number, query, strategy, in_sight, limit))
 
-    def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None:
+    def ask(
+        self,
+        question: Question[Answer],
+        on_answer: Callable[[Answer], object],
+        on_trouble: Callable[[Trouble], object] | None = None,
+    ) -> None:
         """Ask; a question of its kind that waits, or is not answered yet, is dropped."""
-        number = self._expect(question.kind, on_answer)
+        number = self._answers.expect(question.kind, on_answer, on_trouble)
         self._ask(question.kind, lambda: self._answer_question(number, question))
 
     def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
         """Build a pack."""
-        number = self._expect("pack", on_answer)
+        number = self._answers.expect("pack", on_answer)
         self._ask("pack", lambda: self._pack(number, request))
 
     def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None:
         """Work out what marking that fragment, besides what is asked for, would cost."""
-        number = self._expect("cost", on_answer)
+        number = self._answers.expect("cost", on_answer)
         self._ask("cost", lambda: self._cost(number, request, mark))
-
-    def ask_insight(self, question: Question[Message]) -> None:
-        """Ask a question whose answer is a message, and post that."""
-        self._ask(question.kind, lambda: self._insight(question))
 
     def forget(self, kind: str) -> None:
         """Take back a question: it is not answered any more."""
-        self._newest.pop(kind, None)
-        self._waiting.discard(kind)
+        self._answers.forget(kind)
         with self._something:
             self._slots.pop(kind, None)
 
     def waits(self, kind: str) -> bool:
-        """Return whether a question of that kind is neither answered nor given up."""
-        return kind in self._waiting
+        """Return whether a question of that kind is neither answered nor failed."""
+        return self._answers.waits(kind)
 
     def hand_over(self, message: Answered) -> None:
         """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
-        number, on_answer = self._newest.get(message.kind, (0, None))
-        if on_answer is not None and number == message.number:
-            del self._newest[message.kind]
-            self._waiting.discard(message.kind)
-            on_answer(message.answer)
+        self._answers.hand_over(message.kind, message.number, message.answer)
 
-    def give_up(self, kind: str) -> None:
-        """Expect no answer of that kind for now: it failed."""
-        self._waiting.discard(kind)
-
-    def _expect(self, kind: str, on_answer: Callable[[Any], object]) -> int:
-        self._asked += 1
-        self._newest[kind] = self._asked, on_answer
-        self._waiting.add(kind)
-        return self._asked
+    def fail(self, message: Trouble) -> None:
+        """Tell who asked that it failed, and expect no answer for now."""
+        self._answers.fail(message)
 
     def drawn(self, number: int) -> None:
         """The answer to that search is on the screen, or will not be shown."""
@@ -370,10 +359,6 @@ class EngineWorker:
     def _answer_question(self, number: int, question: Question[object]) -> None:
         if self._engine is not None:
             self._post(Answered(question.kind, number, question.answer(self._engine)))
-
-    def _insight(self, question: Question[Message]) -> None:
-        if self._engine is not None:
-            self._post(question.answer(self._engine))
 
     def _pack(self, number: int, request: PackRequest) -> None:
         if self._engine is not None:

@@ -26,17 +26,8 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.common.key_bar import KeyBar
 from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words
-from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
 from excerpt.tui.memory.controller import MemoryController
-from excerpt.tui.memory.messages import (
-    MemoriesListed,
-    MemoryChanged,
-    MemoryEditRequested,
-    MemoryFileRequested,
-    OffersKnown,
-    RecallRequested,
-    StandingsKnown,
-)
+from excerpt.tui.memory.worker import MemoryAnswered, MemoryChanged
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -49,6 +40,8 @@ from excerpt.tui.messages import (
     IndexProgressed,
     IndexWatched,
     MarksChanged,
+    MemoryEditRequested,
+    MemoryFileRequested,
     ObsidianRequested,
     PaneLeft,
     RememberRequested,
@@ -162,7 +155,7 @@ class MainScreen(PromptScreen):
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
         with ContentSwitcher(initial="search"):
-            yield SearchPane(self.settings, self.index.engine, id="search")
+            yield SearchPane(self.settings, self.index.engine, self.memories.worker, id="search")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -278,25 +271,12 @@ class MainScreen(PromptScreen):
 
     @on(Trouble)
     def _trouble_came(self, message: Trouble) -> None:
-        self._overview_told(message)
+        self.memories.worker.fail(message)
         self.index.hear(message)
 
-    @on(OverviewReady)
-    @on(PassageReady)
-    @on(OverviewWritten)
-    def _overview_told(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
-        for pane in self._overview_panes():
-            pane.hear(message)
-
-    @on(MemoriesListed)
-    def _memories_listed(self, message: MemoriesListed) -> None:
-        for pane in self._memory_panes():
-            pane.listed(message)
-
-    @on(StandingsKnown)
-    def _standings_known(self, message: StandingsKnown) -> None:
-        for pane in self._memory_panes():
-            pane.standings_known(message)
+    @on(MemoryAnswered)
+    def _memory_answered(self, message: MemoryAnswered) -> None:
+        self.memories.worker.hand_over(message)
 
     @on(MemoryChanged)
     def _memory_changed(self, message: MemoryChanged) -> None:
@@ -304,10 +284,6 @@ class MainScreen(PromptScreen):
         for pane in self._memory_panes():
             pane.reload(message.memory_id)
         self._search.recall()
-
-    @on(OffersKnown)
-    def _offers_known(self, message: OffersKnown) -> None:
-        self.memories.show_offers(message)
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
@@ -547,10 +523,6 @@ class MainScreen(PromptScreen):
         self._edit(file, 1)
 
     # --- what panes ask for -------------------------------------------------------------------------------------------
-
-    @on(RecallRequested)
-    def _recall_requested(self, message: RecallRequested) -> None:
-        self.memories.worker.find(message.number, message.query)
 
     @on(RememberRequested)
     def _remember_requested(self, message: RememberRequested) -> None:

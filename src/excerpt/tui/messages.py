@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from excerpt.model import BuildReport, Hit, PackResult, Progress, Result, Source, Status
+    from pathlib import Path
+
+    from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Result, Source, Status
     from excerpt.pack.marks_file import Kept
 
 
@@ -168,3 +170,17 @@ class RememberRequested(Message):
     query: str
     text: str = ""
     source: Source | None = None
+
+
+@dataclass
+class MemoryFileRequested(Message):
+    """Open a file of the memory folder in the editor."""
+
+    file: Path
+
+
+@dataclass
+class MemoryEditRequested(Message):
+    """Open a memory in the form."""
+
+    memory: Memory

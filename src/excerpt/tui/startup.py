@@ -28,7 +28,6 @@ def prefer_the_screen() -> None:
 
 
 NEXT = (
-    "excerpt.tui.memory.questions",
     "excerpt.tui.pack.packer",
     "excerpt.tui.search.query_questions",
     "excerpt.tui.reading",

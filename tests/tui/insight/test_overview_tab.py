@@ -20,9 +20,8 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.insight.overview_list import OverviewList
-from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus
-from excerpt.tui.insight_messages import OverviewReady, PassageReady
-from excerpt.tui.insights import AskPassage
+from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_overview
+from excerpt.tui.insight.overview_questions import AskPassage
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.messages import Trouble
 from excerpt.tui.widgets.preview import Preview
@@ -197,17 +196,6 @@ async def test_it_follows_the_topic_while_it_is_typed(app: ExcerptApp) -> None:
         assert {note.place.title for note in shown.main_notes} >= {"Honey", "Smoke"}
 
 
-async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:
-    async with app.run_test() as pilot:
-        shown = await overview_of(pilot, app, "bees")
-        await pilot.press("ctrl+u", *"honey")
-        await answered(pilot, app, "honey")
-        pane_of(app).hear(OverviewReady(1, shown, None))
-        newer = pane_of(app).overview
-        assert newer is not None
-        assert newer.topic == "honey"
-
-
 async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "xyzzy")
@@ -222,7 +210,7 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")
         # Looked at before anything else is done: a newer index would be asked again, and answer.
-        pane_of(app).hear(Trouble("overview", "The index cannot be used", "It is damaged.", "Wait."))
+        screen_of(app).index.engine.fail(Trouble("overview", "The index cannot be used", "It is damaged.", "Wait."))
         notice = pane_of(app).query_one("#overview-notice", Notice)
         assert (notice.display, notice.said.title, notice.said.serious) == (True, "The index cannot be used", True)
 
@@ -349,8 +337,8 @@ async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(a
 async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Places]) -> None:
     vault, places = bees
     snapshot = Snapshot.open(places.index_folder(vault), Settings())
-    question = AskPassage(1, Place("Bees/Gone.md", "Gone", 1, 2), None)
-    assert question.answer(Engine(snapshot, Settings())) == PassageReady(1, None)
+    question = AskPassage(Place("Bees/Gone.md", "Gone", 1, 2), None)
+    assert question.answer(Engine(snapshot, Settings())) is None
     snapshot.close()
 
 
@@ -444,3 +432,8 @@ async def test_escape_leaves_the_lines_then_clears_the_topic_then_goes_to_the_se
         assert pane_of(app).overview is None
         await pilot.press("escape")
         assert screen_of(app).query_one(TabBar).active == "search"
+
+
+def test_it_says_what_is_missing() -> None:
+    assert in_overview("copy", topic=False, shown=False, waits=False) == "No overview is shown yet: type a topic first."
+    assert in_overview("copy", topic=True, shown=False, waits=True) == ""

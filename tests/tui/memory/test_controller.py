@@ -14,7 +14,7 @@ from excerpt.model import Memory
 from excerpt.settings import Places, Settings
 from excerpt.tui.memory.controller import MemoryController, source_of
 from excerpt.tui.memory.decisions import Kept
-from excerpt.tui.memory.messages import MemoryChanged
+from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import RememberRequested
 from tests.tui.conftest import PATIENCE
 from tests.tui.test_session import hit_at

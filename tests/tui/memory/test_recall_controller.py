@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from excerpt.model import Hit, Memory, Source
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment
 from excerpt.settings import MemorySettings
-from excerpt.tui.memory.messages import MemoriesFound
-from excerpt.tui.memory.recall_controller import RecallController
-from excerpt.tui.memory.rows import Showing
+from excerpt.tui.memory.recall_controller import RecallController, Showing
+from excerpt.tui.memory.worker import Found
 from tests.tui.asked import HeldEngine, hit
 
 THOUGHT = Memory("20260301-120000-abcd", "thought", (), "", "", "")
@@ -20,10 +20,25 @@ MARK = Mark(FOUND.fragment.id, FOUND.fragment.path)
 A = hit("a")
 
 
+class HeldMemories:
+    """Holds what is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.is_answered = True
+
+    def find(self, query: str, on_found: Callable[[Found], object]) -> None:
+        self.asked.append(query)
+        self.is_answered = False
+
+    def waits(self, kind: str) -> bool:
+        return not self.is_answered
+
+
 @dataclass
 class Bench:
     engine: HeldEngine = field(default_factory=HeldEngine)
-    asked: list[tuple[int, str]] = field(default_factory=list)
+    thread: HeldMemories = field(default_factory=HeldMemories)
     changes: int = 0
 
     def __post_init__(self) -> None:
@@ -32,35 +47,31 @@ class Bench:
 
         self.memories = RecallController(
             self.engine,
+            self.thread,
             MemorySettings(),
-            recall=lambda number, query: self.asked.append((number, query)),
+            found=self.take,
             changed=changed,
         )
+
+    def take(self, found: Found) -> None:
+        self.thread.is_answered = True
+        self.memories.take(found, listed=True)
 
 
 def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> None:
     bench = Bench()
     bench.memories.ask("", ())
-    assert (bench.asked, bench.memories.is_answered) == ([], True)
+    assert (bench.thread.asked, bench.memories.is_answered) == ([], True)
     bench.memories.ask("sync", ())
-    assert (bench.asked, bench.memories.is_answered) == ([(1, "sync")], False)
+    assert (bench.thread.asked, bench.memories.is_answered) == (["sync"], False)
 
 
 def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
     bench = Bench()
     bench.memories.ask("sync", ())
-    assert bench.memories.take(MemoriesFound(1, (FOUND,), (THOUGHT,)), listed=True)
+    bench.take(Found((FOUND,), (THOUGHT,)))
     assert bench.memories.rows((A,)) == (A, FOUND)
     bench.memories.clear()
-    assert bench.memories.rows((A,)) == (A,)
-
-
-def test_an_answer_older_than_the_one_shown_is_dropped() -> None:
-    bench = Bench()
-    for query in ("syn", "sync"):
-        bench.memories.ask(query, ())
-    assert bench.memories.take(MemoriesFound(2, (), ()), listed=True)
-    assert not bench.memories.take(MemoriesFound(1, (FOUND,), (THOUGHT,)), listed=True)
     assert bench.memories.rows((A,)) == (A,)
 
 
@@ -70,15 +81,15 @@ def test_not_shown_they_are_read_only_for_marks() -> None:
         bench.memories.next_showing()
     bench.memories.ask("sync", ())
     bench.memories.ask("sync", (MARK,))
-    assert bench.asked == [(1, "")]
+    assert bench.thread.asked == [""]
 
 
 def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
     bench = Bench()
     assert bench.memories.marked((MARK,)) is None
     assert bench.memories.marked((MARK,)) is None
-    assert bench.asked == [(1, "")]
-    bench.memories.take(MemoriesFound(1, (), (THOUGHT,)), listed=False)
+    assert bench.thread.asked == [""]
+    bench.take(Found((), (THOUGHT,)))
     assert bench.memories.marked((MARK, Mark("a", "a.md"))) == (THOUGHT,)
     window = bench.memories.window_of(MARK.fragment)
     assert window is not None
@@ -87,10 +98,10 @@ def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
 
 def test_fragments_have_badges_where_a_memory_has_a_source() -> None:
     bench = Bench()
-    bench.memories.take(MemoriesFound(1, (), (THOUGHT,)), listed=True)
+    bench.take(Found((), (THOUGHT,)))
     bench.memories.ask_badges((A,))
     assert bench.engine.asked == {}
-    bench.memories.take(MemoriesFound(2, (), (OF_NOTE,)), listed=True)
+    bench.take(Found((), (OF_NOTE,)))
     bench.memories.ask_badges((A,))
     bench.engine.answer("badges", {"a": (OF_NOTE,)})
     assert bench.memories.badges == {"a"}

@@ -17,7 +17,7 @@ from excerpt.settings import MemorySettings, PackSettings, Places, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.form import Remember
-from excerpt.tui.memory.rows import Showing, among, is_memory, showing_of
+from excerpt.tui.memory.recall_controller import Showing, among, is_memory, showing_of
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.widgets.pack_panel import PackPanel
 from excerpt.tui.widgets.preview import Preview

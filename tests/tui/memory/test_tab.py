@@ -15,12 +15,9 @@ from excerpt.settings import Places, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.key_bar import KeyBar
-from excerpt.tui.memory.filter import MemoryFilter, read_filter, toggling_stale
-from excerpt.tui.memory.form import Remember, split_tags
+from excerpt.tui.memory.form import OfferList, Remember, completed, split_tags
 from excerpt.tui.memory.list import MemoryList
-from excerpt.tui.memory.offer_list import OfferList
-from excerpt.tui.memory.pane import MemoryPane
-from excerpt.tui.memory.tag_completion import completed
+from excerpt.tui.memory.pane import MemoryFilter, MemoryPane, MemoryScene, in_memory, read_filter, toggling_stale
 from excerpt.tui.memory.view import MemoryView
 from excerpt.tui.search.hit_list import HitList
 from tests.tui.conftest import AppPilot, screen_of, search, until
@@ -442,3 +439,21 @@ async def test_enter_keeps_both(app: ExcerptApp, vault: Path, places: Places) ->
         await until(pilot, lambda: form.query_one(OfferList).selected is not None, "the offer")
         await pilot.press("enter")
         await until(pilot, lambda: len(store.all().memories) == 2, "both")
+
+
+def test_memories_and_their_sources_say_what_is_missing() -> None:
+    assert in_memory("copy", MemoryScene()) == "Nothing is remembered yet."
+    assert in_memory("copy", MemoryScene(total=3)) == "No memory is selected."
+    kept = MemoryScene(total=1, selected=True, kind="fresh")
+    assert in_memory("copy", kept) == ""
+    assert in_memory("follow", kept) == "Its source has not moved."
+    assert in_memory("update", kept) == "Its source has no new text to take."
+    assert in_memory("follow", MemoryScene(total=1, selected=True, kind="moved")) == ""
+    own = MemoryScene(total=1, selected=True, own=True)
+    assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
+    assert (in_memory("pane", kept), in_memory("pane", MemoryScene())) == ("", "There is no list to go to.")
+    assert in_memory("undo", kept) == "There is nothing to take back since excerpt was opened."
+    assert in_memory("undo", MemoryScene(decided=True)) == ""
+    assert in_memory("stale", MemoryScene()) == "Nothing is remembered yet."
+    assert in_memory("stale", kept) == "There is nothing to look at: every source is as it was."
+    assert in_memory("stale", MemoryScene(total=1, to_look_at=True)) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -21,9 +22,8 @@ from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight.overview_list import OverviewList
+from excerpt.tui.insight.overview_questions import AskDrill, AskMarkdown, AskOverview, AskPassage
 from excerpt.tui.insight.overview_rows import headline, search_for
-from excerpt.tui.insight_messages import OverviewReady, OverviewWritten, PassageReady
-from excerpt.tui.insights import AskDrill, AskMarkdown, AskOverview, AskPassage
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     CopyRequested,
@@ -32,13 +32,13 @@ from excerpt.tui.messages import (
     SearchRequested,
     Trouble,
 )
-from excerpt.tui.reasons import in_overview
 from excerpt.tui.search.query_bar import QueryInput
 from excerpt.tui.widgets.preview import Preview
 from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.search.marks import Marks
+    from excerpt.tui.note_window import NoteWindow
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
@@ -95,10 +95,6 @@ class OverviewPane(Vertical):
     def __init__(self, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._engine = engine
-        self._asked = 0
-        self._shown = 0
-        self._passage_asked = 0
-        self._passage_shown = 0
         self._asked_for: Place | None = None
         self._marks: Marks | None = None
         self._by_hand = False
@@ -131,7 +127,7 @@ class OverviewPane(Vertical):
     @property
     def answered(self) -> bool:
         """Whether overview and passage are of what was asked last."""
-        return self._asked == self._shown and self._passage_asked == self._passage_shown
+        return not (self._engine.waits("overview") or self._engine.waits("passage"))
 
     @property
     def _lines(self) -> OverviewList:
@@ -162,57 +158,40 @@ class OverviewPane(Vertical):
 
     def ask(self) -> None:
         """Ask for what the topic says now."""
-        self._asked += 1
         self._outdated = False
         if not self.topic:
             self._engine.forget("overview")
-            self._settle(self._asked)
+            self._stop_waiting()
             self.overview = None
-            self._show()
-            return
-        self._engine.ask_insight(AskOverview(self._asked, self.topic))
-        if self._patience is None:
-            self._patience = self.set_timer(_PATIENCE, self._say_busy)
+        else:
+            self._engine.ask(AskOverview(self.topic), self._overview_found, self._overview_failed)
+            if self._patience is None:
+                self._patience = self.set_timer(_PATIENCE, self._say_busy)
         self._show()
 
     def _say_busy(self) -> None:
         self.query_one(TopicStatus).told = "looking…"
 
-    def _settle(self, number: int) -> None:
-        self._shown = number
+    def _stop_waiting(self) -> None:
         self._failed = None
-        if number == self._asked and self._patience is not None:
+        if self._patience is not None:
             self._patience.stop()
             self._patience = None
 
-    # --- what the engine says -----------------------------------------------------------------------------------------
+    def _overview_found(self, found: tuple[Overview, Marks | None]) -> None:
+        self._stop_waiting()
+        overview, self._marks = found
+        self.overview = overview
+        self._show()
+        if self._copy_waits:
+            self.action_copy()
 
-    def hear(self, message: OverviewReady | PassageReady | OverviewWritten | Trouble) -> None:
-        """Take an answer to one of this pane's questions, unless a newer one is shown already."""
-        match message:
-            case OverviewReady() if message.number > self._shown:
-                self._settle(message.number)
-                self._marks = message.marks
-                self.overview = message.overview
-                self._show()
-                if self._copy_waits and self._shown == self._asked:
-                    self.action_copy()
-            case PassageReady() if message.number == self._passage_asked:
-                self._passage_shown = message.number
-                self.query_one(Preview).window = message.window
-                if self._remember_waits:
-                    self.action_remember()
-            case OverviewWritten():
-                self._take(message)
-            case Trouble(asked="overview"):
-                self._settle(self._asked)
-                self._copy_waits = False
-                self.overview = None
-                self._failed = Said(message.title, message.message, message.hint, serious=True)
-                self._show()
-            case Trouble(asked="passage"):
-                self._passage_shown = self._passage_asked
-                self._remember_waits = False
+    def _overview_failed(self, trouble: Trouble) -> None:
+        self._stop_waiting()
+        self._copy_waits = False
+        self.overview = None
+        self._failed = Said(trouble.title, trouble.message, trouble.hint, serious=True)
+        self._show()
 
     def watch_overview(self) -> None:
         self._lines.overview = self.overview
@@ -254,15 +233,21 @@ class OverviewPane(Vertical):
         self._ask_passage()
 
     def _ask_passage(self) -> None:
-        self._passage_asked += 1
         self._remember_waits = False
         place = self._asked_for = self._place
         if place is None:
             self._engine.forget("passage")
-            self._passage_shown = self._passage_asked
             self.query_one(Preview).window = None
         else:
-            self._engine.ask_insight(AskPassage(self._passage_asked, place, self._marks))
+            self._engine.ask(AskPassage(place, self._marks), self._passage_found, self._passage_failed)
+
+    def _passage_found(self, window: NoteWindow | None) -> None:
+        self.query_one(Preview).window = window
+        if self._remember_waits:
+            self.action_remember()
+
+    def _passage_failed(self, _trouble: Trouble) -> None:
+        self._remember_waits = False
 
     @property
     def _place(self) -> Place | None:
@@ -309,30 +294,34 @@ class OverviewPane(Vertical):
             return
         query, filters = search_for(row, overview)
         if filters:
-            self._engine.ask_insight(AskDrill(query, filters))
+            self._engine.ask(AskDrill(query, filters), self._look_for)
         else:
-            self.post_message(SearchRequested(query))
+            self._look_for(query)
+
+    def _look_for(self, query: str) -> None:
+        self.post_message(SearchRequested(query))
 
     def action_copy(self) -> None:
         """Copy the overview of what was asked last: where that is still on its way, as soon as it is there."""
-        self._copy_waits = self._shown != self._asked
+        self._copy_waits = self._engine.waits("overview")
         if self._copy_waits:
             return
         if self.overview is None or not self.overview.found:
             self.notify("There is nothing to copy yet: no overview is shown.", severity="warning")
         else:
-            self._engine.ask_insight(AskMarkdown(self.overview))
+            self._engine.ask(AskMarkdown(self.overview), partial(self._copy_text, self.overview))
 
-    def _take(self, message: OverviewWritten) -> None:
-        if not message.text:
+    def _copy_text(self, overview: Overview, written: tuple[str, int]) -> None:
+        text, tokens = written
+        if not text:
             self.notify("The overview does not fit into its budget.", severity="warning")
             return
-        notes = tuple((one.place.path, one.place.fragment_id) for one in message.overview.passages)
-        self.post_message(CopyRequested(message.text, "Overview", message.tokens, notes))
+        notes = tuple((one.place.path, one.place.fragment_id) for one in overview.passages)
+        self.post_message(CopyRequested(text, "Overview", tokens, notes))
 
     def action_remember(self) -> None:
         """Keep the passage of the selected line; where it is still on its way, as soon as it is there."""
-        self._remember_waits = self._passage_shown != self._passage_asked
+        self._remember_waits = self._engine.waits("passage")
         window = self.query_one(Preview).window
         if self._remember_waits:
             return
@@ -363,3 +352,12 @@ def _nothing_about(overview: Overview) -> Said:
         f"None of {overview.vault_fragments:,} fragments has most of it, and none is likely to answer it.",
         f"Fewer or other words may find more; the Search tab ({key_sign('show-search')}) shows what comes nearest.",
     )
+
+
+def in_overview(action: str, *, topic: bool, shown: bool, waits: bool) -> str:
+    """Why the Overview tab would not do that. `waits`: an overview is on its way, which copying waits for."""
+    if shown or action not in ("edit", "search", "copy", "passage", "part", "every_line", "remember", "scroll_passage"):
+        return ""
+    if not topic:
+        return "No overview is shown yet: type a topic first."
+    return "" if waits and action in ("copy", "remember") else "Nothing is shown of this topic."

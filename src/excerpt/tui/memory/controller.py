@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from textual.message import Message
 
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.settings import Places, Settings
-from excerpt.tui.memory.messages import OffersKnown
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
 
@@ -25,14 +23,13 @@ if TYPE_CHECKING:
 
 
 class MemoryController:
-    """Own the memories' thread, and the form that is open. Decisions and the way back from them are the thread's.
+    """Own the memories' thread. Decisions and the way back from them are the thread's.
 
     `post` is called from that thread with each message.
     """
 
     def __init__(self, vault: Path, settings: Settings, places: Places, *, post: Callable[[Message], object]) -> None:
         self.worker = MemoryWorker(vault, places, settings, post)
-        self._form: Remember | None = None
 
     def form_to_remember(self, request: RememberRequested) -> tuple[Remember, Answered]:
         """Return the form for a new memory, and what to do when it is answered."""
@@ -49,8 +46,7 @@ class MemoryController:
                 self.worker.decide(remembering(kept, source, request.query))
 
         place = place_of(source) if source is not None else ""
-        self._form = Remember(text, place, ask=partial(self._ask_offers, source))
-        return self._form, answered
+        return Remember(text, place, ask=lambda text, on_known: self.worker.offer(text, source, on_known)), answered
 
     def form_to_change(self, memory: Memory) -> tuple[Remember, Answered]:
         """Return the form with a memory in it, and what to do when it is answered."""
@@ -62,24 +58,16 @@ class MemoryController:
             if kept is not None:
                 self.worker.decide(editing(memory, kept))
 
-        self._form = Remember(
+        form = Remember(
             memory.text,
             place_of(memory.source) if memory.source is not None else "",
             title="Change the memory",
             tags=memory.tags,
             why=memory.why,
-            ask=partial(self._ask_offers, None),
+            ask=lambda text, on_known: self.worker.offer(text, None, on_known),
             offering=False,
         )
-        return self._form, answered
-
-    def show_offers(self, message: OffersKnown) -> None:
-        """Hand on what is remembered already of the same thing, if the form is still open."""
-        if self._form is not None and self._form.is_attached:
-            self._form.hear(message.number, message.offers, message.tags)
-
-    def _ask_offers(self, source: Source | None, number: int, text: str) -> None:
-        self.worker.offer(number, text, source)
+        return form, answered
 
 
 def source_of(hit: Hit) -> Source | None:

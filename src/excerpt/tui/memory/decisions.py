@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from excerpt.memory.store import MemoryStore
 
 
+Decision = Callable[["MemoryStore"], "Done"]
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """What the user wrote into the form. `into` is the id of the memory it is to be merged with, "" for none."""
@@ -26,14 +29,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A decision that was carried out: the memory as it is, what is said of it, and how to take it back."""
+    """A decision that was carried out: the memory as it is, what is said of it, and how to take it back, which can be
+    taken back in turn."""
 
     memory: Memory
     told: str
-    undo: Callable[[MemoryStore], object]
-
-
-Decision = Callable[["MemoryStore"], Done]
+    undo: Decision
 
 
 def remembering(kept: Kept, source: Source | None, query: str) -> Decision:
@@ -43,7 +44,7 @@ def remembering(kept: Kept, source: Source | None, query: str) -> Decision:
 
     def decide(store: MemoryStore) -> Done:
         memory = store.remember(kept.text, kept.tags, kept.why, source, query)
-        return Done(memory, f"Remembered{_tagged(memory)}.", lambda store: store.forget(memory.id))
+        return Done(memory, f"Remembered{_tagged(memory)}.", forgetting(memory))
 
     return decide
 
@@ -85,7 +86,15 @@ def forgetting(memory: Memory) -> Decision:
     def decide(store: MemoryStore) -> Done:
         gone = store.forget(memory.id)
         told = f"Forgotten; it is in the trash folder. {key_sign('memory-undo')} takes it back."
-        return Done(gone, told, lambda store: store.restore(gone.id))
+        return Done(gone, told, _restoring(gone))
+
+    return decide
+
+
+def _restoring(gone: Memory) -> Decision:
+    def decide(store: MemoryStore) -> Done:
+        memory = store.restore(gone.id)
+        return Done(memory, "It is there again.", forgetting(memory))
 
     return decide
 
@@ -129,19 +138,21 @@ def keeping(found: Standing) -> Decision:
     return decide
 
 
-def _back_to(before: Memory, after: Memory) -> Callable[[MemoryStore], object]:
+def _back_to(before: Memory, after: Memory) -> Decision:
     """Puts a memory back as it was, unless somebody else has changed it since."""
 
-    def undo(store: MemoryStore) -> object:
+    def decide(store: MemoryStore) -> Done:
         from excerpt.errors import MemoryUnusableError
 
-        if store.get(after.id) != after:
+        # Taking a later decision back leaves it as it was, with the time of that.
+        if replace(store.get(after.id), updated=after.updated) != after:
             raise MemoryUnusableError(
                 "The memory was changed elsewhere since.", "What it was is in the trash folder beside the memories."
             )
-        return store.update(before)
+        memory = store.update(before)
+        return Done(memory, "It is as it was.", _back_to(after, memory))
 
-    return undo
+    return decide
 
 
 def _tagged(memory: Memory) -> str:

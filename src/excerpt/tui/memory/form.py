@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.suggester import Suggester
 from textual.timer import Timer
 from textual.widgets import Label, Static, TextArea
 
+from excerpt.model import Memory
+from excerpt.text.counted import percent
+from excerpt.text.times import local_day
 from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.snippet import snippet
+from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.memory.decisions import Kept
-from excerpt.tui.memory.messages import Tags
-from excerpt.tui.memory.offer_list import OfferList
-from excerpt.tui.memory.tag_completion import TagSuggester
 from excerpt.tui.screens.dialog import Dialog
 from excerpt.tui.widgets.field import Field
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer
+    from excerpt.tui.memory.worker import Offers
 
 _SETTLED = 0.3
 """Seconds without typing before it is looked again for what is like the text."""
@@ -34,11 +43,91 @@ _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-ta
 """Classes by the rows of the window; a low one has no room for lines between the fields when there is an offer."""
 
 
+_BEGUN = re.compile(r"(?:^|[\s,#])([^\s,#]+)$")
+_BEGUN_WITH_HASH = re.compile(r"(?:^|\s)#([^\s,#]+)$")
+
+
+def split_tags(written: str) -> tuple[str, ...]:
+    """Tags as a user writes them: with commas or spaces between, with or without #."""
+    return tuple(dict.fromkeys(tag for tag in re.split(r"[,\s]+", written.replace("#", " ")) if tag))
+
+
+def completed(written: str, tags: Sequence[str], *, with_hash: bool = False) -> str | None:
+    """`written` with its last tag completed by the first of `tags` that is not there yet; None where there is none.
+    `with_hash` takes only what follows a # for a tag, as in a filter of words and tags."""
+    begun = (_BEGUN_WITH_HASH if with_hash else _BEGUN).search(written)
+    if begun is None:
+        return None
+    there = set(re.split(r"[\s,#]+", written[: begun.start(1)].casefold()))
+    start = begun[1].casefold()
+    found = next((tag for tag in tags if tag.startswith(start) and tag != start and tag not in there), None)
+    return None if found is None else written + found[len(start) :]
+
+
+class TagSuggester(Suggester):
+    """Completes tags in an `Input`; `tags` are those in use, most used first."""
+
+    def __init__(self, *, with_hash: bool = False) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.tags: Sequence[str] = ()
+        self._with_hash = with_hash
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return completed(value, self.tags, with_hash=self._with_hash)
+
+
+class OfferList(RowList):
+    """Memories to merge with: why each is offered, when it was kept, how it begins."""
+
+    ROW_HEIGHT = 1
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, with what is offered focused")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"offer--why", "offer--tags"}
+
+    DEFAULT_CSS = """
+    OfferList {
+        background: $surface;
+        & > .offer--why { color: $secondary; }
+        & > .offer--tags { color: $text-soft; }
+    }
+    """
+
+    offers: reactive[tuple[Offer, ...]] = reactive((), init=False)
+
+    class Chosen(Message):
+        """Merge with the selected one."""
+
+    @property
+    def row_count(self) -> int:
+        return len(self.offers)
+
+    @property
+    def selected(self) -> Memory | None:
+        return self.offers[self.cursor].memory if self.offers else None
+
+    def watch_offers(self, new: tuple[Offer, ...]) -> None:
+        self.styles.height = len(new)
+        self.rows_changed(self.cursor)
+
+    def action_choose(self) -> None:
+        self.post_message(self.Chosen())
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        offer = self.offers[row]
+        why = "same lines" if offer.is_same_source else f"{percent(offer.likeness)} alike"
+        bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
+        tags = "".join(f" #{visible_line(tag)}" for tag in offer.memory.tags)
+        text, _ = snippet(offer.memory.text, (), width)
+        left: list[Part] = [bar, (f"◆ {why:<11} ", self.style_of("offer--why")), (text, Style.null())]
+        right: list[Part] = [(tags, self.style_of("offer--tags"))] if tags and width > 60 else []
+        right.append((f" {local_day(offer.memory.created)} ", self.style_of("row--faint")))
+        return (line(left, right, width, base),)
+
+
 class Remember(Dialog[Kept]):
     """Dismissed with what to keep, or None.
 
-    `source` says where the text came from, "" for a thought of the user's own. `ask` is called with the number of the
-    question and the text, and answered by `hear`; without `offering`, only for the tags in use.
+    `source` says where the text came from, "" for a thought of the user's own. `ask` is called with the text and with
+    what takes the answer; without `offering`, only for the tags in use.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
@@ -70,7 +159,7 @@ class Remember(Dialog[Kept]):
         title: str = "Remember",
         tags: tuple[str, ...] = (),
         why: str = "",
-        ask: Callable[[int, str], None] | None = None,
+        ask: Callable[[str, Callable[[Offers], object]], object] | None = None,
         offering: bool = True,
     ) -> None:
         super().__init__()
@@ -81,7 +170,6 @@ class Remember(Dialog[Kept]):
         self._why = why
         self._ask = ask
         self._offering = offering
-        self._asked = 0
         self._settling: Timer | None = None
         self._suggester = TagSuggester()
 
@@ -124,23 +212,22 @@ class Remember(Dialog[Kept]):
     def _text_changed(self) -> None:
         if self._settling is not None:
             self._settling.stop()
-        if self._offering and self._asked:
+        if self._offering:
             self._settling = self.set_timer(_SETTLED, self._look)
 
     def _look(self) -> None:
-        self._asked += 1
         if self._ask is not None:
-            self._ask(self._asked, self._kept_text() if self._offering else "")
+            self._ask(self._kept_text() if self._offering else "", self.show_offers)
 
-    def hear(self, number: int, offers: tuple[Offer, ...], tags: Tags) -> None:
-        """The answer to the question of that number."""
-        if number != self._asked or not self.is_mounted:
+    def show_offers(self, offers: Offers) -> None:
+        """Offer what is remembered already of the same thing, and complete the tags in use."""
+        if not self.is_attached:
             return
-        self._suggester.tags = [tag for tag, _ in tags]
-        used = ", ".join(self._suggester.tags[:_TAGS_SHOWN])
+        self._suggester.tags = offers.tags
+        used = ", ".join(offers.tags[:_TAGS_SHOWN])
         self.query_one("#tags-label", Label).update(f"Tags · in use: {visible_line(used)}" if used else "Tags")
         rows = self.query_one(OfferList)
-        rows.offers = offers if self._offering else ()
+        rows.offers = offers.found if self._offering else ()
         self.query_one(".box").set_class(bool(rows.offers), "-offering")
 
     def on_input_submitted(self) -> None:
@@ -168,8 +255,3 @@ class Remember(Dialog[Kept]):
             return
         why = self.query_one("#why", Field).value.strip()
         self.dismiss(Kept(text, split_tags(self.query_one("#tags", Field).value), why, into))
-
-
-def split_tags(written: str) -> tuple[str, ...]:
-    """Tags as a user writes them: with commas or spaces between, with or without #."""
-    return tuple(dict.fromkeys(tag for tag in re.split(r"[,\s]+", written.replace("#", " ")) if tag))

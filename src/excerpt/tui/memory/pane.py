@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,26 +22,79 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.decisions import Decision, following, forgetting, keeping, updating
-from excerpt.tui.memory.filter import MemoryFilter, read_filter, toggling_stale
+from excerpt.tui.memory.form import TagSuggester
 from excerpt.tui.memory.list import MemoryList
-from excerpt.tui.memory.messages import MemoriesListed, MemoryEditRequested, MemoryFileRequested, StandingsKnown
-from excerpt.tui.memory.questions import AskStandings
-from excerpt.tui.memory.tag_completion import TagSuggester
 from excerpt.tui.memory.view import MemoryView, Shown
 from excerpt.tui.memory.worker import MemoryWorker
-from excerpt.tui.messages import CopyRequested, EditRequested, RememberRequested
-from excerpt.tui.reasons import MemoryScene, in_memory
+from excerpt.tui.messages import (
+    CopyRequested,
+    EditRequested,
+    MemoryEditRequested,
+    MemoryFileRequested,
+    RememberRequested,
+)
 from excerpt.tui.widgets.field import Field
 from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled
     from excerpt.memory.stale import Standing
+    from excerpt.search.engine import Engine
+    from excerpt.tui.memory.worker import Listed
 
+_CHANGED = "is:stale"
 _AT_ONCE = 8
 """Memories whose sources are looked at between two other questions to the engine: some 2 ms."""
 _MOST_LOOKED_AT = 200
 """Rows whose sources are looked at without being asked for by `is:stale`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """`query` is in the query language; of what it finds, with `stale` the memories whose source changed or is gone, or
+    else (False) the others."""
+
+    query: str = ""
+    stale: bool | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.query
+
+
+def read_filter(written: str) -> MemoryFilter:
+    """What is asked for by `words #tag in:Meetings since:7d is:stale`. A filter that is begun and says nothing yet,
+    such as `#`, asks for nothing."""
+    if not written.strip():
+        return MemoryFilter()
+    from excerpt.memory.recall import standing_asked  # heavy, and asked for before the first paint
+    from excerpt.search.query import without_begun_filter
+    from excerpt.search.query_pieces import KINDS_OF_MEMORIES
+
+    # Behind a word, so that a begun filter is left out where nothing else is written.
+    query, stale = standing_asked(without_begun_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
+    return MemoryFilter(query, stale)
+
+
+def toggling_stale(written: str) -> str:
+    """The filter with `is:stale`, or without where it has it."""
+    words = written.split()
+    if _CHANGED in words:
+        return " ".join(word for word in words if word != _CHANGED)
+    return " ".join((*words, _CHANGED))
+
+
+@dataclass(frozen=True, slots=True)
+class AskStandings:
+    """How these memories stand to their sources in the vault as it is indexed now, by their ids."""
+
+    kind: ClassVar[str] = "standings"
+    memories: Sequence[Memory]
+
+    def answer(self, engine: Engine) -> dict[str, Standing]:
+        from excerpt.memory.stale import standing
+
+        return {one.id: standing(one, engine.snapshot) for one in self.memories}
 
 
 class MemoryPane(Vertical):
@@ -71,14 +126,11 @@ class MemoryPane(Vertical):
         self._folder = folder
         self._worker = memories
         self._engine = engine
-        self._asked = 0
-        self._shown = 0
         self._query = ""
         self._wanted = ""
-        self._listed: MemoriesListed | None = None
+        self._listed: Listed | None = None
         self._standings: dict[str, Standing] = {}
         self._looked_at: set[str] = set()
-        self._look_number = 0
         self._waiting: list[Memory] = []
 
     def compose(self) -> ComposeResult:
@@ -111,44 +163,32 @@ class MemoryPane(Vertical):
     @property
     def all_known(self) -> bool:
         """Whether what is shown is the answer to the filter as it stands, sources included."""
-        return self._asked == self._shown and not self._waiting
+        return not (self._worker.waits("list") or self._waiting)
 
     # --- what is found ------------------------------------------------------------------------------------------------
 
     def reload(self, wanted: str = "") -> None:
         """Ask for the memories again, as filtered now, and select the one of the id `wanted`, if it is among them."""
-        self._asked += 1
         self._wanted = wanted or self._wanted
-        self._worker.list(self._asked, self._filter)
+        query = self._filter.query
+        self._worker.recall(query, partial(self._show_listed, query))
 
-    def listed(self, message: MemoriesListed) -> None:
-        """Show an answer, unless a newer one is shown already."""
-        if message.number <= self._shown:
-            return
-        self._shown = message.number
-        self._listed = message
+    def _show_listed(self, query: str, listed: Listed) -> None:
+        self._listed = listed
         suggester = self.query_one("#filter", Field).suggester
         assert isinstance(suggester, TagSuggester)
-        suggester.tags = [tag for tag, _ in message.tags]
-        same = {one.memory.id: one.memory for one in message.found}
+        suggester.tags = listed.tags
+        same = {one.memory.id: one.memory for one in listed.found}
         self._standings = {
             memory_id: found for memory_id, found in self._standings.items() if same.get(memory_id) == found.memory
         }
         self._looked_at &= self._standings.keys()
         self.look_at_sources()
-        wanted = ""
-        if message.number == self._asked:
-            wanted, self._wanted = self._wanted, ""
-        self._show(self._is_answer_to_another_query(message.number), wanted)
+        wanted, self._wanted = self._wanted, ""
+        before, self._query = self._query, query
+        self._show(is_new=query not in ("", before), wanted=wanted)
 
-    def _is_answer_to_another_query(self, number: int) -> bool:
-        """Whether the filter has a query now that was not answered before; none asks for nothing."""
-        if number != self._asked:
-            return False
-        before, self._query = self._query, self._filter.query
-        return self._query not in ("", before)
-
-    def _show(self, is_new: bool = False, wanted: str = "") -> None:
+    def _show(self, *, is_new: bool = False, wanted: str = "") -> None:
         listed, rows = self._listed, self._list
         found: tuple[Recalled, ...] = listed.found if listed is not None else ()
         if (stale := self._filter.stale) is not None:
@@ -190,10 +230,10 @@ class MemoryPane(Vertical):
 
     def look_at_sources(self) -> None:
         """Have it found out what became of the sources that nobody has looked at in this index."""
-        self._look_number += 1
         found = [one.memory for one in self._listed.found] if self._listed is not None else []
         unknown = [each for each in found if each.source is not None and each.id not in self._looked_at]
         self._waiting = unknown if self._filter.stale is not None else unknown[:_MOST_LOOKED_AT]
+        self._engine.forget("standings")
         self._look()
 
     def vault_changed(self) -> None:
@@ -203,16 +243,13 @@ class MemoryPane(Vertical):
 
     def _look(self) -> None:
         if self._waiting:
-            self._engine.ask_insight(AskStandings(self._look_number, tuple(self._waiting[:_AT_ONCE])))
+            self._engine.ask(AskStandings(tuple(self._waiting[:_AT_ONCE])), self._standings_found)
 
-    def standings_known(self, message: StandingsKnown) -> None:
-        """Some of the answer; the next are asked for, so that searches come between. What an older look found is of an
-        older index."""
-        if message.number != self._look_number:
-            return
-        self._standings = {**self._standings, **message.standings}
-        self._looked_at |= message.standings.keys()
-        self._waiting = [memory for memory in self._waiting if memory.id not in message.standings]
+    def _standings_found(self, standings: dict[str, Standing]) -> None:
+        """Some of the answer; the next are asked for, so that searches come between."""
+        self._standings = {**self._standings, **standings}
+        self._looked_at |= standings.keys()
+        self._waiting = [memory for memory in self._waiting if memory.id not in standings]
         self._look()
         self._show()
 
@@ -350,3 +387,56 @@ def _none_yet() -> Said:
 
 def _is_stale(found: Standing | None) -> bool:
     return found is not None and (found.is_stale or found.kind == "moved")
+
+
+# --- why an action cannot be done now ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryScene:
+    """What the Memory tab's actions need. `total` counts all memories; `on_file` says that a file that cannot be read
+    is selected; `own` that the selected memory has no source; `kind` is what became of its source, "" while nobody has
+    looked; `stale` says that there is something to decide. `decided`: something may be taken back; `to_look_at`: a
+    source says something else by now, or may, or those alone are shown."""
+
+    total: int = 0
+    selected: bool = False
+    on_file: bool = False
+    own: bool = False
+    kind: str = ""
+    stale: bool = False
+    decided: bool = False
+    to_look_at: bool = False
+
+
+_OF_SOURCE = frozenset({"edit", "follow", "update", "keep"})
+_NONE_YET = "Nothing is remembered yet."
+
+
+def in_memory(action: str, scene: MemoryScene) -> str:
+    """Why the Memory tab would not do that; "" where it can be done."""
+    if action == "pane":
+        return "" if scene.selected or scene.on_file else "There is no list to go to."
+    if action == "undo":
+        return "" if scene.decided else "There is nothing to take back since excerpt was opened."
+    if action == "stale" and not scene.to_look_at:
+        return "There is nothing to look at: every source is as it was." if scene.total else _NONE_YET
+    if action not in ("change", "copy", "forget", *_OF_SOURCE) or (action == "edit" and scene.on_file):
+        return ""
+    if not scene.selected:
+        return "No memory is selected." if scene.total else _NONE_YET
+    return _of_source(action, scene) if action in _OF_SOURCE else ""
+
+
+def _of_source(action: str, scene: MemoryScene) -> str:
+    if scene.own:
+        return "This memory is a thought of your own; it has no source" + (" to open." if action == "edit" else ".")
+    if not scene.kind and action != "edit":
+        return "Its source has not been looked at yet."
+    if action == "follow" and scene.kind != "moved":
+        return "Its source has not moved."
+    if action == "update" and scene.kind != "changed":
+        return "Its source has no new text to take."
+    if action == "keep" and not scene.stale:
+        return "There is nothing to decide: it may stay as it is."
+    return ""

@@ -3,35 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Protocol
+from weakref import ref
 
+from excerpt.kinds import Confidence
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.settings import MemorySettings
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.memory.messages import MemoriesFound
-from excerpt.tui.memory.rows import Showing, among, is_memory, showing_of
 from excerpt.tui.turn import next_in_turn
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit, Memory
-    from excerpt.tui.memory.questions import BadgeKeeper
+    from excerpt.index.snapshot import Snapshot
+    from excerpt.memory.badges import Badges
+    from excerpt.model import Fragment, Hit, Memory
+    from excerpt.search.engine import Engine
+    from excerpt.tui.memory.worker import Found
     from excerpt.tui.note_window import NoteWindow
+
+
+_LATEST = 2
+"""Hits before the first memory at most, so that it is in sight at once in the smallest window. The scores of two
+indexes cannot be compared; how sure each is can."""
+
+
+class Showing(StrEnum):
+    """Whether memories are shown in the Search tab, and where."""
+
+    AMONG = "among the hits"
+    FIRST = "before the hits"
+    OFF = "off"
+
+
+class Recalls(Protocol):
+    """What is needed of the memories' thread."""
+
+    def find(self, query: str, on_found: Callable[[Found], object]) -> None: ...
+
+    def waits(self, kind: str) -> bool: ...
+
+
+class BadgeKeeper:
+    """The badges of the last snapshot and memories asked for, kept from one search to the next. Used in the engine's
+    thread."""
+
+    def __init__(self) -> None:
+        self._memories: tuple[Memory, ...] = ()
+        self._snapshot: ref[Snapshot] | None = None
+        self._badges: Badges | None = None
+
+    def of(self, memories: tuple[Memory, ...], snapshot: Snapshot) -> Badges:
+        from excerpt.memory.badges import Badges
+
+        same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
+        if self._badges is None or not same:
+            self._badges = Badges(memories, snapshot)
+            self._memories, self._snapshot = memories, ref(snapshot)
+        return self._badges
+
+
+@dataclass(frozen=True, slots=True)
+class AskBadges:
+    """Which memories are about the fragments of a list, by the fragments' ids."""
+
+    kind: ClassVar[str] = "badges"
+    keeper: BadgeKeeper
+    memories: tuple[Memory, ...]
+    fragments: Sequence[Fragment]
+
+    def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
+        badges = self.keeper.of(self.memories, engine.snapshot)
+        found = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
+        return {fragment_id: memories for fragment_id, memories in found if memories}
 
 
 class RecallController:
     """Own where memories are shown, those that answer the query, and, once they were asked for, all there are.
 
-    They are asked for by `recall`, with a number and a query, when a search is answered or a memory is marked: never
-    before. `changed` is called when other fragments have a badge.
+    They are asked for when a search is answered or a memory is marked: never before. `found` is called with the answer,
+    `changed` when other fragments have a badge.
     """
 
     def __init__(
         self,
         engine: Asks,
+        memories: Recalls,
         settings: MemorySettings,
         *,
-        recall: Callable[[int, str], object],
+        found: Callable[[Found], object],
         changed: Callable[[], object],
     ) -> None:
         self.showing = showing_of(settings)
@@ -39,11 +100,10 @@ class RecallController:
         """Ids of the fragments that a memory is about."""
         self._engine = engine
         self._settings = settings
-        self._recall = recall
+        self._memories = memories
+        self._on_found = found
         self._changed = changed
         self._query = ""
-        self._asked = 0
-        self._shown = 0
         self._found: tuple[Hit, ...] = ()
         self._every: tuple[Memory, ...] = ()
         self._by_id: dict[str, Memory] | None = None
@@ -52,7 +112,7 @@ class RecallController:
     @property
     def is_answered(self) -> bool:
         """Whether the memories are those of what was asked last."""
-        return self._asked == self._shown
+        return not self._memories.waits("find")
 
     def use(self, settings: MemorySettings) -> bool:
         """Go by other settings from now on; False if they say the same."""
@@ -73,17 +133,12 @@ class RecallController:
         self._query = query
         query = "" if self.showing is Showing.OFF else query
         if query or _ids(marks):
-            self._asked += 1
-            self._recall(self._asked, query)
+            self._memories.find(query, self._on_found)
 
-    def take(self, message: MemoriesFound, *, listed: bool) -> bool:
-        """Take an answer; `listed` says whether there is a list to show it in. False for one older than that shown."""
-        if message.number <= self._shown:
-            return False
-        self._shown = message.number
-        self._every, self._by_id = message.memories, {memory.id: memory for memory in message.memories}
-        self._found = message.hits if listed else ()
-        return True
+    def take(self, found: Found, *, listed: bool) -> None:
+        """Take an answer; `listed` says whether there is a list to show it in."""
+        self._every, self._by_id = found.memories, {memory.id: memory for memory in found.memories}
+        self._found = found.hits if listed else ()
 
     def rows(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the hits and the memories among them. Those of the query before stay until the next have come."""
@@ -104,8 +159,6 @@ class RecallController:
             self._engine.forget("badges")
             self._take_badges({})
             return
-        from excerpt.tui.memory.questions import AskBadges, BadgeKeeper
-
         self._keeper = self._keeper or BadgeKeeper()
         fragments = tuple(hit.fragment for hit in hits)
         self._engine.ask(AskBadges(self._keeper, self._every, fragments), self._take_badges)
@@ -151,3 +204,32 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
 def _ids(marks: Sequence[Mark]) -> list[str]:
     found = (memory_id_of(mark.fragment) for mark in marks)
     return [each for each in found if each is not None]
+
+
+# --- where memories stand among the hits ---------------------------------------------------------------------------
+
+
+def showing_of(settings: MemorySettings) -> Showing:
+    if settings.recall_first:
+        return Showing.FIRST
+    return Showing.AMONG if settings.in_search else Showing.OFF
+
+
+def is_memory(hit: Hit) -> bool:
+    """Whether a row of the list is a memory."""
+    return memory_id_of(hit.fragment.id) is not None
+
+
+def among(hits: Sequence[Hit], memories: Sequence[Hit], showing: Showing) -> tuple[Hit, ...]:
+    """The rows of the list: memories first, or before the first hit that is less sure than the surest of them."""
+    if showing is Showing.OFF or not memories:
+        return tuple(hits)
+    if showing is Showing.FIRST:
+        return (*memories, *hits)
+    surest = min(map(_doubt, memories))
+    at = next((at for at, hit in enumerate(hits[:_LATEST]) if _doubt(hit) > surest), min(_LATEST, len(hits)))
+    return (*hits[:at], *memories, *hits[at:])
+
+
+def _doubt(hit: Hit) -> int:
+    return list(Confidence).index(hit.confidence) if hit.confidence is not None else 0

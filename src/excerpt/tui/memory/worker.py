@@ -1,8 +1,8 @@
-"""The memories in a thread of their own: recalled, offered, decided about; answers are messages.
+"""The memories in a thread of their own: recalled, offered, decided about.
 
-Like the engine's thread it has one slot for each kind of question, and a newer one takes the place of an older one that
-waits. What the user decides is never dropped: decisions are a queue, and go first. The thread begins with the first
-question; until then nothing of the memories is imported, read or indexed.
+Like the engine's thread it has one slot for each kind of question, and a newer one takes the place of an older one.
+What the user decides is never dropped: decisions are a queue, and go first. The thread begins with the first question;
+until then nothing of the memories is imported, read or indexed.
 """
 
 from __future__ import annotations
@@ -10,24 +10,25 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence
 from excerpt.settings import Places, Settings
-from excerpt.tui.memory.messages import MemoriesFound, MemoriesListed, MemoryChanged, OffersKnown
+from excerpt.tui.common.answers import Answers
 from excerpt.tui.messages import Trouble
 
 if TYPE_CHECKING:
+    from excerpt.memory.offers import Offer
     from excerpt.memory.recalling import Recalled, Recaller
     from excerpt.memory.store import MemoryStore
-    from excerpt.model import Hit, Source
+    from excerpt.model import Hit, Memory, Skipped, Source
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, Done
-    from excerpt.tui.memory.filter import MemoryFilter
 
 _ORDER = ("list", "offers", "find")
 _MOST_FOUND = 3
@@ -35,15 +36,66 @@ _MOST_FOUND = 3
 _SURE = (Confidence.STRONG, Confidence.LIKELY)
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The memories that a filter leaves; how many there are in all, and the files that cannot be read as one. `tags`
+    are those in use, most used first; `unranked` says why they were found by words alone, "" if they were not; `hints`
+    say what of the filter may be meant otherwise."""
+
+    found: tuple[Recalled, ...]
+    total: int
+    broken: tuple[Skipped, ...]
+    tags: tuple[str, ...]
+    unranked: str = ""
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The memories that answer a query, as hits, and all there are."""
+
+    hits: tuple[Hit, ...]
+    memories: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What is remembered already of the same thing, and the tags in use, most used first."""
+
+    found: tuple[Offer, ...]
+    tags: tuple[str, ...]
+
+
+@dataclass
+class MemoryAnswered(Message):
+    """The answer to the question of that kind and number, for `MemoryWorker.hand_over`."""
+
+    kind: str
+    number: int
+    answer: object
+
+
+@dataclass
+class MemoryChanged(Message):
+    """A decision about a memory is done, or taken back; `told` says so in a sentence."""
+
+    told: str
+    memory_id: str
+
+
 class MemoryWorker:
-    """The memories of one vault. `post` is called from the thread with each answer."""
+    """The memories of one vault: the newest question of a kind is answered, on the event loop, or none is.
+
+    `post` is called from the thread with answers, and with what was decided.
+    """
 
     def __init__(self, vault: Path, places: Places, settings: Settings, post: Callable[[Message], object]) -> None:
         self._folder = places.memory_folder(vault)
         self._cache = places.memory_index_folder(vault)
         self._settings = settings
         self._post = post
-        self._slots: dict[str, Callable[[], None]] = {}
+        self._answers = Answers()
+        self._slots: dict[str, Callable[[], object]] = {}
         self._decisions: deque[Callable[[], None]] = deque()
         self._deciding = False
         self._something = threading.Condition()
@@ -53,6 +105,7 @@ class MemoryWorker:
         self._recaller: Recaller | None = None
         self._tokenizer: Tokenizer | None = None
         self._done: list[Done] = []
+        self._undone: list[Done] = []
 
     def close(self, wait: float = 2.0) -> None:
         """End the thread, after what is decided; `wait` is how many seconds that may take."""
@@ -68,19 +121,32 @@ class MemoryWorker:
         with self._something:
             self._settings, self._recaller, self._tokenizer = settings, None, None
 
-    def list(self, number: int, wanted: MemoryFilter) -> None:
-        """The memories that a filter leaves, for the Memory tab."""
-        self._ask("list", lambda: self._list(number, wanted))
+    def recall(self, query: str, on_listed: Callable[[Listed], object]) -> None:
+        """The memories that a query leaves, for the Memory tab; all without one."""
+        self._ask("list", lambda: self._list(query), on_listed)
 
-    def find(self, number: int, query: str) -> None:
-        """The memories that answer a query, for the Search tab."""
-        self._ask("find", lambda: self._find(number, query))
+    def find(self, query: str, on_found: Callable[[Found], object]) -> None:
+        """The memories that answer a query, for the Search tab; without one all there are alone."""
+        self._ask("find", lambda: self._find(query), on_found)
 
-    def offer(self, number: int, text: str, source: Source | None) -> None:
+    def offer(self, text: str, source: Source | None, on_known: Callable[[Offers], object]) -> None:
         """What is remembered already of the same thing, and the tags in use."""
-        self._ask("offers", lambda: self._offer(number, text, source))
+        self._ask("offers", lambda: self._offer(text, source), on_known)
+
+    def waits(self, kind: str) -> bool:
+        """Return whether a question of that kind is neither answered nor failed."""
+        return self._answers.waits(kind)
+
+    def hand_over(self, message: MemoryAnswered) -> None:
+        """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
+        self._answers.hand_over(message.kind, message.number, message.answer)
+
+    def fail(self, message: Trouble) -> None:
+        """Expect no answer for now: it failed."""
+        self._answers.fail(message)
 
     def decide(self, decision: Decision) -> None:
+        """Do it after what is decided already; nothing that was taken back before can be done again."""
         self._then(lambda: self._decide(decision))
 
     @property
@@ -88,13 +154,23 @@ class MemoryWorker:
         """Whether something may be taken back; what is on its way counts."""
         return self._deciding or bool(self._decisions or self._done)
 
+    @property
+    def has_undone(self) -> bool:
+        """Whether something may be done again; what is on its way counts."""
+        return self._deciding or bool(self._decisions or self._undone)
+
     def undo(self) -> None:
         """Take back the last decision of this session that was not taken back."""
-        self._then(self._undo)
+        self._then(lambda: self._go(self._done, self._undone, "Taken back.", "There is nothing to take back."))
 
-    def _ask(self, kind: str, answer: Callable[[], None]) -> None:
+    def redo(self) -> None:
+        """Do again what was taken back last."""
+        self._then(lambda: self._go(self._undone, self._done, "Done again.", "There is nothing to do again."))
+
+    def _ask(self, kind: str, answer: Callable[[], object], on_answer: Callable[[Any], object]) -> None:
+        number = self._answers.expect(kind, on_answer)
         with self._something:
-            self._slots[kind] = answer
+            self._slots[kind] = lambda: self._post(MemoryAnswered(kind, number, answer()))
             self._wake()
 
     def _then(self, step: Callable[[], None]) -> None:
@@ -115,71 +191,73 @@ class MemoryWorker:
                 while not (self._slots or self._decisions or self._closed):
                     self._something.wait()
                 self._deciding = bool(self._decisions)
+                step: Callable[[], object]
                 if self._decisions:
-                    step = self._decisions.popleft()
+                    kind, step = "memory", self._decisions.popleft()
                 elif self._closed:
                     break
                 else:
-                    step = self._slots.pop(next(kind for kind in _ORDER if kind in self._slots))
-            self._answer(step)
+                    kind = next(kind for kind in _ORDER if kind in self._slots)
+                    step = self._slots.pop(kind)
+            self._answer(kind, step)
         if self._recaller is not None:
             self._recaller.close()
 
-    def _answer(self, step: Callable[[], None]) -> None:
+    def _answer(self, kind: str, step: Callable[[], object]) -> None:
         try:
             step()
         except ExcerptError as error:
-            self._post(Trouble("memory", error.title, error.message, error.hint))
+            self._post(Trouble(kind, error.title, error.message, error.hint))
         except Exception as error:  # nobody stands above a thread; its death would be silent
             told = f"{type(error).__name__}: {error}"
-            self._post(Trouble("memory", "excerpt made a mistake", told, "Please report it if it stays."))
+            self._post(Trouble(kind, "excerpt made a mistake", told, "Please report it if it stays."))
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _list(self, number: int, wanted: MemoryFilter) -> None:
+    def _list(self, query: str) -> Listed:
         store = self._opened()
         everything = store.all()
-        unranked = ""
-        if wanted.is_empty and self._recaller is None:
+        tags = self._tags()
+        total, broken = len(everything.memories), everything.broken
+        if not query and self._recaller is None:
             from excerpt.memory.recalling import Recalled
 
-            found: list[Recalled] = [Recalled(memory) for memory in everything.memories]
-        else:
-            recaller = self._recalling()
-            found = recaller.recall(wanted.query)
-            unranked = recaller.unranked
-        total = len(everything.memories)
-        self._post(MemoriesListed(number, tuple(found), total, everything.broken, store.tags(), unranked))
+            return Listed(tuple(map(Recalled, everything.memories)), total, broken, tags)
+        recaller = self._recalling()
+        found = tuple(recaller.recall(query))
+        return Listed(found, total, broken, tags, recaller.unranked, tuple(hint.said for hint in recaller.hints))
 
-    def _find(self, number: int, query: str) -> None:
+    def _find(self, query: str) -> Found:
         if not self._folder.is_dir() or not (memories := self._opened().all().memories):
-            self._post(MemoriesFound(number, (), ()))
-            return
+            return Found((), ())
         found = self._recalling().recall(query, limit=_MOST_FOUND) if query else []
-        hits = tuple(self._hit(one) for one in found if one.confidence in _SURE)
-        self._post(MemoriesFound(number, hits, memories))
+        return Found(tuple(self._hit(one) for one in found if one.confidence in _SURE), memories)
 
-    def _offer(self, number: int, text: str, source: Source | None) -> None:
+    def _offer(self, text: str, source: Source | None) -> Offers:
         if not self._folder.is_dir() or not self._opened().all().memories:
-            self._post(OffersKnown(number, (), ()))
-            return
+            return Offers((), ())
         from excerpt.memory.offers import offers
 
         found = offers(text, source, self._recalling()) if text.strip() else []
-        self._post(OffersKnown(number, tuple(found), self._opened().tags()))
+        return Offers(tuple(found), self._tags())
+
+    def _tags(self) -> tuple[str, ...]:
+        return tuple(tag for tag, _ in self._opened().tags())
 
     def _decide(self, decision: Decision) -> None:
         done = decision(self._opened())
         self._done.append(done)
+        self._undone.clear()
         self._post(MemoryChanged(done.told, done.memory.id))
 
-    def _undo(self) -> None:
-        if not self._done:
-            self._post(MemoryChanged("There is nothing to take back since excerpt was opened.", ""))
+    def _go(self, back: list[Done], on: list[Done], told: str, nothing: str) -> None:
+        """Take back the last of `back`, and note the way on from there."""
+        if not back:
+            self._post(MemoryChanged(nothing, ""))
             return
-        done = self._done.pop()
-        done.undo(self._opened())
-        self._post(MemoryChanged("Taken back.", done.memory.id))
+        done = back.pop().undo(self._opened())
+        on.append(done)
+        self._post(MemoryChanged(told, done.memory.id))
 
     # --- what is heavy ------------------------------------------------------------------------------------------------
 

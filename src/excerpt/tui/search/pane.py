@@ -27,15 +27,14 @@ from excerpt.tui.common.strips import fit
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory.messages import MemoriesFound, MemoryEditRequested, RecallRequested
-from excerpt.tui.memory.recall_controller import RecallController, window_of_memory
-from excerpt.tui.memory.rows import Showing, is_memory
+from excerpt.tui.memory.recall_controller import RecallController, Showing, is_memory, window_of_memory
 from excerpt.tui.messages import (
     AllMarked,
     Answered,
     CopyRequested,
     EditRequested,
     MarksChanged,
+    MemoryEditRequested,
     ObsidianRequested,
     RememberRequested,
     SearchDone,
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from excerpt.insight.related import Related
     from excerpt.model import Hit, Memory, Result, Span
     from excerpt.search.standing import NoteExplanation
+    from excerpt.tui.memory.worker import Found, MemoryWorker
     from excerpt.tui.reading import LinkFound
     from excerpt.tui.screens.strategies import Choice
     from excerpt.tui.widgets.preview import Preview
@@ -120,13 +120,21 @@ class SearchPane(Vertical):
     is_furnished = False
     """Whether preview and panels are there, which come after the first frame."""
 
-    def __init__(self, settings: Settings, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(
+        self,
+        settings: Settings,
+        engine: EngineWorker,
+        memories: MemoryWorker,
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
         super().__init__(id=id)
         self.set_reactive(SearchPane.strategy, settings.search.strategy)
         self.memories = RecallController(
             engine,
+            memories,
             settings.memory,
-            recall=lambda number, query: self.post_message(RecallRequested(number, query)),
+            found=self._memories_found,
             changed=self._show_badges,
         )
         self.pack = PackController(
@@ -400,7 +408,7 @@ class SearchPane(Vertical):
     def _something_failed(self, message: Trouble) -> None:
         """Say so where the answer would stand; the message goes on to the screen."""
         said = Said(message.title, message.message, message.hint, serious=True)
-        self._engine.give_up(message.asked)
+        self._engine.fail(message)
         if message.asked == "search":
             self._end_search(said)
             self.result = None
@@ -508,13 +516,10 @@ class SearchPane(Vertical):
         else:
             self.reading.look_at(Location(fragment_id, "", 0, tuple(spans)), self._answered_query)
 
-    @on(MemoriesFound)
-    def _memories_found(self, message: MemoriesFound) -> None:
-        message.stop()
+    def _memories_found(self, found: Found) -> None:
         listed = self.result is not None
-        changes = listed and bool(message.hits or self.memories.lists_any)
-        if not self.memories.take(message, listed=listed):
-            return
+        changes = listed and bool(found.hits or self.memories.lists_any)
+        self.memories.take(found, listed=listed)
         if changes:
             selected = self.selected
             self._show_rows(again=True)
