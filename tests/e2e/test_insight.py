@@ -46,14 +46,19 @@ def selected(app: Terminal, below: str) -> str:
 def test_an_overview_leads_to_passages_to_the_editor_and_to_a_search(app: Terminal, editor: tuple[Path, Path]) -> None:
     app.press("f3")
     app.wait_for("◎ token budget", "▌main notes Token budget", " fragments in ", "passages", "themes")
-    app.press("ctrl+o")
+    app.press("esc")
+    app.wait_for("v passage")
+    app.type("v")
     app.wait_for("Token budget.md · ")
     app.press("enter")
     app.wait_until(editor[1].exists, "to run the editor")
     app.wait_back()
     app.wait_for("▌main notes Token budget", "Token budget.md · ")
     assert editor[1].read_text(encoding="utf-8").endswith(str(DEMO / "Token budget.md"))
-    app.press("ctrl+s")
+    app.press("ctrl+g")
+    app.type("search for what is selected")
+    app.wait_for("Search for what is selected")
+    app.press("enter")
     app.wait_for('❯ path:"/Token budget.md"✕token', " hits", "▌ 1   Token budget")
 
 

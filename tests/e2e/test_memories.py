@@ -84,7 +84,7 @@ def test_what_is_kept_is_among_the_hits_and_the_memory_that_answers_comes_first(
     assert app.row_of(_PAYS) < app.row_of(_SHIPS)
     app.type("ship on the 12th")
     app.wait_until(lambda: _SHIPS in app.lines[3] and _PAYS in app.lines[5], "to put what answers best first")
-    app.press("esc")
+    app.press("ctrl+u")
     app.wait_until(lambda: _PAYS in app.lines[3], "to list the newest first again")
 
 
@@ -93,16 +93,18 @@ def test_a_memory_is_changed_forgotten_and_taken_back(app: Terminal) -> None:
     app.wait_for("No memories yet")
     remember_thought(app, _PAYS)
     app.wait_for(f"▌ {_PAYS}")
-    app.press("ctrl+e")
+    app.press("esc")
+    app.wait_for("e change")
+    app.type("e")
     app.wait_for("Change the memory", "Tags")
     app.type("money")
     app.wait_for("  money")
     app.press("enter")
     app.wait_gone("Change the memory")
     app.wait_for(f"▌ {_PAYS}", "▌ #money")
-    app.press("alt+x")
+    app.type("x")
     app.wait_for("No memories yet")
-    app.press("ctrl+_")
+    app.type("u")
     app.wait_for(f"▌ {_PAYS}", "▌ #money")
 
 
@@ -113,7 +115,9 @@ def test_of_a_source_that_changed_the_difference_is_shown_and_the_new_text_taken
     note = (vault / "Launch.md").read_text()
     (vault / "Launch.md").write_text(note.replace("12th of March", "2nd of April"))
     app.wait_for("changed", "12th of March", "2nd of April")
-    app.press("alt+t")
+    app.press("esc")
+    app.wait_for("t take new")
+    app.type("t")
     app.wait_for("▌ We ship on the 2nd of April.")
     app.wait_gone("12th of March")
 

@@ -250,7 +250,9 @@ def test_someone_remembers_a_passage_and_recalls_it(shell: Mapping[str, str], ga
         app.type("#soil worms")
         app.wait_for(" #soil worms", f"▌ {WORMS[:40]}", "for the talk")
         assert next_copy(app, "ctrl+y").strip() == WORMS
-        app.press("alt+x")
+        app.press("esc")
+        app.wait_for("x forget")
+        app.type("x")
         app.wait_gone("memories · 1")
         (trashed,) = (home / "data").rglob("*.md")
         assert trashed.parent.name == "trash"

@@ -88,11 +88,11 @@ async def test_the_footer_of_an_overview_follows_what_is_shown(tmp_path: Path, h
         footer = app.still.query_one(KeyBar)
         await pilot.press("f3")
         await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.shown}, "the tab's keys")
-        assert "overview-search" not in {offer.id for offer in footer.shown}
+        assert "overview-copy" not in {offer.id for offer in footer.shown}
         await pilot.press(*"sync")
-        await until(pilot, lambda: "overview-search" in {offer.id for offer in footer.shown}, "the key in the footer")
-        await pilot.press("shift+tab")
-        first_key = ("overview-line-part", "right_square_bracket")
+        await until(pilot, lambda: "overview-copy" in {offer.id for offer in footer.shown}, "the key in the footer")
+        await pilot.press("escape")
+        first_key = ("overview-line-unfold", "right")
         await until(pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.shown}, "its first key")
 
 

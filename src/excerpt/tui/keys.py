@@ -273,7 +273,7 @@ MAP: Sequence[Key] = (
 OVERVIEW: Sequence[Key] = while_typing(
     Key("overview-down", "down,ctrl+n", "move(1)", "next", "Next line", moves=True),
     Key("overview-up", "up,ctrl+p", "move(-1)", "previous", "Previous line", moves=True),
-    Key("overview-part", "tab", "part(1)", "next part", "To the next part", shown=True),
+    Key("overview-part", "tab", "part", "next part", "To the next part", shown=True),
     Key("overview-edit", "enter", "edit", "open", "Open the note in your editor at this place", shown=True),
     Key("overview-search", "", "search", "search", "Search for what is selected", shown=True),
     Key("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", shown=True),
@@ -283,14 +283,14 @@ OVERVIEW: Sequence[Key] = while_typing(
     Key("overview-page-down", "pagedown", "scroll_passage(1)", "scroll", "Scroll the passage down", moves=True),
     Key("overview-page-up", "pageup", "scroll_passage(-1)", "scroll", "Scroll the passage up", moves=True),
     Key("overview-pane", "", "pane", "pane", "Next pane: topic, lines, passage"),
-    Key("overview-back", "escape", "back", "back", "Go to the lines"),
+    Key("overview-back", "escape", "back", "back", "Close the passage that is open, then go to the lines"),
 )
 
 OVERVIEW_LINES: Sequence[Key] = (
-    too(OVERVIEW, "overview-part", "overview-line-part", "right"),
-    Key("overview-line-part-up", "left", "pane('part(-1)')", "part before", "To the part before"),
+    Key("overview-line-unfold", "right", "unfold", "unfold", "All lines of the part"),
+    Key("overview-line-fold", "left", "fold", "fold", "As many lines of the part as fit"),
     too(OVERVIEW, "overview-passage", "overview-line-passage", "v"),
-    too(OVERVIEW, "overview-copy", "overview-line-copy", "y"),
+    Key("overview-line-copy", "y", "pane('copy_passage')", "copy one", "Copy the passage alone"),
     too(OVERVIEW, "overview-remember", "overview-line-remember", "m"),
     too(OVERVIEW, "overview-pane", "overview-line-pane", "shift+tab"),
     Key("overview-line-topic", "slash", "pane('focus_topic')", "topic", "Back to the topic"),
@@ -309,6 +309,7 @@ MEMORY: Sequence[Key] = while_typing(
     Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True),
     Key("memory-forget", "", "forget", "forget", "Forget the memory", shown=True),
     Key("memory-undo", "", "undo", "undo", "Take back the last decision", shown=True),
+    Key("memory-redo", "", "redo", "redo", "Do again what was taken back last"),
     Key("memory-stale", "", "stale", "to look at", "Only those whose source changed, or all"),
     Key("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", moves=True),
     Key("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", moves=True),
@@ -321,6 +322,7 @@ MEMORY_LIST: Sequence[Key] = (
     too(MEMORY, "memory-copy", "memory-list-copy", "y"),
     too(MEMORY, "memory-forget", "memory-list-forget", "x"),
     too(MEMORY, "memory-undo", "memory-list-undo", "u"),
+    too(MEMORY, "memory-redo", "memory-list-redo", "U"),
     too(MEMORY, "memory-new", "memory-list-new", "m"),
     too(MEMORY, "memory-update", "memory-list-update", "t"),
     too(MEMORY, "memory-keep", "memory-list-keep", "a"),

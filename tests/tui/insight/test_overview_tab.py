@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from excerpt.tui.insight.overview_questions import AskPassage
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.messages import Trouble
 from excerpt.tui.widgets.preview import Preview
-from tests.tui.conftest import AppPilot, places_under, screen_of, search, status_of, top_screen, until
+from tests.tui.conftest import AppPilot, at_once, places_under, screen_of, search, status_of, top_screen, until
 
 HIVE = (
     "---\ntags: [bees]\ncreated: 2025-0{month}-11\n---\n# {title}\n\n"
@@ -202,7 +203,7 @@ async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> N
         notice = pane_of(app).query_one("#overview-notice", Notice)
         assert notice.display
         assert notice.said.title == "Nothing here is about xyzzy"
-        await pilot.press("enter", "ctrl+s", "ctrl+o", "tab", "down")
+        await pilot.press("enter", "ctrl+y", "escape", "tab", "down")
         assert screen_of(app).query_one(TabBar).active == "overview"
 
 
@@ -267,6 +268,20 @@ async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp
         assert lines.hidden == hidden
 
 
+async def test_all_lines_of_one_part_are_shown_and_those_of_others_stay(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await overview_of(pilot, app, "bees")
+        lines = lines_of(app)
+        await select(pilot, app, "when")
+        counts = Counter(row.part for row in lines.rows)
+        hidden = next(row.hidden for row in reversed(lines.rows) if row.part == "when")
+        assert hidden
+        await pilot.press("escape", "right")
+        assert Counter(row.part for row in lines.rows) == counts + Counter(when=hidden)
+        await pilot.press("left")
+        assert Counter(row.part for row in lines.rows) == counts
+
+
 async def test_tab_goes_from_part_to_part_and_round(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await overview_of(pilot, app, "bees")
@@ -315,12 +330,12 @@ async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp)
         await overview_of(pilot, app, "bees")
         preview, rows = pane_of(app).query_one(Preview), lines_of(app).rows
         assert not preview.size.height
-        await pilot.press("ctrl+o")
+        await pilot.press("escape", "v")
         await pilot.pause()
         assert lines_of(app).rows == rows
         assert preview.size.height > 5
         assert lines_of(app).size.height > 5
-        await pilot.press("ctrl+o")
+        await pilot.press("escape")
         await pilot.pause()
         assert not preview.size.height
 
@@ -328,7 +343,7 @@ async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp)
 async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await overview_of(pilot, app, "bees")
-        await pilot.press("ctrl+o")
+        await pilot.press("escape", "v")
         await pilot.pause()
         assert pane_of(app).query_one(Preview).size.height > 5
         assert not lines_of(app).size.height
@@ -363,7 +378,7 @@ async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp
         row = lines_of(app).selected
         assert row is not None
         assert isinstance(row.item, Standout)
-        await pilot.press("ctrl+s")
+        await pilot.press("unbound-overview-search")
         await until(pilot, lambda: screen_of(app).query_one(TabBar).active == "search", "the search")
         assert query_of(app).split() == sorted(("bees", row.item.filter), key=query_of(app).find)
         assert shown.standouts[0] == row.item
@@ -372,7 +387,7 @@ async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp
 async def test_a_search_for_a_theme_or_a_note_goes_to_the_search_too(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         shown = await overview_of(pilot, app, "bees")
-        await pilot.press("shift+tab", "s")
+        await pilot.press("unbound-overview-search")
         await until(pilot, lambda: screen_of(app).query_one(TabBar).active == "search", "the search")
         assert f'path:"/{shown.main_notes[0].place.path}"' in query_of(app)
 
@@ -399,6 +414,19 @@ async def test_copying_right_after_typing_copies_what_was_typed(
         assert file.read_text(encoding="utf-8").startswith("# Overview: honey\n")
 
 
+async def test_the_passage_of_the_selected_line_is_copied_alone(
+    app: ExcerptApp, places: Places, quiet_clipboard: None
+) -> None:
+    async with app.run_test() as pilot:
+        await overview_of(pilot, app, "bees")
+        await pilot.press("escape", "y")
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        (file,) = places.copies_folder().glob("*.md")
+        window = pane_of(app).query_one(Preview).window
+        assert window is not None
+        assert file.read_text(encoding="utf-8") == window.fragment.text
+
+
 async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")
@@ -414,24 +442,19 @@ async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -
 async def test_a_letter_typed_right_after_the_lines_got_the_focus_is_theirs(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")
-        app.simulate_key("shift+tab")
-        app.simulate_key("j")
+        at_once(app, "escape", "j")
         await until(pilot, lambda: lines_of(app).cursor == 1, "the next line")
         assert topic_of(app).value == "bees"
 
 
-async def test_escape_leaves_the_lines_then_clears_the_topic_then_goes_to_the_search(app: ExcerptApp) -> None:
+async def test_escape_goes_to_the_lines_and_leaves_the_topic_as_it_is(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")
-        await pilot.press("shift+tab")
+        await pilot.press("escape", "escape")
         assert lines_of(app).has_focus
-        await pilot.press("escape")
+        assert topic_of(app).value == "bees"
+        await pilot.press("slash")
         assert topic_of(app).has_focus
-        await pilot.press("escape")
-        assert topic_of(app).value == ""
-        assert pane_of(app).overview is None
-        await pilot.press("escape")
-        assert screen_of(app).query_one(TabBar).active == "search"
 
 
 def test_it_says_what_is_missing() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, Static, TextArea
 
 from excerpt.index.build import build
 from excerpt.memory.store import MemoryStore
@@ -14,13 +14,15 @@ from excerpt.model import Source
 from excerpt.settings import Places, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.key_bar import KeyBar
+from excerpt.tui.common.notice import Notice
+from excerpt.tui.memory.decisions import Kept, editing
 from excerpt.tui.memory.form import OfferList, Remember, completed, split_tags
 from excerpt.tui.memory.list import MemoryList
 from excerpt.tui.memory.pane import MemoryFilter, MemoryPane, MemoryScene, in_memory, read_filter, toggling_stale
 from excerpt.tui.memory.view import MemoryView
+from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.search.hit_list import HitList
-from tests.tui.conftest import AppPilot, screen_of, search, until
+from tests.tui.conftest import AppPilot, at_once, screen_of, search, until
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStor
         await until(pilot, lambda: len(rows.memories) == 2, "both memories")
         await pilot.press(*"#kitchen")
         await until(pilot, lambda: [m.tags for m in rows.memories] == [("kitchen",)], "the one with the tag")
-        await pilot.press("escape", *"merge")
+        await pilot.press("ctrl+u", *"merge")
         await until(pilot, lambda: [m.tags for m in rows.memories] == [("sync",)], "the one with the word")
 
 
@@ -101,25 +103,46 @@ async def test_what_answers_best_is_selected_when_another_query_is_typed(app: Ex
         assert rows.selected.text.startswith("Soup is eaten")
 
 
-def offered(app: ExcerptApp, binding: str) -> bool:
-    """Whether the footer offers the key of a binding."""
-    return binding in {offer.id for offer in screen_of(app).query_one(KeyBar).shown}
-
-
 async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 2, "both memories")
-        await until(pilot, lambda: not offered(app, "memory-undo"), "no way back from nothing")
-        await pilot.press("unbound-memory-forget")
+        await pilot.press("escape", "x")
         await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
         assert len(store.all().memories) == 1
-        await until(pilot, lambda: offered(app, "memory-undo"), "the way back")
-        await pilot.press("unbound-memory-undo")
+        await pilot.press("u")
         await until(pilot, lambda: len(rows.memories) == 2, "the memory again")
         assert len(store.all().memories) == 2
-        await until(pilot, lambda: not offered(app, "memory-undo"), "nothing more to take back")
+        await pilot.press("U")
+        await until(pilot, lambda: len(rows.memories) == 1, "one memory less, once more")
+        await pilot.press("u", "u")
+        await until(pilot, lambda: len(store.all().memories) == 2, "the memory again")
+
+
+async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press("escape", "x")
+        await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
+        await pilot.press("x")
+        await until(pilot, lambda: not rows.memories, "no memory")
+        assert screen_of(app).query_one("#memory-notice", Notice).said.title == "No memories yet"
+        await pilot.press("u")
+        await until(pilot, lambda: len(rows.memories) == 1, "the last one again")
+
+
+def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
+    vault: Path, places: Places, store: MemoryStore
+) -> None:
+    worker = MemoryWorker(vault, places, Settings(), lambda _: None)
+    shown = store.all().memories[0]
+    for text in ("Once.", "Twice."):
+        worker.decide(editing(shown, Kept(text, shown.tags, shown.why)))
+    for _ in range(2):
+        worker.undo()
+    worker.close()
+    assert store.get(shown.id).text == shown.text
 
 
 async def test_a_memory_opens_its_source_in_the_editor(opened: Path, app: ExcerptApp, vault: Path) -> None:
@@ -171,12 +194,38 @@ async def test_a_thought_just_written_is_the_one_that_is_selected(app: ExcerptAp
         assert rows.selected.text == "Tea"
 
 
-async def test_escape_clears_the_filter_and_then_goes_back_to_the_search(app: ExcerptApp) -> None:
+async def test_escape_goes_to_the_list_and_leaves_the_filter_as_it_is(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await pilot.press("f4", "x", "escape")
-        assert screen_of(app).query_one("#filter", Input).value == ""
-        await pilot.press("escape")
-        assert screen_of(app).query_one("#query", Input).has_focus
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press(*"merge")
+        await until(pilot, lambda: len(rows.memories) == 1, "the one with the word")
+        at_once(app, "escape", "y", "escape")
+        await until(pilot, lambda: rows.has_focus, "the list")
+        assert screen_of(app).query_one("#filter", Input).value == "merge"
+        at_once(app, "slash", "d")
+        await until(pilot, lambda: screen_of(app).query_one("#filter", Input).value == "merged", "the filter again")
+
+
+async def test_keys_that_edit_the_filter_do_nothing_to_a_memory(app: ExcerptApp, store: MemoryStore) -> None:
+    before = store.all().memories
+    async with app.run_test() as pilot:
+        rows = await memory_tab(pilot, app, 2)
+        await pilot.press("escape", "x")
+        await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
+        await pilot.press("slash", *"xuta", "ctrl+a", "ctrl+k", "ctrl+w", "ctrl+u", "ctrl+e", "ctrl+f", "ctrl+d")
+        assert app.screen is screen_of(app)
+        await until(pilot, lambda: len(rows.memories) == 1, "the same memory")
+    assert store.all().memories == before[1:]
+
+
+async def test_a_filter_close_to_a_known_one_is_told_with_that_one(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        await memory_tab(pilot, app, 2)
+        hint = screen_of(app).query_one("#filter-hint", Static)
+        await pilot.press(*"tga:sync")
+        await until(pilot, lambda: "tag:" in str(hint.content), "the hint")
+        await pilot.press("ctrl+u", *"std::vector 12:30")
+        await until(pilot, lambda: not str(hint.content), "no hint")
 
 
 def test_a_filter_is_a_query() -> None:
@@ -236,7 +285,7 @@ async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: Exc
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 2)
-        await pilot.press("unbound-memory-change")
+        await pilot.press("escape", "e")
         form = app.screen
         assert isinstance(form, Remember)
         assert form.query_one(TextArea).text == before.text
@@ -251,20 +300,20 @@ async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> No
     before = store.all().memories[0]
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 2)
-        await pilot.press("unbound-memory-change", "end", *" new", "enter")
+        await pilot.press("escape", "e", "end", *" new", "enter")
         await until(pilot, lambda: rows.memories[0].tags == (*before.tags, "new"), "the changed memory")
-        await pilot.press("unbound-memory-undo")
+        await pilot.press("u")
         await until(pilot, lambda: rows.memories[0].tags == before.tags, "the memory as it was")
 
 
 async def test_what_was_changed_elsewhere_since_is_not_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 2)
-        await pilot.press("unbound-memory-change", "end", *" new", "enter")
+        await pilot.press("escape", "e", "end", *" new", "enter")
         await until(pilot, lambda: "new" in rows.memories[0].tags, "the changed memory")
         changed = rows.memories[0]
         elsewhere = MemoryStore(store.folder).change(changed.id, lambda memory: replace(memory, why="by hand"))
-        await pilot.press("unbound-memory-undo")
+        await pilot.press("u")
         await until(pilot, lambda: any("elsewhere" in each.message for each in app._notifications), "the toast")
     assert store.get(changed.id) == elsewhere
 
@@ -333,7 +382,7 @@ async def test_a_memory_whose_source_has_moved_says_so_and_follows(
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 1)
         assert "moved to Cooking/Lentil soup.md, line 5" in view_of(app)
-        await pilot.press("unbound-memory-follow")
+        await pilot.press("escape", "l")
         await until(pilot, lambda: rows.memories[0].source != store_source(3), "the link that followed")
     source = store.all().memories[0].source
     assert source is not None
@@ -360,10 +409,10 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, p
     store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
         rows = await memory_tab(pilot, app, 1)
-        await pilot.press("unbound-memory-update")
+        await pilot.press("escape", "t")
         await until(pilot, lambda: rows.memories[0].text == new, "the new text")
         await until(pilot, lambda: rows.standings[rows.memories[0].id].kind == "fresh", "a source that agrees")
-        await pilot.press("unbound-memory-undo")
+        await pilot.press("u")
         await until(pilot, lambda: rows.memories[0].text == SOUP, "the text as it was")
     assert store.all().memories[0].source == store_source(3)
 
@@ -390,7 +439,7 @@ async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
         rows = await memory_tab(pilot, app, 2)
         await pilot.press("unbound-memory-stale")
         await until(pilot, lambda: [memory.text for memory in rows.memories] == [SOUP], "only what is to be looked at")
-        await pilot.press("unbound-memory-keep")
+        await pilot.press("escape", "a")
         await until(pilot, lambda: not rows.memories, "nothing to look at")
         await pilot.press("unbound-memory-stale")
         await until(pilot, lambda: len(rows.memories) == 2, "all of them")
@@ -421,7 +470,7 @@ async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
         offered = form.query_one(OfferList)
         await until(pilot, lambda: offered.selected == kept, "the offer")
         assert offered.offers[0].is_same_source
-        await pilot.press(*"soup", "unbound-memory-stale")
+        await pilot.press(*"soup", "shift+tab", "enter")
         await until(pilot, lambda: store.get(kept.id) != kept, "the merged memory")
     (merged,) = store.all().memories
     assert merged.tags == ("kitchen", "soup")
@@ -451,9 +500,9 @@ def test_memories_and_their_sources_say_what_is_missing() -> None:
     assert in_memory("follow", MemoryScene(total=1, selected=True, kind="moved")) == ""
     own = MemoryScene(total=1, selected=True, own=True)
     assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
-    assert (in_memory("pane", kept), in_memory("pane", MemoryScene())) == ("", "There is no list to go to.")
     assert in_memory("undo", kept) == "There is nothing to take back since excerpt was opened."
     assert in_memory("undo", MemoryScene(decided=True)) == ""
+    assert in_memory("redo", kept) == "There is nothing to do again."
     assert in_memory("stale", MemoryScene()) == "Nothing is remembered yet."
     assert in_memory("stale", kept) == "There is nothing to look at: every source is as it was."
     assert in_memory("stale", MemoryScene(total=1, to_look_at=True)) == ""

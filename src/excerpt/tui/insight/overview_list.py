@@ -80,6 +80,8 @@ class OverviewList(RowList):
     overview: reactive[Overview | None] = reactive(None, init=False)
     every_line: reactive[bool] = reactive(False, init=False)
     """Whether lines are shown that do not fit, to be scrolled to."""
+    unfolded: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """The parts of which that is done alone."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -107,9 +109,15 @@ class OverviewList(RowList):
 
     def watch_overview(self, old: Overview | None, new: Overview | None) -> None:
         """Of the same topic, the cursor stays on what it was on."""
-        self._lay_out(keep=old is not None and new is not None and old.topic == new.topic)
+        same = old is not None and new is not None and old.topic == new.topic
+        if not same:
+            self.set_reactive(OverviewList.unfolded, frozenset())
+        self._lay_out(keep=same)
 
     def watch_every_line(self) -> None:
+        self._lay_out(keep=True)
+
+    def watch_unfolded(self) -> None:
         self._lay_out(keep=True)
 
     def on_resize(self) -> None:
@@ -119,7 +127,7 @@ class OverviewList(RowList):
         selected, cursor = self.selected, self.cursor
         # That of both where the passage stands below: whoever walks through passages wants the same lines.
         room = None if self.every_line else self.query_ancestor("#overview-body", Widget).size.height - 1
-        self._rows = rows_of(self.overview, room) if self.overview is not None else ()
+        self._rows = rows_of(self.overview, room, self.unfolded) if self.overview is not None else ()
         self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
         self.post_message(self.Laid())
 
@@ -127,12 +135,20 @@ class OverviewList(RowList):
         """Do what the pane around does by that name."""
         await self.app.run_action(action, self.query_ancestor("OverviewPane"))
 
-    def next_part(self, step: int) -> None:
-        """To the first line of the next part, or back to that of this one or the one before."""
+    def next_part(self) -> None:
+        """To the first line of the next part; from the last to the first."""
         firsts = first_rows(self._rows)
-        further = [at for at in firsts if at > self.cursor] if step > 0 else [at for at in firsts if at < self.cursor]
-        if firsts:
-            self.cursor = (further[0] if step > 0 else further[-1]) if further else (firsts[0] if step > 0 else 0)
+        self.cursor = next((at for at in firsts if at > self.cursor), 0)
+
+    def action_unfold(self) -> None:
+        """Show all lines of the part."""
+        if self.selected is not None:
+            self.unfolded |= {self.selected.part}
+
+    def action_fold(self) -> None:
+        """Show as many lines of the part as fit."""
+        if self.selected is not None:
+            self.unfolded -= {self.selected.part}
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
@@ -144,10 +160,10 @@ class OverviewList(RowList):
 
     def _gutter(self, row: Row) -> list[Part]:
         if row.opens:
-            told = f"{row.part} +{row.hidden}" if row.hidden else row.part
+            told = f"{row.part} +{row.hidden:,}" if row.hidden else row.part
             name = told if len(told) <= _LABEL else row.part
             return [(f"{name:<{_LABEL}} ", self.style_of("overview--part"))]
-        more = f"+{row.hidden} more" if row.hidden else ""
+        more = f"+{row.hidden:,} more" if row.hidden else ""
         return [(f"{more:>{_LABEL}} ", self.style_of("row--faint"))]
 
     def _cells(self, row: Row, room: int) -> Cells:
@@ -174,7 +190,7 @@ class OverviewList(RowList):
         return cells
 
     def _main_note(self, row: Row, note: MainNote, wide: bool) -> Cells:
-        told = f"{note.fragments} of its {note.of}" if wide else f"{note.fragments}/{note.of}"
+        told = f"{note.fragments:,} of its {note.of:,}" if wide else f"{note.fragments:,}/{note.of:,}"
         return [self._title(row.place.title)], self._share(row.of_highest, note.share, told, 16 if wide else 8)
 
     def _section(self, section: KeySection) -> Cells:
@@ -195,7 +211,7 @@ class OverviewList(RowList):
         for number, word in enumerate(theme.words):
             words += [self._faint(" · ")] if number else []
             words.append((visible_line(word), self.style_of("overview--label")))
-        told = f"{theme.fragments} in {counted(theme.notes, 'note')}" if wide else f"{theme.fragments}"
+        told = f"{theme.fragments:,} in {counted(theme.notes, 'note')}" if wide else f"{theme.fragments:,}"
         return words, self._share(row.of_highest, theme.share, told, 16 if wide else 8)
 
     def _standout(self, one: Standout, wide: bool) -> Cells:
@@ -208,10 +224,10 @@ class OverviewList(RowList):
     def _related(self, note: RelatedNote, wide: bool) -> Cells:
         by, to = len(note.linked_from), len(note.links_to)
         if wide:
-            said = [f"linked from {by}"] * bool(by) + [f"links to {to}"] * bool(to)
+            said = [f"linked from {by:,}"] * bool(by) + [f"links to {to:,}"] * bool(to)
             told = " · ".join(said)
         else:
-            told = " ".join([f"←{by}"] * bool(by) + [f"→{to}"] * bool(to))
+            told = " ".join([f"←{by:,}"] * bool(by) + [f"→{to:,}"] * bool(to))
         return [(visible_line(note.place.title), Style.null())], [self._faint(told)]
 
     def _linked_name(self, name: LinkedName, wide: bool) -> Cells:

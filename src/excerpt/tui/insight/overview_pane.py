@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,7 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from excerpt.insight.overview_parts import Overview, Place
-from excerpt.model import Hit
+from excerpt.model import Fragment, Hit
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
@@ -103,7 +104,7 @@ class OverviewPane(Vertical):
         self._failed: Said | None = None
         self._scene = (False, False, False)
         self._copy_waits = False
-        self._remember_waits = False
+        self._waits_for_passage: Callable[[Fragment], object] | None = None
         self._patience: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -217,7 +218,7 @@ class OverviewPane(Vertical):
     def _show_title(self, event: OverviewList.Laid) -> None:
         event.stop()
         shown, hidden = self._lines.row_count, self._lines.hidden
-        title = f"overview · {shown} of {shown + hidden} lines" if hidden else "overview"
+        title = f"overview · {shown:,} of {shown + hidden:,} lines" if hidden else "overview"
         found = self.query_one("#overview-found")
         if found.border_title != title:
             found.border_title = title
@@ -233,7 +234,7 @@ class OverviewPane(Vertical):
         self._ask_passage()
 
     def _ask_passage(self) -> None:
-        self._remember_waits = False
+        self._waits_for_passage = None
         place = self._asked_for = self._place
         if place is None:
             self._engine.forget("passage")
@@ -243,11 +244,12 @@ class OverviewPane(Vertical):
 
     def _passage_found(self, window: NoteWindow | None) -> None:
         self.query_one(Preview).window = window
-        if self._remember_waits:
-            self.action_remember()
+        act, self._waits_for_passage = self._waits_for_passage, None
+        if act is not None:
+            self._with_passage(act)
 
     def _passage_failed(self, _trouble: Trouble) -> None:
-        self._remember_waits = False
+        self._waits_for_passage = None
 
     @property
     def _place(self) -> Place | None:
@@ -276,8 +278,8 @@ class OverviewPane(Vertical):
         else:
             self._lines.move(rows)
 
-    def action_part(self, step: int) -> None:
-        self._lines.next_part(step)
+    def action_part(self) -> None:
+        self._lines.next_part()
 
     def action_every_line(self) -> None:
         self._lines.every_line = not self._lines.every_line
@@ -319,16 +321,28 @@ class OverviewPane(Vertical):
         notes = tuple((one.place.path, one.place.fragment_id) for one in overview.passages)
         self.post_message(CopyRequested(text, "Overview", tokens, notes))
 
+    def action_copy_passage(self) -> None:
+        """Copy the passage of the selected line; where it is still on its way, as soon as it is there."""
+        self._with_passage(self._copy_passage)
+
+    def _copy_passage(self, fragment: Fragment) -> None:
+        self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens, ((fragment.path, fragment.id),)))
+
     def action_remember(self) -> None:
         """Keep the passage of the selected line; where it is still on its way, as soon as it is there."""
-        self._remember_waits = self._engine.waits("passage")
+        self._with_passage(self._remember)
+
+    def _remember(self, fragment: Fragment) -> None:
+        self.post_message(RememberRequested(Hit(fragment, 0.0), self.topic))
+
+    def _with_passage(self, act: Callable[[Fragment], object]) -> None:
         window = self.query_one(Preview).window
-        if self._remember_waits:
-            return
-        if window is None:
-            self.notify("There is no passage to keep.", severity="warning")
+        if self._engine.waits("passage"):
+            self._waits_for_passage = act
+        elif window is None:
+            self.notify("There is no passage here.", severity="warning")
         else:
-            self.post_message(RememberRequested(Hit(window.fragment, 0.0), self.topic))
+            act(window.fragment)
 
     def action_focus_topic(self) -> None:
         self.query_one("#topic", Input).focus()
@@ -341,9 +355,13 @@ class OverviewPane(Vertical):
         self.screen.set_focus(panes[(at + 1) % len(panes)])
 
     def action_back(self) -> None:
-        """Go to the lines."""
-        if self._lines.display:
-            self._lines.focus()
+        """Close the passage where it was opened below the lines, then go to the lines."""
+        split = self.query_one(Split)
+        opened = split.asked and not split.shown.beside
+        if opened and not self.query_one(Preview).has_focus:
+            split.asked = False
+        elif self._lines.display:
+            self.screen.set_focus(self._lines)
 
 
 def _nothing_about(overview: Overview) -> Said:
@@ -354,10 +372,15 @@ def _nothing_about(overview: Overview) -> Said:
     )
 
 
+_OF_LINES = frozenset(
+    ("edit", "search", "copy", "copy_passage", "passage", "part", "every_line", "remember", "scroll_passage")
+)
+
+
 def in_overview(action: str, *, topic: bool, shown: bool, waits: bool) -> str:
     """Why the Overview tab would not do that. `waits`: an overview is on its way, which copying waits for."""
-    if shown or action not in ("edit", "search", "copy", "passage", "part", "every_line", "remember", "scroll_passage"):
+    if shown or action not in _OF_LINES:
         return ""
     if not topic:
         return "No overview is shown yet: type a topic first."
-    return "" if waits and action in ("copy", "remember") else "Nothing is shown of this topic."
+    return "" if waits and action in ("copy", "copy_passage", "remember") else "Nothing is shown of this topic."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -49,9 +49,9 @@ class _Part:
     in_time: bool = False
 
 
-def rows_of(overview: Overview, room: int | None = None) -> tuple[Row, ...]:
+def rows_of(overview: Overview, room: int | None = None, unfolded: Collection[str] = ()) -> tuple[Row, ...]:
     """The lines of an overview, all of them or as many as fit into `room` lines: one of each part, then a few of each,
-    then in turn one more while there is room."""
+    then in turn one more while there is room. Of the parts `unfolded` all, beside that."""
     parts = [part for part in _parts(overview) if part.items]
     if room is None:
         taken = [len(part.items) for part in parts]
@@ -59,7 +59,8 @@ def rows_of(overview: Overview, room: int | None = None) -> tuple[Row, ...]:
         taken = [1] * len(parts)
         for most in ([part.least for part in parts], [len(part.items) for part in parts]):
             _fill(taken, [min(one, len(part.items)) for one, part in zip(most, parts, strict=True)], room)
-    return tuple(row for part, count in zip(parts, taken, strict=True) for row in _rows(part, count))
+    counts = [len(part.items) if part.name in unfolded else count for part, count in zip(parts, taken, strict=True)]
+    return tuple(row for part, count in zip(parts, counts, strict=True) for row in _rows(part, count))
 
 
 def _fill(taken: list[int], most: Sequence[int], room: int) -> None:

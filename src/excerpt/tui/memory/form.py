@@ -197,7 +197,8 @@ class Remember(Dialog[Kept]):
             yield Label("Text")
             yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
-                f"Kept already? {key_sign('remember-merge')} merges, {shown_key('enter')} keeps both",
+                f"Kept already? {key_sign('dialog-next')} to it, {shown_key('enter')} merges; "
+                f"{key_sign('remember-keep')} keeps both",
                 id="offered",
                 markup=False,
             )

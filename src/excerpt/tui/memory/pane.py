@@ -110,6 +110,7 @@ class MemoryPane(Vertical):
             background: $surface;
             #filter-prompt { width: 3; padding: 0 0 0 1; color: $text-faint; text-style: bold; }
             Field { width: 1fr; background: $surface; color: $foreground; &:focus { background-tint: $background 0%; } }
+            #filter-hint { width: auto; max-width: 60%; padding: 0 1; color: $warning; }
             &:focus-within #filter-prompt { color: $accent; }
         }
         #memory-body { height: 1fr; }
@@ -117,7 +118,7 @@ class MemoryPane(Vertical):
         #memory-found:focus-within { border-top: solid $accent; border-title-color: $accent; }
         #memory-view { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #memories { height: 1fr; }
-        MemoryList { height: 1fr; }
+        MemoryList { height: 1fr; &.-empty { height: 0; } }
     }
     """
 
@@ -143,6 +144,7 @@ class MemoryPane(Vertical):
                 id="filter",
                 suggester=TagSuggester(with_hash=True),
             )
+            yield Static("", id="filter-hint", markup=False)
         with Split(id="memory-body"):
             with Vertical(id="memory-found"):
                 yield MemoryList(id="memories")
@@ -175,6 +177,7 @@ class MemoryPane(Vertical):
 
     def _show_listed(self, query: str, listed: Listed) -> None:
         self._listed = listed
+        self.query_one("#filter-hint", Static).update(visible_line(listed.hints[0]) if listed.hints else "")
         suggester = self.query_one("#filter", Field).suggester
         assert isinstance(suggester, TagSuggester)
         suggester.tags = listed.tags
@@ -196,7 +199,8 @@ class MemoryPane(Vertical):
         unfiltered = self._filter == MemoryFilter()
         rows.set_reactive(MemoryList.standings, self._standings)
         rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new=is_new, wanted=wanted)
-        rows.display = bool(rows.row_count)
+        # Out of sight and still focused: what emptied it can be taken back there.
+        rows.set_class(not rows.row_count, "-empty")
         self.query_one(Split).context = bool(rows.row_count)
         notice = self.query_one("#memory-notice", Notice)
         notice.display = not rows.row_count
@@ -211,8 +215,8 @@ class MemoryPane(Vertical):
         if self._filter.stale and self._waiting:
             return Said("Looking at the sources", "What has changed since it was remembered shows up here.")
         if self._filter == MemoryFilter(stale=True):
-            return Said("Every memory says what its source says", "", f"{key_sign('memory-back')} shows all of them.")
-        return Said(f"No memory matches {written}", "", f"{key_sign('memory-back')} clears the filter.")
+            return Said("Every memory says what its source says", "", f"{key_sign('memory-stale')} shows all of them.")
+        return Said(f"No memory matches {written}", "", f"{key_sign('field-clear')} clears the filter.")
 
     def _title(self, shown: int) -> str:
         listed = self._listed
@@ -220,10 +224,10 @@ class MemoryPane(Vertical):
             return "memories"
         title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
         stale = sum(map(_is_stale, self._standings.values()))
-        title += f" · {stale} to look at ({key_sign('memory-stale')})" if stale and not self._filter.stale else ""
+        title += f" · {stale:,} to look at ({key_sign('memory-stale')})" if stale and not self._filter.stale else ""
         unanswered = shown and not any(one.answers for one in listed.found)
         title += " · none answers, these share a word" if unanswered else ""
-        title += f" · {len(listed.broken)} unreadable" if listed.broken else ""
+        title += f" · {len(listed.broken):,} unreadable" if listed.broken else ""
         return title + (" · by words alone" if listed.unranked else "")
 
     # --- how they stand to their sources ------------------------------------------------------------------------------
@@ -287,6 +291,7 @@ class MemoryPane(Vertical):
             kind=found.kind if found is not None else "",
             stale=found is not None and found.is_stale,
             decided=self._worker.has_decided,
+            undone=self._worker.has_undone,
             to_look_at=action == "stale" and self._may_be_stale(),
         )
         return in_memory(action, scene)
@@ -358,22 +363,27 @@ class MemoryPane(Vertical):
     def action_undo(self) -> None:
         self._worker.undo()
 
+    def action_redo(self) -> None:
+        self._worker.redo()
+
     def action_stale(self) -> None:
         """Only what is to be looked at, or all again."""
         field = self.query_one("#filter", Field)
         field.value = toggling_stale(field.value)
 
     def action_pane(self) -> None:
-        field, rows = self.query_one("#filter", Field), self._list
-        (rows if field.has_focus and rows.display else field).focus()
+        if self.query_one("#filter", Field).has_focus:
+            self.action_back()
+        else:
+            self.action_focus_filter()
 
     def action_focus_filter(self) -> None:
         self.query_one("#filter", Field).focus()
 
     def action_back(self) -> None:
         """Go to the list."""
-        if self._list.display:
-            self._list.focus()
+        # At once: `focus` waits for its turn, and a letter typed ahead of that would go into the filter.
+        self.screen.set_focus(self._list)
 
 
 def _none_yet() -> Said:
@@ -396,8 +406,8 @@ def _is_stale(found: Standing | None) -> bool:
 class MemoryScene:
     """What the Memory tab's actions need. `total` counts all memories; `on_file` says that a file that cannot be read
     is selected; `own` that the selected memory has no source; `kind` is what became of its source, "" while nobody has
-    looked; `stale` says that there is something to decide. `decided`: something may be taken back; `to_look_at`: a
-    source says something else by now, or may, or those alone are shown."""
+    looked; `stale` says that there is something to decide. `decided`: something may be taken back, `undone`: or
+    done again; `to_look_at`: a source says something else by now, or may, or those alone are shown."""
 
     total: int = 0
     selected: bool = False
@@ -406,6 +416,7 @@ class MemoryScene:
     kind: str = ""
     stale: bool = False
     decided: bool = False
+    undone: bool = False
     to_look_at: bool = False
 
 
@@ -415,10 +426,13 @@ _NONE_YET = "Nothing is remembered yet."
 
 def in_memory(action: str, scene: MemoryScene) -> str:
     """Why the Memory tab would not do that; "" where it can be done."""
-    if action == "pane":
-        return "" if scene.selected or scene.on_file else "There is no list to go to."
-    if action == "undo":
-        return "" if scene.decided else "There is nothing to take back since excerpt was opened."
+    needed = {
+        "undo": (scene.decided, "There is nothing to take back since excerpt was opened."),
+        "redo": (scene.undone, "There is nothing to do again."),
+    }
+    if action in needed:
+        there, otherwise = needed[action]
+        return "" if there else otherwise
     if action == "stale" and not scene.to_look_at:
         return "There is nothing to look at: every source is as it was." if scene.total else _NONE_YET
     if action not in ("change", "copy", "forget", *_OF_SOURCE) or (action == "edit" and scene.on_file):

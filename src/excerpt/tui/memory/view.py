@@ -184,16 +184,17 @@ def place_of(source: Source) -> str:
 
 def told_of(found: Standing) -> str:
     """What became of a memory's source, in a sentence; "" where there is nothing to say."""
-    keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
+    keep, forget = key_sign("memory-list-keep"), key_sign("memory-list-forget")
     if found.kind == "moved" and found.source is not None:
-        return f"It has moved to {place_of(found.source)}: {key_sign('memory-follow')} follows it."
+        return f"It has moved to {place_of(found.source)}: in the list {key_sign('memory-list-follow')} follows it."
     if found.kind == "changed":
-        new = key_sign("memory-update")
-        return f"Its source has changed: {keep} keeps the memory, {new} takes the new text, {forget} forgets it."
+        new = key_sign("memory-list-update")
+        todo = f"{keep} keeps the memory, {new} takes the new text, {forget} forgets it"
+        return f"Its source has changed: in the list {todo}."
     if found.kind == "gone":
         if found.is_seen:
             return "Its source is gone, as you know."
-        return f"Its source is gone; the text is still here: {keep} keeps it, {forget} forgets it."
+        return f"Its source is gone; the text is still here: in the list {keep} keeps it, {forget} forgets it."
     return ""
 
 
