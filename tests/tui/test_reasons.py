@@ -69,8 +69,18 @@ async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_foot
         assert [toast.message for toast in app._notifications] == ["There is nothing to copy yet: the pack is empty."]
         await pilot.press(*"sync")
         await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.shown}, "the key in the footer")
-        await pilot.press("shift+tab")
+        await pilot.press("escape")
         await until(pilot, lambda: "space" in {o.key for o in footer.shown if o.label == "mark"}, "the list's own key")
+
+
+async def test_the_footer_offers_nothing_that_has_no_key(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(140, 24)) as pilot:
+        footer = app.still.query_one(KeyBar)
+        for tab in ("f2", "f3", "f4"):
+            await pilot.press(tab)
+            await pilot.pause()
+            assert not [offer for offer in footer.shown if offer.key.startswith("unbound")]
 
 
 async def test_a_click_in_the_footer_presses_the_key_under_it(tmp_path: Path, home: Path) -> None:
@@ -105,7 +115,7 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(t
             await until(pilot, lambda: label in {offer.label for offer in footer.shown}, label)
 
         await pilot.press("unbound-related")
-        await offered("whole note")
+        await offered("related")
         assert not {"mark", "open", "follow"} & {offer.label for offer in footer.shown}
         await pilot.press("slash", *"sync")
         await offered("copy pack")

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from excerpt.tui.bindings import active, doer, why_not
-from excerpt.tui.keymap import shown_key
+from excerpt.tui.keymap import keys_now, shown_key
 from excerpt.tui.keys import PLACES
 
 _MOVES = frozenset(binding.id for place in PLACES.values() for binding in place if binding.moves)
@@ -46,7 +46,7 @@ def offers(screen: Screen[object]) -> tuple[Offer, ...]:
     found: dict[object, tuple[bool, int, Offer]] = {}
     for each in active(screen):
         binding = each.binding
-        if binding.id in _MOVES or why_not(each.node, binding.action):
+        if binding.id in _MOVES or not keys_now(binding.id or "") or why_not(each.node, binding.action):
             continue
         did = doer(each.node, binding.action)
         new = Offer(binding.id or "", binding.key, binding.description)
