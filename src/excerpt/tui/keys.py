@@ -318,15 +318,15 @@ MEMORY: Sequence[Key] = while_typing(
 )
 
 MEMORY_LIST: Sequence[Key] = (
+    too(MEMORY, "memory-follow", "memory-list-follow", "l"),
+    too(MEMORY, "memory-keep", "memory-list-keep", "a"),
+    too(MEMORY, "memory-update", "memory-list-update", "t"),
     too(MEMORY, "memory-change", "memory-list-change", "e"),
     too(MEMORY, "memory-copy", "memory-list-copy", "y"),
     too(MEMORY, "memory-forget", "memory-list-forget", "x"),
     too(MEMORY, "memory-undo", "memory-list-undo", "u"),
     too(MEMORY, "memory-redo", "memory-list-redo", "U"),
     too(MEMORY, "memory-new", "memory-list-new", "m"),
-    too(MEMORY, "memory-update", "memory-list-update", "t"),
-    too(MEMORY, "memory-keep", "memory-list-keep", "a"),
-    too(MEMORY, "memory-follow", "memory-list-follow", "l"),
     too(MEMORY, "memory-pane", "memory-list-pane", "shift+tab"),
     Key("memory-list-filter", "slash", "pane('focus_filter')", "filter", "Back to the filter"),
     *moving("memory-list", "memory"),

@@ -46,13 +46,14 @@ def offers(screen: Screen[object]) -> tuple[Offer, ...]:
     found: dict[object, tuple[bool, int, Offer]] = {}
     for each in active(screen):
         binding = each.binding
-        if binding.id in _MOVES or not keys_now(binding.id or "") or why_not(each.node, binding.action):
+        if binding.id in _MOVES or why_not(each.node, binding.action):
             continue
         did = doer(each.node, binding.action)
         new = Offer(binding.id or "", binding.key, binding.description)
         shown, place, offer = found.get(did, (False, len(found), new))
         found[did] = (shown or binding.show, place, offer)
-    return tuple(offer for _, _, offer in sorted(found.values(), key=lambda each: (not each[0], each[1])))
+    every = sorted(found.values(), key=lambda each: (not each[0], each[1]))
+    return tuple(offer for _, _, offer in every if keys_now(offer.id))
 
 
 def fitting(every: Iterable[Offer], room: int) -> list[Offer]:
