@@ -77,6 +77,14 @@ REMEMBER: Sequence[Key] = while_typing(
     Key("remember-merge", "", "merge", "merge", "Merge it into the memory that is selected below", shown=True),
 )
 
+TEXT: Sequence[Key] = (
+    Key("text-undo", "ctrl+underscore", "undo", "undo", "Take back what was typed", moves=True),
+    Key("text-redo", "ctrl+y", "redo", "redo", "Type again what was taken back", moves=True),
+    Key("text-right", "ctrl+f", "cursor_right", "right", "A letter to the right", moves=True),
+    Key("text-left", "ctrl+b", "cursor_left", "left", "A letter to the left", moves=True),
+)
+"""What Textual's field of several lines does not have as a shell does: its ctrl+f deletes, and ctrl+z suspends."""
+
 OFFERS: Sequence[Key] = (
     Key("offers-down", "down", "down", "next", "Next memory", moves=True),
     Key("offers-up", "up", "up", "previous", "Previous memory", moves=True),
@@ -380,6 +388,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "The keys": HELP,
     "A question": QUESTION,
     "Remember": REMEMBER,
+    "The text of a memory": TEXT,
     "Remember, with what is offered focused": OFFERS,
     "Strategies": STRATEGIES,
     "Themes": (),
@@ -406,6 +415,7 @@ AROUND: Mapping[str, str] = {
     "Memory": "Everywhere",
     "The query's menu": "Everywhere",
     "Any dialog": "Always",
+    "The text of a memory": "Remember",
     "Opening a vault": "Always",
     **dict.fromkeys(
         ("A question", "The keys", "Remember", "Strategies", "Themes", "Why"),

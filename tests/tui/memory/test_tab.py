@@ -183,6 +183,22 @@ async def test_a_thought_without_a_source_is_written_in_the_tab(app: ExcerptApp,
         assert MemoryStore(folder).all().memories[0].source is None
 
 
+async def test_the_text_has_an_undo_of_its_own_and_the_keys_of_a_shell(app: ExcerptApp, store: MemoryStore) -> None:
+    async with app.run_test() as pilot:
+        await memory_tab(pilot, app, 2)
+        await pilot.press("ctrl+r")
+        text = app.screen.query_one(TextArea)
+        await pilot.press(*"idea", "ctrl+u")
+        assert text.text == ""
+        await pilot.press("ctrl+underscore")
+        assert text.text == "idea"
+        await pilot.press("ctrl+y")
+        assert text.text == ""
+        await pilot.press("ctrl+underscore", "ctrl+a", "ctrl+f", "ctrl+d", "ctrl+e", "ctrl+b", "ctrl+k")
+        assert text.text == "ie"
+    assert len(store.all().memories) == 2
+
+
 async def test_a_thought_just_written_is_the_one_that_is_selected(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4")

@@ -123,6 +123,12 @@ class OfferList(RowList):
         return (line(left, right, width, base),)
 
 
+class MemoryText(TextArea):
+    """The text, with an undo of its own."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("The text of a memory")
+
+
 class Remember(Dialog[Kept]):
     """Dismissed with what to keep, or None.
 
@@ -195,7 +201,7 @@ class Remember(Dialog[Kept]):
             yield Label("Why it matters")
             yield Field(self._why, compact=True, select_on_focus=False, id="why")
             yield Label("Text")
-            yield TextArea(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
+            yield MemoryText(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
                 f"Kept already? {key_sign('dialog-next')} to it, {shown_key('enter')} merges; "
                 f"{key_sign('remember-keep')} keeps both",

@@ -57,10 +57,6 @@ class MemoryFilter:
     query: str = ""
     stale: bool | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.query
-
 
 def read_filter(written: str) -> MemoryFilter:
     """What is asked for by `words #tag in:Meetings since:7d is:stale`. A filter that is begun and says nothing yet,
