@@ -135,6 +135,27 @@ def test_hits_of_filters_alone_have_no_words(engine: Engine) -> None:
     assert {told.words for told in explain_hits(engine, engine.search("path:garden/"))} == {()}
 
 
+def test_characters_that_a_fragment_has_together_are_one_word_not_pairs(engine: Engine) -> None:
+    told = first(engine, "リモート保管庫")
+    assert [(part.word, part.is_missing) for part in told.words] == [("リモート保管庫", False)]
+    assert told.words[0].fragments == 1
+    assert told.words[0].part == pytest.approx(next(s.part for s in told.hit.signals if s.name == "words"), abs=1e-5)
+
+
+def test_of_a_run_of_characters_what_is_there_and_what_is_not_are_words_of_their_own(engine: Engine) -> None:
+    told = first(engine, "保管庫削除方法 sync")
+    assert [(part.word, part.is_missing) for part in told.words] == [
+        ("保管庫", False),
+        ("削除方法", True),
+        ("sync", True),
+    ]
+    assert [part.word for part in lacking(told.words)] == ["削除方法", "sync"]
+
+
+def test_words_with_spaces_between_are_never_joined(engine: Engine) -> None:
+    assert [part.word for part in first(engine, "note e 保管 管庫").words] == ["note", "e", "保管", "管庫"]
+
+
 def test_a_result_of_another_generation_is_told_without_words(engine: Engine) -> None:
     old = replace(engine.search("sync conflict"), generation=99)
     assert {told.words for told in explain_hits(engine, old)} == {()}

@@ -5,9 +5,11 @@ All numbers are the engine's own, asked for once more: nothing is estimated, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import reduce
+from itertools import groupby
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from excerpt.search import fusion
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL, Evidence
 from excerpt.search.lexical import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
+from excerpt.text.words import chunks_of
 
 
 class Likeness(StrEnum):
@@ -46,7 +49,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class WordPart:
-    """A word of the query, and what a fragment has of it.
+    """A word of the query, and what a fragment has of it; of a script without spaces, a stretch of characters that the
+    fragment has or lacks together.
 
     `fragments` of the vault have it; `idf` is its rarity, of which it counts the share `telling`, 0 to 1. `here` are
     the terms by which this fragment has it, `part` is what they add to the score, of the signal `words`.
@@ -126,9 +130,11 @@ def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Exp
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is true of a word in all fragments: its gains as the score has them (`match`), and where its terms stand."""
+    """What is true of a word in all fragments: the rows that have it, its gains as the score has them (`match`), and
+    where its terms stand."""
 
     told: WordPart
+    rows: Rows
     match: Match
     postings: tuple[tuple[str, str, Postings], ...]
 
@@ -140,6 +146,7 @@ class WordReader:
         self._keys = engine.snapshot.table.keys
         pairs = zip(evidence.words, evidence.matches, strict=True)
         self._asked = [_asked(engine, word, match) for word, match in pairs]
+        self._runs = _runs(evidence.words)
 
     def parts(self, hit: Hit) -> tuple[WordPart, ...]:
         """What each word gave a hit; together as much as the signal `words`."""
@@ -152,7 +159,65 @@ class WordReader:
             here, places = _places(asked.postings, row)
             given = part * gain / total if total else 0.0
             parts.append(replace(asked.told, here=here, places=places, part=given))
-        return tuple(parts)
+        return tuple(part for run in self._runs for part in self._joined(run, parts))
+
+    def _joined(self, run: Sequence[int], parts: Sequence[WordPart]) -> Iterator[WordPart]:
+        """The parts of a run as a reader has them: what the fragment has together is one word; what it lacks is told
+        where none of its characters is in what it has."""
+        size = _gram_size(parts[run[0]].word)
+        having = {at for at in run if parts[at].here}
+        told = [at for at in run if at in having or not having.intersection(range(at - size + 1, at + size))]
+        for _, group in groupby(enumerate(told), lambda one: one[1] - one[0]):
+            chain = [at for _, at in group]
+            yield parts[chain[0]] if len(chain) == 1 else self._one_word(chain, [parts[at] for at in chain])
+
+    def _one_word(self, chain: Sequence[int], parts: Sequence[WordPart]) -> WordPart:
+        """Overlapping stretches of characters as the word that they make."""
+        fragments = len(reduce(np.intersect1d, (self._asked[at].rows for at in chain)))
+        terms = tuple(term for part in parts for like in part.stands_for for term in like.terms)
+        counts = [{place.field: place.count for place in part.places} for part in parts]
+        fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELDS)
+        return WordPart(
+            word=reduce(_overlaid, (part.word for part in parts)),
+            stands_for=(StandIn(Likeness.EXACT, terms, 1.0),) if fragments else (),
+            fragments=fragments,
+            idf=max(part.idf for part in parts),
+            telling=max(part.telling for part in parts),
+            here=tuple(term for part in parts for term in part.here),
+            places=tuple(Place(field, count) for field, count in fewest if count) or parts[0].places,
+            part=sum(part.part for part in parts),
+        )
+
+
+def words_asked(words: Sequence[Word]) -> tuple[str, ...]:
+    """The words of a query as a reader has them."""
+    return tuple(reduce(_overlaid, (words[at].surface for at in run)) for run in _runs(words))
+
+
+def _runs(words: Sequence[Word]) -> list[list[int]]:
+    """Words by their places, those together that overlap as stretches of a script without spaces do."""
+    runs: list[list[int]] = []
+    for at, word in enumerate(words):
+        before = words[at - 1]
+        follows = at and word.position == before.position + 1 and _gram_size(before.surface) and len(before.surface) > 1
+        if follows and _overlap(before.surface, word.surface):
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    return runs
+
+
+def _gram_size(surface: str) -> int:
+    """How many characters are indexed together where a word has no spaces around it; 0 for one that has."""
+    return next((size for _, size in chunks_of(surface)), 0)
+
+
+def _overlap(before: str, after: str) -> int:
+    return next((count for count in range(len(after) - 1, 0, -1) if before.endswith(after[:count])), 0)
+
+
+def _overlaid(before: str, after: str) -> str:
+    return before + after[_overlap(before, after) :]
 
 
 def _asked(engine: Engine, word: Word, match: Match) -> _Asked:
@@ -169,7 +234,7 @@ def _asked(engine: Engine, word: Word, match: Match) -> _Asked:
         part=0.0,
     )
     postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELDS)
-    return _Asked(told, match, tuple(found for found in postings if len(found[2].rows)))
+    return _Asked(told, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
 
 
 def _stand_ins(word: Word, index: WordIndex) -> tuple[StandIn, ...]:
