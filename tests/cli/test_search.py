@@ -281,7 +281,8 @@ class TestWhy:
         answer = excerpt("search", "sync conflict devices change", "--vault", vault, "--why", "Lentil soup")
         assert answer.code == 1
         assert answer.out == (
-            "No fragment of Cooking/Lentil soup.md has a word of the query, and none is near it in meaning.\n"
+            "None of “sync”, “conflict”, “devices”, “change” is in a passage of Cooking/Lentil soup.md, "
+            "and none is near it in meaning.\n"
         )
 
     def test_a_program_gets_one_object(self, excerpt: Excerpt, vault: Path) -> None:

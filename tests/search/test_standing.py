@@ -109,6 +109,9 @@ def test_a_name_that_no_note_has_is_told_with_those_most_like_it(engine: Engine)
         AbsenceKind.UNKNOWN,
         "No note here is called Encription. Did you mean Sync/Encryption.md?",
     )
+    missing = why(engine, "sync", "Encription").absence
+    assert missing is not None
+    assert missing.near == ("Sync/Encryption.md",)
     assert absence(why(engine, "sync", "zqxzqx")) == (AbsenceKind.UNKNOWN, "No note here is called zqxzqx.")
     assert absence(why(engine, "sync", " "))[0] is AbsenceKind.UNKNOWN
 
@@ -152,7 +155,9 @@ def test_a_query_of_filters_alone_lists_it_where_a_search_does(engine: Engine) -
 def test_a_note_with_no_word_and_not_near_in_meaning_is_told_so(engine: Engine) -> None:
     kind, reason = absence(why(engine, "!a tablet", "Cooking/Soup.md"))
     assert kind is AbsenceKind.UNMATCHED
-    assert reason.startswith("No fragment of Cooking/Soup.md has a word of the query, and ")
+    assert reason.startswith("“tablet” is in no passage of Cooking/Soup.md, and ")
+    _, reason = absence(why(engine, "!a tablet phones", "Cooking/Soup.md"))
+    assert reason.startswith("None of “tablet”, “phones” is in a passage of Cooking/Soup.md, and ")
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ class ScriptedEngine(EngineWorker):
                 # Each begins one hit later, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
             case AskWhy(query=query, asked=asked, about=str(about)):
-                reason = f"No fragment of {about}.md has a word of the query, and none is near it in meaning."
+                reason = f"“{query}” is in no passage of {about}.md, and none is near it in meaning."
                 absent = Absence(AbsenceKind.UNMATCHED, reason)
                 return NoteExplanation(query, asked, about, f"{about}.md", absent)
             case AskWhy(query=query, asked=asked, about=Hit() as hit):

@@ -11,6 +11,7 @@ from excerpt.cli.printing import put
 from excerpt.model import Signal
 from excerpt.search.explain import Explanation, WordPart, lacking
 from excerpt.search.standing import NoteExplanation, Standing
+from excerpt.search.verdict import verdict
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 
@@ -103,6 +104,9 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
         put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(visible_line(place_of(fragment)), bold=True)}")
         lines = visible_line(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
         put(f"{INDENT}{paint(lines, fg='green')}")
+        said = visible_line(verdict(told))
+        for start, end in wrapped(said, _WIDTH - len(INDENT)):
+            put(f"{INDENT}{said[start:end]}")
     if any(standing.rank is not None for standing in told.standings):
         put("")
         put(_faint(f"{INDENT}{'strategy':<{_NAME}}{'rank':>7}{'score':>9}{'line':>8}"))

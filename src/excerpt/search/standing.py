@@ -22,7 +22,7 @@ from excerpt.search import fusion
 from excerpt.search.candidates import Candidates
 from excerpt.search.engine import Answer, Engine, Ranking
 from excerpt.search.evidence import POOL, Evidence, asked_words
-from excerpt.search.explain import Explanation, WordReader, explained
+from excerpt.search.explain import Explanation, WordReader, explained, words_asked
 from excerpt.search.filters import allowed
 from excerpt.search.lexical import Rows
 from excerpt.search.query import Query
@@ -71,10 +71,12 @@ class AbsenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """`reason` is one sentence; it may hold text of the vault."""
+    """`reason` is a sentence; it may hold text of the vault. `near` are the paths of notes called nearly so, where none
+    is called so, the nearest first."""
 
     kind: AbsenceKind
     reason: str
+    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +240,9 @@ def _unknown(snapshot: Snapshot, told: NoteExplanation) -> NoteExplanation:
             reason = f"{skipped.path} is not in the index: {skipped.reason}"
             return replace(told, path=skipped.path, absence=Absence(AbsenceKind.SKIPPED, reason))
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
-    near = process.extract(PurePosixPath(wanted).stem, stems, score_cutoff=70, limit=3)
-    hint = f" Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
-    return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note}.{hint}"))
+    near = tuple(path for _, _, path in process.extract(PurePosixPath(wanted).stem, stems, score_cutoff=70, limit=3))
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note}.{hint}", near))
 
 
 def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer], path: str, rows: Rows) -> Absence:
@@ -259,7 +261,9 @@ def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows:
         return Absence(AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} counts no words.")
     near = bool((evidence.similarities[rows] > np.float32(evidence.mean)).any())
     of_meaning = f"what it means counts nothing under {answer.strategy}" if near else "none is near it in meaning"
-    return Absence(AbsenceKind.UNMATCHED, f"No fragment of {path} has a word of the query, and {of_meaning}.")
+    words = [f"“{word}”" for word in words_asked(evidence.words)]
+    lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
+    return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {of_meaning}.")
 
 
 def _excluded_by(snapshot: Snapshot, query: Query, rows: Rows) -> list[str]:

@@ -1,0 +1,86 @@
+"""Why a hit is where it is, in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from excerpt.kinds import Strategy
+from excerpt.search.engine import Engine
+from excerpt.search.standing import NoteExplanation, explain_fragment, explain_note
+from excerpt.search.verdict import ordinal, verdict
+
+
+def of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:
+    hit = engine.search(query, strategy, 100).hits[rank - 1]
+    return verdict(explain_fragment(engine, query, hit.fragment, strategy))
+
+
+def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
+    return explain_note(engine, query, note, strategy)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("conflict arises ", "1st: both words, one of them in its title."),
+        ("sourdough ", "1st: “sourdough” in its heading."),
+        ("starter ferments week ", "1st: all three words."),
+        ("sourdough zqxzqx ", "1st: “sourdough” in its heading, not “zqxzqx”."),
+        ("starter zqxzqx laptop ", "1st: “starter”, not “zqxzqx” or “laptop”."),
+        ("starter flour water ferments laptop printer phone zebra ", "1st: four of your eight words, not …"),
+        ("what is a starter of flour ", "1st: both words."),
+        ("Bread", "1st: its note is called just what you typed."),
+        ("path:garden/", "1st: nothing but filters was asked, and it passes them."),
+        ("state-of-the-art ", "1st: “state-of-the-art”."),
+        ("リモート保管庫", "1st: “リモート保管庫”."),
+    ],
+)
+def test_it_says_which_words_it_has_and_where(engine: Engine, query: str, said: str) -> None:
+    found = of_rank(engine, query, 1)
+    assert found == said or ("…" in said and found.startswith(said.partition(" …")[0]))
+
+
+def test_a_hit_without_a_word_of_the_query_is_said_to_be_near_in_meaning(engine: Engine) -> None:
+    said = of_rank(engine, "sourdough", 2, Strategy.SEMANTIC)
+    assert said == "2nd: “sourdough” is not in it, but it is near in meaning; the first is nearer in meaning."
+
+
+def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
+    told = of_note(engine, "sync conflict ", "Sync/Devices.md")
+    told = replace(told, compared=1)
+    gaps = {gap.signal: gap for gap in told.gaps}
+    for signal, said in (
+        ("proximity", "the first has your words closer together"),
+        ("meaning", "the first is nearer in meaning"),
+        ("title", "the first has a title nearer to your words"),
+    ):
+        first = replace(told, gaps=(replace(gaps[signal], cost=9.0),))
+        assert verdict(first).endswith(f"; {said}.")
+    many = replace(told, compared=2, gaps=(replace(gaps["proximity"], cost=9.0),))
+    assert verdict(many).endswith("; those above have your words closer together.")
+
+
+def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
+    told = of_note(engine, "sync conflict ", "Sync/Devices.md")
+    assert verdict(replace(told, gaps=(), compared=1)).endswith(
+        "; the first has the same score, and a path or line before its own."
+    )
+
+
+def test_one_held_back_for_others_of_its_note_is_said_to_be(engine: Engine) -> None:
+    told = of_note(engine, "sync conflict ", "Sync/Devices.md")
+    behind = replace(told, gaps=(replace(told.gaps[0], cost=-0.2),))
+    assert verdict(behind).endswith("; others of its note stand among the first already.")
+
+
+def test_a_note_that_is_not_there_has_its_reason(engine: Engine) -> None:
+    told = of_note(engine, "!a tablet", "Cooking/Soup.md")
+    assert told.absence is not None
+    assert verdict(told) == told.absence.reason
+
+
+def test_ranks_are_ordinals() -> None:
+    numbers = (1, 2, 3, 4, 11, 12, 13, 21, 102, 1_113)
+    assert " ".join(map(ordinal, numbers)) == "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 1,113th"
