@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from excerpt.model import Hit, Result
 from excerpt.search.standing import NoteExplanation
 from excerpt.tui.bindings import bindings
-from excerpt.tui.explanation import explained, hit_sum
+from excerpt.tui.search.why_view import explained, hit_sum
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.screens.dialog import Box, Dialog
 from excerpt.tui.widgets.field import Field

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from excerpt.search.standing import NoteExplanation
     from excerpt.tui.memory.worker import Found, MemoryWorker
     from excerpt.tui.reading import LinkFound
-    from excerpt.tui.screens.strategies import Choice
+    from excerpt.tui.search.strategies import Choice
     from excerpt.tui.widgets.preview import Preview
 
 _ABOUT_HITS = frozenset({"move", "mark", "edit", "obsidian", "copy_fragment", "remember", "why"})
@@ -1042,7 +1042,7 @@ class SearchPane(Vertical):
         self.app.push_screen(Why(result, rank, ask))
 
     def action_compare(self) -> None:
-        from excerpt.tui.screens.strategies import StrategiesScreen
+        from excerpt.tui.search.strategies import StrategiesScreen
         from excerpt.tui.strategy_columns import AskStrategies
 
         result, hit = self.result, self.selected

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
 from excerpt.settings import Settings
-from excerpt.tui.screens.strategies import StrategiesScreen
+from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.screens.why import Why
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
