@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from excerpt.search.standing import NoteExplanation
 
 FILLING = 0.5
-"""What a word says by itself (`WordPart.telling`) below which it only fills the query: .35 for "how", .94 for "undo"."""
+"""What a word says by itself (`WordPart.telling`) below which it only fills a query: "how" .35, "undo" .94."""
 _NOTHING = 0.0005
 """A difference of scores below which none is shown."""
 _NAMED = 3
