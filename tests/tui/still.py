@@ -24,7 +24,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import Answer, EngineWorker, Question
 from excerpt.tui.insight.overview_questions import AskOverview, AskPassage
-from excerpt.tui.insights import AskMap, AskNarrowed, AskRelated, AskWhy
+from excerpt.tui.insights import AskMap, AskNarrowed, AskRelated
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import AskStandings
 from excerpt.tui.memory.recall_controller import AskBadges
@@ -34,6 +34,7 @@ from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.search.query_questions import AskCompletions, AskReading, AskSuggestions
+from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session
 from excerpt.tui.strategy_columns import AskStrategies
 from tests.pack.vaults import Vault

@@ -19,7 +19,6 @@ from excerpt.search.engine import Engine
 from excerpt.search.standing import NoteExplanation
 from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insights import AskWhy
 from excerpt.tui.messages import (
     AllMarked,
     Answered,
@@ -32,6 +31,7 @@ from excerpt.tui.pack.controller import mark_of
 from excerpt.tui.pack.packer import Cost, Packed, PackRequest
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.search.reading_controller import Location
+from excerpt.tui.search.why_view import AskWhy
 from tests.tui.conftest import places_under
 
 PATIENCE = 60.0

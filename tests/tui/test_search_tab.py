@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from excerpt.tui.widgets.hit_list import BARS
 from textual.widgets import Input
 
 from excerpt.kinds import Confidence, Scope, Strategy
@@ -14,9 +15,9 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.messages import SearchDone, Trouble
-from excerpt.tui.screens.why import Why
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import Answer, QueryStatus
+from excerpt.tui.search.why_view import LEGEND, Why
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
@@ -269,8 +270,9 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
         drawn = drawn_of(app)
         result = pane_of(app).result
         assert result is not None
-        assert f"2. {result.hits[1].fragment.title}" in drawn
+        assert "2nd: " in drawn
         assert f"{result.hits[1].score:.3f}" in drawn
+        assert drawn.index("2nd: ") < drawn.index("signal")
         assert "spelled like conflict: counts ×0." in drawn
         assert "Why not higher, beside the hit above it" in drawn
 
@@ -287,6 +289,27 @@ async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
         await until(pilot, lambda: "No note here is called [/red] nobody." in drawn_of(app), "the answer")
         await pilot.press("escape")
         assert top_screen(app) is screen_of(app)
+
+
+async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: ExcerptApp) -> None:
+    async with app.run_test(size=(100, 60)) as pilot:
+        await search(pilot, app, "sync conflict")
+        pane_of(app).action_why_not()
+        await until(pilot, lambda: bool(top_screen(app).query("#note:focus")), "the field")
+        await pilot.press(*"mergign", "enter")
+        await until(pilot, lambda: "Did you mean Merging.md?" in drawn_of(app), "the name that is near")
+        assert "asks for Merging.md" in drawn_of(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Rank by strategy" in drawn_of(app), "why it is where it is")
+        assert top_screen(app).query_one("#note", Input).value == "Merging.md"
+
+
+def test_every_signal_is_told_in_the_legend() -> None:
+    assert set(LEGEND) == {*SIGNALS, *BOOSTS, "name", "listed"}
+
+
+def test_every_signal_has_its_bar() -> None:
+    assert sorted(name for names in BARS for name in names) == sorted({*SIGNALS, *BOOSTS, "name"})
 
 
 async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:

@@ -6,14 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from excerpt.kinds import Strategy
-from excerpt.model import Hit
-
 if TYPE_CHECKING:
     from excerpt.insight.map import VaultMap
     from excerpt.insight.related import Related
     from excerpt.search.engine import Engine
-    from excerpt.search.standing import NoteExplanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +53,3 @@ class AskNarrowed:
 
     def answer(self, engine: Engine) -> str:
         return engine.narrowed(self.query, self.filter) if self.query.strip() else f"{self.filter} "
-
-
-@dataclass(frozen=True, slots=True)
-class AskWhy:
-    """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
-
-    kind: ClassVar[str] = "explain"
-    query: str
-    asked: Strategy
-    about: Hit | str
-
-    def answer(self, engine: Engine) -> NoteExplanation:
-        from excerpt.search.standing import explain_fragment, explain_note
-
-        if isinstance(self.about, str):
-            return explain_note(engine, self.query, self.about, self.asked)
-        return explain_fragment(engine, self.query, self.about.fragment, self.asked)

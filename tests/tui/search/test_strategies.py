@@ -12,10 +12,9 @@ from textual.pilot import Pilot
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
 from excerpt.settings import Settings
-from excerpt.tui.search.strategies import StrategiesScreen
-from excerpt.tui.screens.why import Why
-from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.strategies import StrategiesScreen
+from excerpt.tui.search.why_view import Why
 from excerpt.tui.strategy_columns import DEPTH, columns_of, first_shown
 from excerpt.tui.widgets.strategy_grid import StrategyGrid
 from tests.tui.conftest import until

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.waterfall import Step, steps_of
+from excerpt.tui.search.why_view import Step, steps_of
 
 INKS = ("plus", "minus")
 PARTS = st.lists(st.floats(-3, 3).filter(lambda part: abs(part) > 1e-3), min_size=1, max_size=12)

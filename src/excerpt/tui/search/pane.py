@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from excerpt.insight.map import VaultMap
     from excerpt.insight.related import Related
     from excerpt.model import Hit, Memory, Result, Span
-    from excerpt.search.standing import NoteExplanation
     from excerpt.tui.memory.worker import Found, MemoryWorker
     from excerpt.tui.reading import LinkFound
     from excerpt.tui.search.strategies import Choice
@@ -1020,26 +1019,18 @@ class SearchPane(Vertical):
 
     def action_why(self) -> None:
         hit = self.selected
-        if self.result is not None and hit is not None and not is_memory(hit):
-            self._open_why(self.result.hits.index(hit))
+        if hit is not None and not is_memory(hit):
+            self._open_why(hit)
 
     def action_why_not(self) -> None:
         """Ask of a note by its name, whether or not anything is listed."""
         self._open_why(None)
 
-    def _open_why(self, rank: int | None) -> None:
-        from excerpt.tui.insights import AskWhy
-        from excerpt.tui.screens.why import Why
+    def _open_why(self, hit: Hit | None) -> None:
+        from excerpt.tui.search.why_view import Why
 
-        result = self.result
-        if result is None:
-            return
-        query, asked = result.query, result.asked
-
-        def ask(about: Hit | str, on_answer: Callable[[NoteExplanation], object]) -> None:
-            self._engine.ask(AskWhy(query, asked, about), on_answer)
-
-        self.app.push_screen(Why(result, rank, ask))
+        if self.result is not None:
+            self.app.push_screen(Why(self.result, hit, self._engine.ask))
 
     def action_compare(self) -> None:
         from excerpt.tui.search.strategies import StrategiesScreen

@@ -1,104 +1,196 @@
-"""Why a fragment stands where it stands, as tables for the eye. Vault text in it is never markup."""
+"""Why a hit stands where it stands, and why any other note is not higher: a sentence first, then the numbers.
+
+The engine's thread works it out. Vault text in it is never markup.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, ClassVar
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.message import Message
+from textual.widgets import Input, Static
 
-from excerpt.model import Hit, Signal
-from excerpt.search.explain import Explanation, WordPart, lacking
-from excerpt.search.standing import NoteExplanation, Standing
+from excerpt.kinds import Strategy
+from excerpt.model import Hit, Result, Signal
+from excerpt.search.verdict import ordinal, verdict
 from excerpt.text.counted import percent
 from excerpt.text.line_range import lines_named
-from excerpt.text.visible import visible_line
-from excerpt.tui.common.row_names import path_below
-from excerpt.tui.waterfall import Step, steps_of
+from excerpt.text.visible import visible, visible_line
+from excerpt.tui.bindings import bindings
+from excerpt.tui.common.notice import Said
+from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.screens.dialog import Box, Dialog
+from excerpt.tui.widgets.field import Field
+
+if TYPE_CHECKING:
+    from excerpt.search.engine import Engine
+    from excerpt.search.explain import WordPart
+    from excerpt.search.standing import NoteExplanation, Standing
 
 Colours = Mapping[str, str]
 """The theme's variables."""
 
+LEGEND: Mapping[str, str] = {
+    "words": "has your words, the rare ones above all",
+    "proximity": "they stand close together",
+    "meaning": "is about what your query is about",
+    "title": "your words cover title, file name or alias",
+    "heading": "they cover its own heading",
+    "outline": "they are in the headings above it",
+    "note": "the rest of its note has them too",
+    "coverage": "has many of your different words",
+    "coherence": "what stands next to it is about that too",
+    "links": "many of the matching notes link to its note",
+    "recency": "its note was changed lately",
+    "use": "you opened or copied its note",
+    "name": "your query is its note's title, file name or alias",
+    "listed": "filters let it through; newest first",
+}
+"""When a signal is high."""
+_WIDEST = 40
+"""Cells of a step's line at most: a longer one is not read better."""
 
-def hit_sum(hit: Hit, rank: int, share: float, colours: Colours) -> RenderableType:
-    """A hit's place and its signals, as a table that adds up to its score; `rank` counts from 1."""
-    fragment = hit.fragment
-    soft = colours["text-soft"]
-    head = Text(f"{rank}. {visible_line(fragment.title)}\n", f"bold {colours['foreground']}")
-    path = path_below(fragment.title, fragment.heading_path)
-    head.append(f"{path}\n" if path else "", f"not bold {soft}")
-    lines = lines_named(fragment.line_start, fragment.line_end, "–")
-    head.append(f"{visible_line(fragment.path)}, {lines}\n", f"not bold {soft}")
-    sure = f" · {hit.confidence}" if hit.confidence else ""
-    return Group(head, *_signals(hit.signals, hit.score, f"{percent(share)} of the first{sure}", colours))
+
+@dataclass(frozen=True, slots=True)
+class AskWhy:
+    """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
+
+    kind: ClassVar[str] = "explain"
+    query: str
+    asked: Strategy
+    about: Hit | str
+
+    def answer(self, engine: Engine) -> NoteExplanation:
+        from excerpt.search.standing import explain_fragment, explain_note
+
+        if isinstance(self.about, str):
+            return explain_note(engine, self.query, self.about, self.asked)
+        return explain_fragment(engine, self.query, self.about.fragment, self.asked)
 
 
-def _signals(signals: Sequence[Signal], score: float, beside: str, colours: Colours) -> Iterator[RenderableType]:
-    soft = colours["text-soft"]
-    table = _table(("signal", 11), ("value", -6), ("× weight", -9), ("= part", -8), ("", 0), colours=colours)
-    given = [signal for signal in sorted(signals, key=lambda signal: -signal.part) if signal.part]
-    for signal, step in zip(given, steps_of([signal.part for signal in given], _inks(colours)), strict=True):
-        figures = (f"{signal.value:.3f}", f"{signal.weight:.3f}", f"{signal.part:.3f}")
-        table.add_row(visible_line(signal.name), *figures, step)
-    strong = f"bold {colours['foreground']}"
-    table.add_row(Text("score", strong), "", "", Text(f"{score:.3f}", strong), Step(0.0, 1.0, colours["accent"]))
-    yield table
-    yield Text(beside, soft)
-    if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
-        yield Text(f"nothing by {', '.join(silent)}", soft)
+Ask = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
+
+
+class WhyView(VerticalScroll):
+    """Shows what the result says of a hit at once, and the rest when the engine has answered."""
+
+    DEFAULT_CSS = "WhyView { padding: 0 1; & > Static { height: auto; } }"
+
+    @dataclass
+    class Told(Message):
+        """The engine has answered."""
+
+        told: NoteExplanation
+
+    def __init__(self, ask: Ask, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(Static(), id=id, classes=classes)
+        self._ask = ask
+        self._about: Hit | str = ""
+        self._shown: Callable[[Colours], RenderableType] = lambda _: ""
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
+        self._draw()
+
+    def say(self, said: Said) -> None:
+        """Show what is said where there is nothing to explain."""
+        self._about = ""
+        lines = Text("\n\n".join(visible(line) for line in (said.title, said.sentence, said.hint) if line))
+        self._show(lambda _: lines)
+
+    def explain(self, result: Result, about: Hit | str) -> None:
+        """Show why a hit of the result, or the note of that name, stands where it stands."""
+        again, self._about = about == self._about, about
+        if isinstance(about, Hit) and not again:
+            rank, top = result.hits.index(about) + 1, result.hits[0].score
+            first = Text(f"{ordinal(rank)}.\n", "bold")
+            self._show(lambda colours: Group(first, *hit_sum(about, about.score / top if top > 0 else 0.0, colours)))
+        self._ask(AskWhy(result.query, result.asked, about), self._hear)
+
+    def _hear(self, told: NoteExplanation) -> None:
+        if self.is_attached and self._about:
+            self._show(lambda colours: explained(told, colours))
+            self.post_message(self.Told(told))
+
+    def _show(self, shown: Callable[[Colours], RenderableType]) -> None:
+        self._shown = shown
+        if self.is_mounted:
+            self._draw()
+            self.scroll_home(animate=False)
+
+    def _draw(self) -> None:
+        self.query_one(Static).update(self._shown(self.app.theme_variables))
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
 
 
 def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
-    """All there is to say of a fragment or note."""
-    parts: list[RenderableType] = []
-    explanation = told.explanation
-    if told.absence is not None:
-        parts.append(Text(visible_line(told.absence.reason), colours["foreground"]))
-    if explanation is not None:
-        parts.append(hit_sum(explanation.hit, explanation.rank, explanation.share, colours))
-        if explanation.words:
-            parts += [Text(), _words(explanation, colours)]
+    """All there is to say of a fragment or note: the verdict, then what it is made of."""
+    found = told.explanation
+    parts: list[RenderableType] = [Text(f"{visible_line(verdict(told))}\n", "bold")]
+    if found is not None:
+        parts += hit_sum(found.hit, found.share, colours)
+        if found.words:
+            parts += [Text(), _words(found.words, colours)]
     if told.gaps:
         parts += [Text(), _gaps(told, colours)]
-    if explanation is not None and (missing := lacking(explanation.words)):
-        parts += [Text(), Text(f"It lacks {', '.join(visible_line(word.word) for word in missing)}.")]
     if any(standing.rank is not None for standing in told.standings):
         parts += [Text(), _standings(told.standings, colours)]
+    if found is not None:
+        parts += [Text(), _legend(found.hit.signals, colours)]
     return Group(*parts)
 
 
-def _words(explanation: Explanation, colours: Colours) -> Table:
-    columns = (("word", 14), ("fragments", -9), ("rarity", -7), ("adds", -6), ("where", 0))
-    table = _table(*columns, colours=colours)
-    for word in explanation.words:
-        rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
-        table.add_row(
-            Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"),
-            f"{word.fragments:,}",
-            rarity,
-            f"{word.part:.3f}",
-            _where(word, colours["text-soft"]),
-        )
+def hit_sum(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
+    """Where a hit stands in the vault, and its signals as a table that adds up to its score."""
+    fragment, soft = hit.fragment, colours["text-soft"]
+    lines = lines_named(fragment.line_start, fragment.line_end, "–")
+    yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
+    table = _table(("signal", 10), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
+    given = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
+    inks = (colours["primary"], colours["warning"])
+    for signal, step in zip(given, steps_of([signal.part for signal in given], inks), strict=True):
+        table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", step)
+    strong = f"bold {colours['foreground']}"
+    table.add_row(Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), Step(0.0, 1.0, colours["accent"]))
+    yield table
+    sure = f" · {hit.confidence}" if hit.confidence else ""
+    silent = [signal.name for signal in hit.signals if signal.weight and not signal.part]
+    nothing = f" · nothing by {', '.join(silent)}" if silent else ""
+    yield Text(f"{percent(share)} of the first{sure}{nothing}", soft)
+
+
+def _words(words: Sequence[WordPart], colours: Colours) -> Table:
+    soft = colours["text-soft"]
+    table = _table(("word", 12), ("adds", -5), ("where", 0), colours=colours)
+    for word in words:
+        where = Text(", ".join(word.where), soft if word.is_missing else "")
+        if word.fragments:
+            rarity = f"in {word.fragments:,} fragments, rarity {word.idf * word.telling:.2f}"
+            where.append("".join(f"\n{visible_line(said)}" for said in (rarity, *word.remarks)), soft)
+        table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table
-
-
-def _where(word: WordPart, soft: str) -> Text:
-    places = ", ".join(word.where)
-    text = Text(places, soft if word.is_missing else "")
-    for remark in word.remarks:
-        text.append(f"\n{visible_line(remark)}", soft)
-    return text
 
 
 def _gaps(told: NoteExplanation, colours: Colours) -> RenderableType:
     above = "the hit above it" if told.compared == 1 else f"the mean of the {told.compared} best above it"
-    table = _table(("signal", 11), ("here", -6), ("above", -9), ("costs", -8), ("", 0), colours=colours)
+    table = _table(("signal", 10), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in told.gaps if round(gap.cost, 3)]
     inks = (colours["warning"], colours["success"])
     for gap, step in zip(gaps, steps_of([gap.cost for gap in gaps], inks), strict=True):
-        figures = (f"{gap.value:.3f}", f"{gap.above:.3f}", f"{gap.cost:+.3f}")
-        table.add_row(visible_line(gap.signal), *figures, step)
+        table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", step)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("behind by", strong), "", "", Text(f"{sum(gap.cost for gap in gaps):.3f}", strong))
     return Group(Text(f"Why not higher, beside {above}:"), table)
@@ -108,10 +200,17 @@ def _standings(standings: Sequence[Standing], colours: Colours) -> Text:
     text = Text("Rank by strategy: ", colours["text-soft"])
     for number, standing in enumerate(standings):
         text.append(" · " if number else "")
-        rank = "–" if standing.rank is None else f"{standing.rank:,}"
         text.append(f"{standing.strategy} ")
-        text.append(rank, colours["foreground"])
+        text.append("–" if standing.rank is None else f"{standing.rank:,}", colours["foreground"])
     return text
+
+
+def _legend(signals: Sequence[Signal], colours: Colours) -> Table:
+    table = _table(("signal", 10), ("high when", 0), colours=colours)
+    for signal in sorted(signals, key=lambda signal: -signal.part):
+        if signal.weight:
+            table.add_row(signal.name, Text(LEGEND.get(signal.name, ""), colours["text-soft"]))
+    return table
 
 
 def _table(*columns: tuple[str, int], colours: Colours) -> Table:
@@ -125,6 +224,108 @@ def _table(*columns: tuple[str, int], colours: Colours) -> Table:
     return table
 
 
-def _inks(colours: Colours) -> tuple[str, str]:
-    """Of what adds, and of what takes away."""
-    return colours["primary"], colours["warning"]
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A piece of a line from `start` to `end`, shares of its length; as wide as there is room for."""
+
+    start: float
+    end: float
+    ink: str
+
+    def cells(self, width: int) -> str:
+        """The step in a line of `width` cells: at least one cell is filled."""
+        first = min(round(self.start * width), width - 1)
+        return " " * first + "█" * max(1, round(self.end * width) - first)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(self.cells(max(1, min(options.max_width, _WIDEST))), self.ink, no_wrap=True, overflow="crop")
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(1, min(options.max_width, _WIDEST))
+
+
+def steps_of(parts: Sequence[float], inks: tuple[str, str]) -> list[Step]:
+    """A step for each part of a sum, in their order, drawn from where the one before it ended; `inks` are those of what
+    adds and of what takes away."""
+    ends = list(accumulate(parts))
+    lowest, highest = min((0.0, *ends)), max((0.0, *ends))
+    whole = highest - lowest or 1.0
+    places = [(end - lowest) / whole for end in (0.0, *ends)]
+    return [
+        Step(min(before, after), max(before, after), inks[part < 0])
+        for part, before, after in zip(parts, places, places[1:], strict=False)
+    ]
+
+
+# --- asking of a note by its name -------------------------------------------------------------------------------------
+
+
+class Why(Dialog[None]):
+    """Asks of a note by its name; of a hit first, where one is given."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Why")
+
+    DEFAULT_CSS = """
+    Why {
+        & > .box { height: 90%; max-height: 46; }
+        WhyView { height: 1fr; padding: 0; }
+        #note { margin-top: 1; background: $background; }
+        &.-short > .box { padding: 0 2; height: 100%; max-height: 100%; }
+        &.-short #note { margin-top: 0; }
+        &.-brief > .box { height: 11; }
+    }
+    """
+
+    def __init__(self, result: Result, hit: Hit | None, ask: Ask) -> None:
+        super().__init__()
+        self._result = result
+        self._hit = hit
+        self._ask = ask
+        self._near = ""
+        self._asked_for = ""
+
+    def compose(self) -> ComposeResult:
+        with Box() as box:
+            box.border_title = "Why here" if self._hit is not None else "Why not this note"
+            yield WhyView(self._ask)
+            another = "Another note: " if self._hit is not None else ""
+            yield Field(placeholder=f"{another}path, title, file name or alias", compact=True, id="note")
+
+    def on_mount(self) -> None:
+        view = self.query_one(WhyView)
+        self.set_class(self._hit is None, "-brief")
+        if self._hit is None:
+            view.say(Said("Name the note that you miss, or would have higher."))
+            self.call_after_refresh(lambda: self.query_one(Field).focus())
+        else:
+            view.focus()
+            view.explain(self._result, self._hit)
+
+    def on_descendant_focus(self) -> None:
+        if not self.query_one(Field).has_focus:
+            hints: tuple[str, ...] = ("↑↓ scroll", f"{key_sign('dialog-next')} another note")
+        else:
+            asks = f"{shown_key('enter')} {f'asks for {visible_line(self._near)}' if self._near else 'asks'}"
+            hints = (asks, f"{key_sign('dialog-next')} to the answer")
+        self.query_one(Box).hint(*hints, f"{key_sign('dialog-leave')} close")
+
+    @on(Input.Submitted)
+    def _note_named(self, event: Input.Submitted) -> None:
+        """Ask for the note; for the one whose name is near, where the same is asked for once more."""
+        event.stop()
+        name = event.value.strip()
+        if name and name == self._asked_for and self._near:
+            name = event.input.value = self._near
+        self._asked_for = name
+        if about := name or self._hit:
+            self.query_one(WhyView).explain(self._result, about)
+
+    @on(WhyView.Told)
+    def _told(self, event: WhyView.Told) -> None:
+        absence = event.told.absence
+        of_hit = not self._asked_for
+        title = "Why here" if of_hit else f"Why {'not higher' if absence is None else 'not there'}"
+        self.query_one(Box).border_title = title
+        self.set_class(absence is not None and not of_hit, "-brief")
+        self._near = absence.near[0] if absence is not None and absence.near else ""
+        self.on_descendant_focus()
