@@ -34,9 +34,9 @@ from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 from excerpt.tui.reading import AskWindow
 from excerpt.tui.search.query_questions import AskCompletions, AskReading, AskSuggestions
+from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session
-from excerpt.tui.strategy_columns import AskStrategies
 from tests.pack.vaults import Vault
 from tests.tui.garden import GARDEN
 from tests.tui.nearby import map_of, related_of

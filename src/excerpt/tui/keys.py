@@ -109,13 +109,10 @@ THEMES: Sequence[Key] = (
     *moving("themes", "theme", arrows=True),
 )
 
-STRATEGIES: Sequence[Key] = (
-    Key("strategies-use", "enter", "choose", "use it", "Go on with the selected strategy and fragment", shown=True),
-    Key("strategies-next", "right,l", "step(1)", "next", "Next strategy", shown=True),
-    Key("strategies-previous", "left,h", "step(-1)", "before", "The strategy before"),
+STRATEGIES: Sequence[Key] = while_typing(
+    Key("strategies-use", "enter", "choose", "use", "Go on with the strategy that ranks it highest", shown=True),
     Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
     Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
-    Key("strategies-close", "q", "leave", "close", "Close it"),
 )
 
 WHY: Sequence[Key] = (Key("why-close", "w,ctrl+t,q", "leave", "close", "Close it"),)
@@ -150,7 +147,7 @@ FINDING: Sequence[Key] = while_typing(
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True),
     Key("why", "ctrl+t", "why", "why", "Why the fragment stands where it stands"),
-    Key("compare", "", "compare", "compare", "What each strategy finds, side by side"),
+    Key("compare", "", "compare", "compare", "Compare strategies: where they differ for this query"),
     Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or not"),
 )
 

@@ -1,22 +1,21 @@
-"""One query under every strategy, side by side."""
+"""Where the strategies differ for one query."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 from textual.pilot import Pilot
+from textual.widgets import DataTable
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
 from excerpt.settings import Settings
+from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.search.strategies import StrategiesScreen
+from excerpt.tui.search.strategies import StrategiesScreen, alike, compared
 from excerpt.tui.search.why_view import Why
-from excerpt.tui.strategy_columns import DEPTH, columns_of, first_shown
-from excerpt.tui.widgets.strategy_grid import StrategyGrid
 from tests.tui.conftest import until
 from tests.tui.pictures.steps import results, settled
 from tests.tui.still import StillApp
@@ -28,72 +27,79 @@ def result(strategy: Strategy, ids: str) -> Result:
     return Result("query", strategy, strategy, tuple(Hit(fragment, 1.0) for fragment in fragments), len(ids), 1.0, 7)
 
 
-def test_a_row_says_how_many_places_higher_it_stands_than_under_the_strategy_in_use() -> None:
-    found = [result(Strategy.ADAPTIVE, "abc"), result(Strategy.SEMANTIC, "cad")]
-    _, semantic = columns_of(found, Strategy.ADAPTIVE)
-    assert [(row.title, row.move) for row in semantic.rows] == [("C", 2), ("A", -1), ("D", None)]
-    assert semantic.kept == 2
+def places(*lists: str) -> list[tuple[str, tuple[int | None, ...]]]:
+    rows = compared([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
+    return [(row.name, row.ranks) for row in rows]
 
 
-def test_under_the_strategy_in_use_nothing_has_moved() -> None:
-    (now,) = columns_of([result(Strategy.HYBRID, "abc")], Strategy.HYBRID)
-    assert [row.move for row in now.rows] == [0, 0, 0]
+def test_each_fragment_has_its_rank_under_each_strategy_and_those_that_differ_most_go_first() -> None:
+    assert places("abc", "acd") == [("B", (2, None)), ("D", (None, 3)), ("C", (3, 2)), ("A", (1, 1))]
 
 
-def test_only_the_first_hits_are_compared() -> None:
-    ids = "".join(map(chr, range(0x4E00, 0x4E00 + DEPTH + 5)))
-    (now,) = columns_of([result(Strategy.AUTO, ids)], Strategy.AUTO)
-    assert len(now.rows) == DEPTH
+def test_only_the_first_ten_are_compared() -> None:
+    assert places("abcdefghijkl") == [(one.upper(), (rank,)) for rank, one in enumerate("abcdefghij", 1)]
 
 
-@given(st.integers(1, 8), st.integers(1, 8), st.data())
-def test_the_selected_column_is_among_those_shown_and_no_room_is_left_empty(
-    count: int, fitting: int, data: st.DataObject
-) -> None:
-    fitting = min(fitting, count)
-    selected = data.draw(st.integers(0, count - 1))
-    first = first_shown(selected, count, fitting)
-    assert first <= selected < first + fitting <= count
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        (("abc", "adc"), "In all the same: 1. A, 3. C"),
+        (("ab", "ba"), "Nothing is at the same place in all."),
+        (("ab", "ab"), "All strategies list the same, in the same order."),
+        (("", ""), "No strategy finds anything."),
+    ],
+)
+def test_one_line_says_what_is_the_same_in_all(lists: tuple[str, str], said: str) -> None:
+    assert alike(compared([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])) == said
 
 
-async def compared(pilot: Pilot[None]) -> StrategyGrid:
+async def opened(pilot: Pilot[None]) -> StrategiesScreen:
     await pilot.press("unbound-compare")
-    await until(pilot, lambda: any(grid.columns for grid in pilot.app.screen.query(StrategyGrid)), "the answers")
-    return pilot.app.screen.query_one(StrategyGrid)
+    await until(pilot, lambda: bool(getattr(pilot.app.screen, "rows", ())), "the answers")
+    assert isinstance(pilot.app.screen, StrategiesScreen)
+    return pilot.app.screen
 
 
-async def test_a_strategy_is_chosen_with_the_fragment_that_was_selected_under_it(tmp_path: Path) -> None:
+async def test_enter_goes_on_with_the_strategy_that_ranks_the_fragment_highest(tmp_path: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(120, 36)) as pilot:
         await results(pilot)
-        grid = await compared(pilot)
-        pane, rows = app.still.query_one(SearchPane), app.still.query_one(HitList)
-        assert grid.columns[grid.column].strategy is Strategy.AUTO
-        assert grid.selected is not None
-        assert rows.selected is not None
-        assert grid.selected.fragment == rows.selected.fragment.id
-        await pilot.press("right", "down")
-        wanted = grid.selected.fragment
+        dialog = await opened(pilot)
+        row = next(row for row in dialog.rows if row.ranks[1] == 1)
+        await pilot.press(*["down"] * (dialog.rows.index(row) - dialog.query_one(DataTable).cursor_row))
         await pilot.press("enter")
         await settled(pilot)
-        assert pane.strategy is Strategy.ADAPTIVE
-        assert rows.selected.fragment.id == wanted
+        selected = app.still.query_one(HitList).selected
+        assert app.still.query_one(SearchPane).strategy is Strategy.ADAPTIVE
+        assert selected is not None
+        assert selected.fragment.id == row.fragment.id
 
 
-async def test_the_same_fragment_stays_selected_from_column_to_column(tmp_path: Path) -> None:
+async def test_the_selected_fragment_is_selected_there_too_and_escape_changes_nothing(tmp_path: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(60, 15)) as pilot:
         await results(pilot)
-        grid = await compared(pilot)
-        selected = []
-        for _ in Strategy:
-            assert grid.selected is not None
-            selected.append(grid.selected.fragment)
-            await pilot.press("right")
-        assert len(set(selected)) == 1
+        selected = app.still.query_one(HitList).selected
+        dialog = await opened(pilot)
+        assert selected is not None
+        assert dialog.rows[dialog.query_one(DataTable).cursor_row].fragment.id == selected.fragment.id
         await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, StrategiesScreen), "the dialog to close")
+        await until(pilot, lambda: app.screen is app.still, "the dialog to close")
         assert app.still.query_one(SearchPane).strategy is Strategy.AUTO
+
+
+async def test_a_long_title_is_shown_whole(tmp_path: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await results(pilot)
+        dialog = await opened(pilot)
+        found = [result(Strategy.AUTO, "a"), result(Strategy.ADAPTIVE, "b")]
+        long = "A title of many words that is far too long for the one line that there is, [bold]to its end"
+        hit = replace(found[0].hits[0], fragment=replace(found[0].hits[0].fragment, title=long))
+        dialog.hear([replace(found[0], hits=(hit,)), found[1]])
+        await pilot.pause()
+        drawn = " ".join(" ".join(strip.text for strip in app.screen._compositor.render_strips()).split())
+        assert all(word in drawn for word in long.split())
 
 
 async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(tmp_path: Path) -> None:
@@ -103,8 +109,8 @@ async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(tmp_path:
         pane = app.still.query_one(SearchPane)
         assert pane.result is not None
         pane.result = replace(pane.result, query="!s sync conflict", asked=Strategy.SEMANTIC)
-        await compared(pilot)
-        await pilot.press("right", "enter")
+        await opened(pilot)
+        await pilot.press("enter")
         await until(pilot, lambda: any("take the !" in toast.message for toast in app._notifications), "the toast")
         assert pane.strategy is Strategy.AUTO
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -1034,14 +1033,12 @@ class SearchPane(Vertical):
 
     def action_compare(self) -> None:
         from excerpt.tui.search.strategies import StrategiesScreen
-        from excerpt.tui.strategy_columns import AskStrategies
 
         result, hit = self.result, self.selected
-        if result is None:
-            return
-        fragment = hit.fragment.id if hit is not None else ""
-        ask = partial(self._engine.ask, AskStrategies(result.query))
-        self.app.push_screen(StrategiesScreen(result.query, result.asked, fragment, ask), self._strategy_chosen)
+        if result is not None:
+            fragment = hit.fragment.id if hit is not None else ""
+            screen = StrategiesScreen(result.query, result.asked, fragment, self._engine.ask)
+            self.app.push_screen(screen, self._strategy_chosen)
 
     def _strategy_chosen(self, choice: Choice | None) -> None:
         result = self.result

@@ -1,99 +1,194 @@
-"""One query under each strategy, side by side: what comes first, and how far it stands from where it stands now."""
+"""Where the strategies differ for one query: the fragments that are not at the same place in all, and their ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.widgets import DataTable, Static
 
 from excerpt.kinds import Strategy
-from excerpt.model import Result
+from excerpt.model import Fragment, Result
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.row_names import BETWEEN, path_below
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.screens.dialog import Box, Dialog
-from excerpt.tui.strategy_columns import columns_of
-from excerpt.tui.widgets.strategy_grid import StrategyGrid
 
-Ask = Callable[[Callable[[Sequence[Result]], object]], object]
+if TYPE_CHECKING:
+    from excerpt.search.engine import Engine
+
+DEPTH = 10
+"""Hits of each strategy that are compared."""
+_AROUND_CELL = 2
+"""Cells that the table puts around each column."""
+
+Ask = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class AskStrategies:
+    """What each strategy finds for a query."""
+
+    kind: ClassVar[str] = "strategies"
+    query: str
+
+    def answer(self, engine: Engine) -> tuple[Result, ...]:
+        from excerpt.search.each_strategy import under_each
+
+        return under_each(engine, self.query, DEPTH)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A fragment and its rank under each strategy, in their order; None where it is not among the first `DEPTH`."""
+
+    fragment: Fragment
+    ranks: tuple[int | None, ...]
+
+    @property
+    def difference(self) -> int:
+        """How many places lie between its best and its worst rank; one that is not listed is next to the last."""
+        places = [rank or DEPTH + 1 for rank in self.ranks]
+        return max(places) - min(places)
+
+    @property
+    def best(self) -> int:
+        return min(rank for rank in self.ranks if rank is not None)
+
+    @property
+    def name(self) -> str:
+        fragment = self.fragment
+        path = path_below(fragment.title, fragment.heading_path)
+        return visible_line(fragment.title) + (f"{BETWEEN}{path}" if path else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A strategy to go on with, and the fragment that was selected under it; "" for none."""
+    """A strategy to go on with, and the fragment that was selected under it."""
 
     strategy: Strategy
     fragment: str
 
 
+def compared(results: Sequence[Result]) -> list[Compared]:
+    """Return the first hits of all strategies, those first that differ most, then the best."""
+    ranks: dict[str, dict[int, int]] = {}
+    fragments: dict[str, Fragment] = {}
+    for column, result in enumerate(results):
+        for rank, hit in enumerate(result.hits[:DEPTH], 1):
+            fragments[hit.fragment.id] = hit.fragment
+            ranks.setdefault(hit.fragment.id, {})[column] = rank
+    every = range(len(results))
+    found = [Compared(fragments[id_], tuple(places.get(at) for at in every)) for id_, places in ranks.items()]
+    return sorted(found, key=lambda one: (-one.difference, one.best))
+
+
+def alike(rows: Sequence[Compared]) -> str:
+    """Say in one line what is at the same place in all."""
+    same = [row for row in rows if not row.difference]
+    if not rows:
+        return "No strategy finds anything."
+    if len(same) == len(rows):
+        return "All strategies list the same, in the same order."
+    if not same:
+        return "Nothing is at the same place in all."
+    return f"In all the same: {', '.join(f'{row.best}. {row.name}' for row in same)}"
+
+
 class StrategiesScreen(Dialog[Choice]):
-    """Dismissed with the strategy that is chosen."""
+    """Dismissed with the strategy that ranks the chosen fragment highest."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Strategies")
 
     DEFAULT_CSS = """
     StrategiesScreen {
-        & > .box { width: 96%; max-width: 180; height: 28; padding: 0 1; }
+        & > .box { width: 96%; max-width: 140; height: 28; padding: 0 1; }
         &.-short > .box { height: 100%; max-height: 100%; }
+        #alike { color: $text-soft; max-height: 2; margin-bottom: 1; }
+        DataTable {
+            height: 1fr;
+            background: $surface;
+            & > .datatable--header { background: $surface; color: $text-soft; text-style: none; }
+            & > .datatable--cursor { background: $surface-active; color: $foreground; }
+        }
     }
     """
 
     def __init__(self, query: str, in_use: Strategy, fragment: str, ask: Ask) -> None:
-        """`fragment` is the id of the one selected now, "" for none. `ask` asks the engine, and calls what it is given
-        with the answers."""
+        """`fragment` is the id of the one selected now, "" for none."""
         super().__init__()
         self._query = query
         self._in_use = in_use
         self._fragment = fragment
         self._ask = ask
-
-    def on_mount(self) -> None:
-        self._ask(self.hear)
+        self._strategies: Sequence[Strategy] = ()
+        self.rows: Sequence[Compared] = ()
 
     def compose(self) -> ComposeResult:
         with Box() as box:
-            box.border_title = Content(f"Strategies · {fit(visible_line(self._query), 40)}")
+            box.border_title = Content(f"Where strategies differ · {fit(visible_line(self._query), 40)}")
             box.hint(
-                f"{key_sign('strategies-use')} use it",
-                f"{key_sign('strategies-previous', 'strategies-next')} strategy",
+                f"{key_sign('strategies-use')} go on with the best for it",
                 f"{key_sign('strategies-up', 'strategies-down')} fragment",
                 f"{key_sign('dialog-leave')} close",
             )
-            yield StrategyGrid()
+            yield Static("Asking each strategy…", id="alike", markup=False)
+            yield DataTable[Text](cursor_type="row")
 
-    @property
-    def _grid(self) -> StrategyGrid:
-        return self.query_one(StrategyGrid)
+    def on_mount(self) -> None:
+        self._ask(AskStrategies(self._query), self.hear)
+
+    def on_resize(self) -> None:
+        self._fill()
 
     def hear(self, results: Sequence[Result]) -> None:
-        """Show the answers, if the dialog is still open; the selected column and fragment stay if asked again."""
+        """Show where the answers differ, if the dialog is still open."""
         if not self.is_attached:
             return
-        grid = self._grid
-        first = not grid.columns
-        kept = grid.selected.fragment if grid.selected is not None else self._fragment
-        columns = columns_of(results, self._in_use)
-        now = next((at for at, column in enumerate(columns) if column.strategy is self._in_use), 0)
-        grid.columns, grid.in_use = columns, now
-        grid.column = now if first else grid.column
-        place = columns[grid.column].place_of(kept)
-        grid.row = place if place is not None else 0
+        rows = compared(results)
+        self._strategies = [result.asked for result in results]
+        self.rows = [row for row in rows if row.difference]
+        self.query_one("#alike", Static).update(Content(alike(rows)))
+        self._fill()
 
-    def action_step(self, columns: int) -> None:
-        self._grid.step(columns)
+    def _fill(self) -> None:
+        """List the rows; a name that is wider than its column goes on in the next line."""
+        table = self.query_one(DataTable)
+        at = table.cursor_row if table.row_count else self._row_of(self._fragment)
+        table.clear(columns=True)
+        if not self.rows:
+            return
+        ranks = sum(len(strategy) + _AROUND_CELL for strategy in self._strategies)
+        table.add_column("fragment", width=max(16, self.query_one(Box).content_size.width - ranks - 2 * _AROUND_CELL))
+        accent = f"bold {self.app.theme_variables['accent']}"
+        for strategy in self._strategies:
+            table.add_column(Text(strategy, accent if strategy is self._in_use else ""), width=len(strategy))
+        for row in self.rows:
+            ranked = (
+                Text("–" if rank is None else str(rank), accent if rank == row.best else "", justify="right")
+                for rank in row.ranks
+            )
+            table.add_row(Text(row.name), *ranked, height=None)
+        table.move_cursor(row=at)
+
+    def _row_of(self, fragment: str) -> int:
+        return next((at for at, row in enumerate(self.rows) if row.fragment.id == fragment), 0)
 
     def action_move(self, rows: int) -> None:
-        self._grid.move(rows)
+        table = self.query_one(DataTable)
+        table.move_cursor(row=table.cursor_row + rows)
 
-    @on(StrategyGrid.Chosen)
+    @on(DataTable.RowSelected)
     def action_choose(self) -> None:
-        grid = self._grid
-        if grid.columns:
-            fragment = grid.selected.fragment if grid.selected is not None else ""
-            self.dismiss(Choice(grid.columns[grid.column].strategy, fragment))
+        if self.rows:
+            row = self.rows[self.query_one(DataTable).cursor_row]
+            best = [one for one, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best]
+            self.dismiss(Choice(self._in_use if self._in_use in best else best[0], row.fragment.id))
