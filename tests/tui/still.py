@@ -33,7 +33,7 @@ from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
 from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 from excerpt.tui.reading import AskWindow
-from excerpt.tui.search.query_questions import AskCompletions, AskReading, AskSuggestions
+from excerpt.tui.search.query_questions import AskCompletions, AskCorrection, AskReading, AskSuggestions
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session
@@ -211,6 +211,8 @@ class ScriptedEngine(EngineWorker):
                 narrower = Suggestion(Way.NARROWER, "tag:sync", f"tag:sync {query}", 2)
                 wider = Suggestion(Way.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
                 return narrower, wider
+            case AskCorrection():
+                return ""
             case AskStrategies(query=query):
                 found = [self.found(query, strategy) for strategy in Strategy]
                 # Each begins one hit later, so that all move.

@@ -186,6 +186,28 @@ async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
         assert "Words, closeness and meaning" in notice.said.sentence
 
 
+async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(app: ExcerptApp, opened: Path) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, '"lentl"')
+        notice = screen_of(app).query_one("#notice", Notice)
+        await until(pilot, lambda: notice.said.title.startswith('Did you mean "lentil"?'), "the other query")
+        await pilot.press("enter")
+        await until(pilot, lambda: titles(app) == ["Lentil soup"], "its hits")
+        assert pane_of(app).query_text == '"lentil"'
+        assert not opened.exists()
+
+
+async def test_above_hits_that_answer_nothing_the_query_that_may_be_meant_is_taken_by_completing(
+    app: ExcerptApp,
+) -> None:
+    async with app.run_test(size=(140, 30)) as pilot:
+        await search(pilot, app, "lxntxl")
+        found = screen_of(app).query_one("#found")
+        await until(pilot, lambda: "did you mean lentil?" in str(found.border_title), "the other query")
+        await pilot.press("ctrl+space")
+        await until(pilot, lambda: pane_of(app).query_text == "lentil", "the other query in the bar")
+
+
 async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")

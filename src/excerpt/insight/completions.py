@@ -74,7 +74,7 @@ def complete(snapshot: Snapshot, operator: str, begun: str, today: date) -> tupl
     if KINDS.get(name) in TIMES:
         return tuple(_periods(snapshot, name, begun, today))
     wanted = fold(begun).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
-    return _matching(_list(snapshot, name), wanted)
+    return _matching(listed(snapshot, name), wanted)
 
 
 def _matching(entries: Sequence[_Entry], wanted: str) -> tuple[Completion, ...]:
@@ -97,7 +97,8 @@ def _begins_part(folded: str, wanted: str) -> bool:
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-def _list(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
+def listed(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
+    """What the filter or property of that name can be completed by."""
     if name in _MAKERS:
         return _kept(snapshot, name, _MAKERS[name])
     name = property_name(name)
@@ -268,13 +269,13 @@ def _vocabulary(snapshot: Snapshot, begun: str) -> list[Completion]:
     found: dict[str, Completion] = {}
     for _, term in counted[:TERMS]:
         rows = np.unique(reader.entries(term).rows)
-        word = _spelled(snapshot, term, rows[:READ].tolist(), begun)
+        word = spelled(snapshot, term, rows[:READ].tolist(), begun)
         if word and word.casefold() not in found:
             found[word.casefold()] = Completion(word, word, len(rows), "fragment")
     return sorted(found.values(), key=lambda one: (-one.count, one.label))
 
 
-def _spelled(snapshot: Snapshot, term: str, rows: Sequence[int], begun: str) -> str:
+def spelled(snapshot: Snapshot, term: str, rows: Sequence[int], begun: str = "") -> str:
     """How the word of a stem is written, by the first fragments that have it, if it begins so; "" if it does not."""
     table = snapshot.table
     spellings: Counter[str] = Counter()

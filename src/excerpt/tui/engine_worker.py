@@ -57,12 +57,13 @@ _ORDER = (
     "badges",
     "standings",
     "marks",
+    "correction",
     "pack",
     "cost",
     "warm",
 )
 """Kinds of questions. What a waiting user looks at first is answered first, from the newest generation there is."""
-_CAN_WAIT = ("pack", "cost", "warm")
+_CAN_WAIT = ("correction", "pack", "cost", "warm")
 _PAUSE = 0.1
 """Seconds after a search in which the next letter is awaited before what can wait is begun: it would find the engine
 at work on a pack that it makes another."""

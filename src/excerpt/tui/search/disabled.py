@@ -34,6 +34,8 @@ class SearchState:
     """Something is selected in the pack panel; `on_pack`: a passage that is in the pack; `alone`: the only one."""
     on_pack: bool = False
     alone: bool = False
+    meant: bool = False
+    """There is another query that may have been meant."""
 
 
 _OF_PANEL = frozenset({"mark", "edit"})
@@ -43,7 +45,8 @@ _NO_CONTEXT = "Nothing is in the context."
 
 def search_disabled(action: str, state: SearchState) -> str:
     """Return why the Search tab would not do that; "" where it can be done."""
-    if action in _NEED_ROW and state.row is Row.NOTHING and not (state.in_panel and action in _OF_PANEL):
+    takes = (state.in_panel and action in _OF_PANEL) or (state.meant and action == "edit")
+    if action in _NEED_ROW and state.row is Row.NOTHING and not takes:
         return "Nothing is found for this query." if state.typed else "Nothing is listed yet: type a query first."
     if action == "why" and state.row is Row.MEMORY:
         return "A memory is found by itself, and is no part of the ranking."

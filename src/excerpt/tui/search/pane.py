@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -161,6 +162,7 @@ class SearchPane(Vertical):
         self._failed: Said | None = None
         self._busy = Pause(self.set_timer)
         self._to_select = ""
+        self._meant = ""
         self._copy_waits: bool | None = None
         self._view_state = SearchState(), PanelState()
 
@@ -423,12 +425,28 @@ class SearchPane(Vertical):
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then all that goes by it."""
         again = old is not None and new is not None and old.query == new.query
+        same = again and old is not None and new is not None and old.asked == new.asked
+        self._ask_what_was_meant()
         self._show_result()
         self._show_rows(again=again)
         self._select_chosen()
         self.recall()
         self._ask_pack()
         self._selection_changed(again=again)
+
+    def _ask_what_was_meant(self) -> None:
+        """Where nothing answers the query, or it looks like it has a filter, ask for one that may have been meant."""
+        from excerpt.tui.search.query_questions import AskCorrection
+
+        result, self._meant = self.result, ""
+        if result is not None and (result.hints or not result.hits or is_unanswered(result)):
+            self._engine.ask(AskCorrection(result.query), partial(self._show_meant, result))
+
+    def _show_meant(self, result: Result, meant: str) -> None:
+        if meant and self.result is not None and self.result.query == result.query:
+            self._meant = meant
+            self._show_result()
+            self._refresh_keys()
 
     def _show_result(self) -> None:
         """Say what came of the query: in its bar, above the list, and where there are no hits in its place."""
@@ -440,7 +458,7 @@ class SearchPane(Vertical):
         split.context = result is not None
         found = self.query_one("#found")
         found.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result)
+        title = list_title(result, MOST_ROWS, self._meant)
         if found.border_title != title:
             # Only then: the whole pane is drawn for it.
             found.border_title = title
@@ -452,7 +470,7 @@ class SearchPane(Vertical):
         led = None if result.confidence is None else result.strategy
         bar.status.answer = Answer(led, max(result.matched, len(result.hits)), result.confidence)
         if not result.hits:
-            notice.said = nothing_found(result, self.progress)
+            notice.said = nothing_found(result, self.progress, self._meant)
 
     @property
     def _listed(self) -> Sequence[Hit]:
@@ -976,6 +994,8 @@ class SearchPane(Vertical):
                 self.post_message(EditRequested(memory.source.path, max(memory.source.line_start, 1)))
         elif hit is not None:
             self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
+        elif self._meant:
+            self._bar.put(self._meant)
 
     def action_obsidian(self) -> None:
         """Open in Obsidian the note that a link led to, or that is selected."""
@@ -1061,7 +1081,11 @@ class SearchPane(Vertical):
     # --- the query's menu ---------------------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        self._bar.complete()
+        """Take the query that may have been meant, else complete the word."""
+        if self._meant:
+            self._bar.put(self._meant)
+        else:
+            self._bar.complete()
 
     def action_suggest(self) -> None:
         self._bar.suggest()
@@ -1152,6 +1176,7 @@ class SearchPane(Vertical):
             pack_row=panel.selected is not None,
             on_pack=panel.selected_pack is not None,
             alone=packed is not None and len(packed.result.packs) == 1,
+            meant=bool(self._meant),
         )
 
     def _panel_state_now(self) -> PanelState:

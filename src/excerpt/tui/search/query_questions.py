@@ -55,3 +55,16 @@ class AskSuggestions:
         from excerpt.insight.suggestions import suggestions
 
         return suggestions(engine, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class AskCorrection:
+    """The query as it may have been meant; "" where nothing in it is misspelt."""
+
+    kind: ClassVar[str] = "correction"
+    query: str
+
+    def answer(self, engine: Engine) -> str:
+        from excerpt.insight.corrections import corrected
+
+        return corrected(engine, self.query)
