@@ -10,6 +10,8 @@ from excerpt.tui.widgets.hit_list import BARS
 from textual.widgets import Input
 
 from excerpt.kinds import Confidence, Scope, Strategy
+from excerpt.search.boosts import WEIGHTS as BOOSTS
+from excerpt.search.fusion import SIGNALS
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
@@ -328,10 +330,6 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
 
 def test_every_signal_is_told_in_the_legend() -> None:
     assert set(LEGEND) == {*SIGNALS, *BOOSTS, "name", "listed"}
-
-
-def test_every_signal_has_its_bar() -> None:
-    assert sorted(name for names in BARS for name in names) == sorted({*SIGNALS, *BOOSTS, "name"})
 
 
 async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:

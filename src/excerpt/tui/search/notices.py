@@ -10,7 +10,8 @@ from textual.markup import escape
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
-from excerpt.tui.index.controller import IndexState, Watch
+from excerpt.tui.common.notice import Said
+from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
@@ -70,14 +71,14 @@ def is_unanswered(result: Result | None) -> bool:
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
-def list_title(result: Result | None, most: int, meant: str) -> str:
-    """What stands above the list, of which at most `most` rows are shown; `meant` is as in `nothing_found`."""
+def list_title(result: Result | None, meant: str) -> str:
+    """What stands above the list: how many of the fragments that match are in it, where that is not all."""
     if result is None:
         return "fragments"
     if is_unanswered(result):
         rest = f"did you mean {escape(visible_line(meant))}? {key_sign('complete')} takes it" if meant else ""
         return f"Nothing here answers this; {rest or 'the nearest are below'}"
-    shown = min(len(result.hits), most)
+    shown = len(result.hits)
     title = f"fragments · {shown} of {result.matched:,}" if result.matched > shown else "fragments"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)
     return f"{title} · {result.asked} found nothing" if took_over else title
@@ -91,7 +92,7 @@ def nothing_found(result: Result, building: str, meant: str) -> Said:
     still = f" The index is still being built: {building}." if building else ""
     hint = "Fewer or other words may find more."
     if any(sign in result.query for sign in ':"#-'):
-        hint = f"{key_sign('suggest')} lists wider queries: without a filter, with a phrase as words."
+        hint = f"“Narrower and wider queries” among the commands ({key_sign('palette')}) has some without it."
     nothing = f"Nothing found for {result.query}"
     if meant:
         return Said(f"Did you mean {meant}? {key_sign('edit')} takes it.", f"{nothing}. {tried}{still}", hint)

@@ -425,7 +425,6 @@ class SearchPane(Vertical):
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then all that goes by it."""
         again = old is not None and new is not None and old.query == new.query
-        same = again and old is not None and new is not None and old.asked == new.asked
         self._ask_what_was_meant()
         self._show_result()
         self._show_rows(again=again)
@@ -458,7 +457,7 @@ class SearchPane(Vertical):
         split.context = result is not None
         found = self.query_one("#found")
         found.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result, MOST_ROWS, self._meant)
+        title = list_title(result, self._meant)
         if found.border_title != title:
             # Only then: the whole pane is drawn for it.
             found.border_title = title
