@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from excerpt.tui.widgets.hit_list import BARS
 from textual.widgets import Input
 
 from excerpt.kinds import Confidence, Scope, Strategy

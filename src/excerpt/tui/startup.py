@@ -43,7 +43,6 @@ LATER = (
     "excerpt.tui.index.dialog",
     "excerpt.tui.insights",
     "excerpt.tui.memory.decisions",
-    "excerpt.tui.strategy_columns",
     "excerpt.tui.memory.pane",
     "excerpt.tui.insight.overview_pane",
 )
