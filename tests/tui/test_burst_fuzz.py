@@ -96,7 +96,7 @@ async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(still
     random = Random(seed)
     last: list[list[str]] = []
     async with still.run_test(size=random.choice([(80, 24), (120, 36), (60, 15)])) as pilot:
-        await until(pilot, lambda: bool(still.still.query("#index")), "the other tabs")
+        await until(pilot, lambda: bool(still.still.query("#memory")), "the other tabs")
         for number, burst in enumerate(bursts(random, KEYS)):
             last = [*last[-5:], burst]
             at_once(still, *burst)

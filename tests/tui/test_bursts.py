@@ -33,7 +33,7 @@ def still(tmp_path: Path, home: Path) -> StillApp:
 
 
 async def begun(pilot: AppPilot, app: ExcerptApp) -> None:
-    await until(pilot, lambda: bool(app.screen_stack[0].query("#index")), "the other tabs")
+    await until(pilot, lambda: bool(app.screen_stack[0].query("#memory")), "the other tabs")
 
 
 def value_of(app: ExcerptApp, field: str) -> str:
@@ -41,14 +41,6 @@ def value_of(app: ExcerptApp, field: str) -> str:
 
 
 # --- dialogs go once --------------------------------------------------------------------------------------------------
-
-
-async def test_a_label_typed_twice_jumps_once(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        at_once(still, "alt+j", "z", "z")
-        await until(pilot, lambda: value_of(still, "#query") == "z", "the second letter in the query")
-        assert still.screen is still.still
 
 
 async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path: Path) -> None:
