@@ -29,9 +29,9 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.preview import Preview
 from excerpt.tui.startup import prefer_the_screen
 from excerpt.tui.textual_patches import ChangedCells, SentParts
-from excerpt.tui.widgets.preview import Preview
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))
 QUERIES = 12

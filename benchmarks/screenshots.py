@@ -33,7 +33,7 @@ from excerpt.tui.memory.list import MemoryList
 from excerpt.tui.memory.pane import MemoryPane
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.search.preview import Preview
 
 FOLDER = Path("screenshots")
 GUIDE = DEMO / "Pictures"
@@ -134,7 +134,7 @@ async def related(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
     await pilot.press("alt+r")
     desk = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: desk.insight.is_answered)
+    await until(pilot, lambda: desk.side.is_answered)
     await pilot.press("down", "right")
 
 
@@ -142,7 +142,7 @@ async def vault_map(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
     await pilot.press("alt+m")
     desk = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: desk.insight.is_answered)
+    await until(pilot, lambda: desk.side.is_answered)
     await pilot.press("j", "j", "l", "j")
 
 

@@ -24,15 +24,14 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import Answer, EngineWorker, Question
 from excerpt.tui.insight.overview_questions import AskOverview, AskPassage
-from excerpt.tui.insights import AskMap, AskNarrowed, AskRelated
+from excerpt.tui.insight.questions import AskMap, AskNarrowed, AskRelated
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import AskStandings
 from excerpt.tui.memory.recall_controller import AskBadges
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
-from excerpt.tui.note_window import NoteWindow, window_around
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
-from excerpt.tui.reading import AskWindow
+from excerpt.tui.search.note_window import AskWindow, NoteWindow, window_around
 from excerpt.tui.search.query_questions import AskCompletions, AskCorrection, AskReading, AskSuggestions
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy

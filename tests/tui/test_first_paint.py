@@ -39,8 +39,9 @@ AFTER = {
     *LATER,
     "excerpt.model",
     "excerpt.tui.common.inked_line",
+    "excerpt.tui.search.block_drawing",
     "excerpt.tui.common.line_drawing",
-    "excerpt.tui.note_window",
+    "excerpt.tui.search.note_window",
     "excerpt.tui.palette",
 }
 """What is for hits, notes and packs, of which there are none yet."""

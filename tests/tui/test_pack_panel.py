@@ -14,9 +14,9 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.packer import INSTEAD, Left
 from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.preview import Preview
 from excerpt.tui.widgets.pack_bar import PackBar
 from excerpt.tui.widgets.pack_panel import PackPanel
-from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 from tests.tui.still import StillApp
 
@@ -157,13 +157,14 @@ async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptA
         assert panel_of(app).display
 
 
-async def test_it_takes_the_place_of_the_context_where_there_is_one_place(app: ExcerptApp) -> None:
+async def test_it_takes_the_place_of_the_side_panel_where_there_is_one_place(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
-        assert (panel_of(app).display, screen_of(app).query_one("#preview", Preview).display) == (True, False)
+        side = pane_of(app).side
+        assert (panel_of(app).display, side.display) == (True, False)
         await pilot.resize_terminal(140, 45)
         await pilot.pause()
-        assert (panel_of(app).display, screen_of(app).query_one("#preview", Preview).display) == (True, True)
+        assert (panel_of(app).display, side.display) == (True, True)
 
 
 async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptApp) -> None:

@@ -9,7 +9,7 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.settings import Settings
 from excerpt.tui.common.key_bar import KeyBar, Offer, fitting
-from excerpt.tui.search.disabled import PanelState, Row, SearchState, panel_disabled, search_disabled
+from excerpt.tui.search.disabled import Row, SearchState, search_disabled
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
@@ -22,10 +22,10 @@ FOUND = SearchState(typed=True, row=Row.FRAGMENT, packed=True)
     [
         ("mark", SearchState(), "Nothing is listed yet: type a query first."),
         ("edit", SearchState(typed=True), "Nothing is found for this query."),
-        ("why", SearchState(row=Row.MEMORY), "A memory is found by itself, and is no part of the ranking."),
+        ("mark", SearchState(typed=True, on_name=True), "That is a name, not a passage."),
         ("copy_pack", SearchState(), "There is nothing to copy yet: the pack is empty."),
         ("obsidian", SearchState(row=Row.MEMORY), "A memory is no note of the vault."),
-        ("outline", FOUND, "Nothing is in the context."),
+        ("scroll_view", FOUND, "There is nothing to scroll."),
         ("compare", SearchState(typed=True), "Type a query first: strategies are compared by what they find."),
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "There is nothing to take back."),
@@ -39,17 +39,20 @@ def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: 
 
 def test_the_search_does_what_it_can() -> None:
     done = SearchState(row=Row.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
-    every = ("mark", "edit", "copy_fragment", "why", "copy_pack", "clear_marks", "undo", "drop", "shift", "strategy")
+    every = (
+        "mark",
+        "edit",
+        "copy_fragment",
+        "show_view",
+        "copy_pack",
+        "clear_marks",
+        "undo",
+        "drop",
+        "shift",
+        "strategy",
+    )
     assert [search_disabled(action, done) for action in every] == [""] * len(every)
     assert search_disabled("mark", SearchState(in_panel=True)) == ""
-
-
-def test_the_panels_say_what_is_missing() -> None:
-    assert panel_disabled("follow", PanelState()) == "No related note is listed."
-    assert panel_disabled("follow_back", PanelState()) == "This is where you came from."
-    assert panel_disabled("put_filter", PanelState()) == "Choose a branch: this line has no filter."
-    assert panel_disabled("put_filter", PanelState(filter="")) == "No filter leads there."
-    assert panel_disabled("put_filter", PanelState(filter="#sync")) == ""
 
 
 def test_help_and_quit_keep_their_place_in_the_footer() -> None:
@@ -115,11 +118,11 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(t
             await until(pilot, lambda: label in {offer.label for offer in footer.shown}, label)
 
         await pilot.press("unbound-related")
-        await offered("related")
+        await offered("view")
         assert not {"mark", "open", "follow"} & {offer.label for offer in footer.shown}
         await pilot.press("slash", *"sync")
         await offered("copy pack")
-        await pilot.press("unbound-related")
+        app.still.query_one("#related-notes").focus()
         await offered("follow")
         await pilot.press("unbound-map")
         await offered("unfold")

@@ -17,10 +17,10 @@ from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.messages import SearchDone, Trouble
 from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import Answer, QueryStatus
 from excerpt.tui.search.why_view import LEGEND, Why
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
 
@@ -151,20 +151,18 @@ async def test_enter_opens_the_note_in_the_editor_at_the_line(opened: Path, app:
         assert opened.read_text().splitlines() == ["--goto", place]
 
 
-async def test_escape_goes_one_layer_at_a_time(app: ExcerptApp) -> None:
+async def test_escape_closes_what_is_open_then_goes_to_the_list_and_never_empties_the_query(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
-        field = screen_of(app).query_one("#query", Input)
-        await pilot.press("ctrl+t")
-        assert isinstance(top_screen(app), Why)
+        field, rows = screen_of(app).query_one("#query", Input), screen_of(app).query_one(HitList)
+        await pilot.press("ctrl+o", "slash", "escape")
+        assert (field.has_focus, pane_of(app).pack_panel.display) == (True, False)
         await pilot.press("escape")
-        assert top_screen(app) is screen_of(app)
+        assert rows.has_focus
         await pilot.press("shift+tab", "escape")
-        assert field.has_focus
-        assert field.value == "conflict"
+        assert rows.has_focus
         await pilot.press("escape")
-        assert field.value == ""
-        assert pane_of(app).result is None
+        assert field.value == "conflict"
 
 
 async def test_the_focused_list_takes_single_letters(app: ExcerptApp, places: Places, quiet_clipboard: None) -> None:
@@ -286,7 +284,7 @@ def drawn_of(app: ExcerptApp) -> str:
 
 
 async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: ExcerptApp) -> None:
-    async with app.run_test(size=(100, 60)) as pilot:
+    async with app.run_test(size=(180, 60)) as pilot:
         await search(pilot, app, "sync conflct laptop")
         await pilot.press("down", "ctrl+t")
         await until(pilot, lambda: "Rank by strategy" in drawn_of(app), "the explanation")
@@ -303,7 +301,9 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
 async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
         await search(pilot, app, '"sync conflict"')
-        await pilot.press("ctrl+t", "tab", *"merging", "enter")
+        pane_of(app).action_why_not()
+        await until(pilot, lambda: bool(top_screen(app).query("#note:focus")), "the field")
+        await pilot.press(*"merging", "enter")
         await until(pilot, lambda: "Merging.md" in drawn_of(app), "the other note")
         assert isinstance(top_screen(app), Why)
         screen = top_screen(app)

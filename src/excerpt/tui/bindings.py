@@ -14,8 +14,10 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
+from excerpt.insight.phrases import Key
+from excerpt.search.proximity import PLACES
 from excerpt.tui.keymap import keys_now, keys_of, shown_keys
-from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
+from excerpt.tui.keys import FIELD, PARTS
 
 
 @runtime_checkable
@@ -51,6 +53,12 @@ def doer(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
             if isinstance(around, Reasoned) and hasattr(around, f"action_{inner[1]}"):
                 return around, inner[1], inner[2]
     return node, name, parameters
+
+
+async def act_around(node: DOMNode, action: str) -> None:
+    """Have the nearest widget around `node` that does an action do it."""
+    target, _, _ = doer(node, f"pane({action!r})")
+    await node.app.run_action(action, target)
 
 
 def why_not(node: DOMNode, action: str) -> str:

@@ -146,7 +146,7 @@ FINDING: Sequence[Key] = while_typing(
     Key("copy-fragment", "", "copy_fragment", "copy one", "Copy the fragment alone", shown=True),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True),
-    Key("why", "ctrl+t", "why", "why", "Why the fragment stands where it stands"),
+    Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment stands where it stands; once more: the passage"),
     Key("compare", "", "compare", "compare", "Compare strategies: where they differ for this query"),
     Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or not"),
 )
@@ -182,20 +182,16 @@ PACKING: Sequence[Key] = while_typing(
 )
 
 PANES: Sequence[Key] = while_typing(
-    Key("related", "", "related", "related", "Show what is related to the fragment; once more: close"),
-    Key("map", "", "map", "map", "Show where the matches are; once more: close"),
-    Key("preview-down", "pagedown", "scroll_preview(1)", "scroll", "Scroll the context down", moves=True),
-    Key("preview-up", "pageup", "scroll_preview(-1)", "scroll", "Scroll the context up", moves=True),
-    Key("pane", "", "pane", "pane", "Next pane: query, list, context, pack"),
+    Key("related", "", "show_view('related')", "related", "Related notes: what is near to the fragment"),
+    Key("map", "", "show_view('map')", "map", "The map: where the matches are"),
+    Key("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the side panel down", moves=True),
+    Key("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the side panel up", moves=True),
+    Key("pane", "", "pane", "pane", "Next pane: query, list, side panel, pack"),
     Key("back", "escape", "back", "back", "Close what is open, come back from a link, then go to the list"),
 )
 
-READING: Sequence[Key] = while_typing(
-    Key("whole-note", "", "read_whole", "whole note", "The whole note in the context; once more: as before"),
-)
-
-SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES, *READING)
-"""One place in five parts, as it has many keys."""
+SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES)
+"""One place in four parts, as it has many keys."""
 
 LIST: Sequence[Key] = (
     too(SEARCH, "mark", "list-mark", "space"),
@@ -203,8 +199,8 @@ LIST: Sequence[Key] = (
     too(SEARCH, "remember", "list-remember", "m"),
     too(SEARCH, "why", "list-why", "w"),
     too(SEARCH, "obsidian", "list-obsidian", "O"),
-    too(SEARCH, "related", "list-related", "r"),
-    too(SEARCH, "map", "list-map", "M"),
+    Key("list-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
+    Key("list-link", "l", "pane('enter_side')", "link", "Into the side panel, to the next link of the passage"),
     too(SEARCH, "scope", "list-scope", "s"),
     too(SEARCH, "format", "list-format", "f"),
     too(SEARCH, "undo", "list-undo", "u"),
@@ -215,23 +211,31 @@ LIST: Sequence[Key] = (
     *moving("list", "fragment"),
 )
 
-CONTEXT: Sequence[Key] = (
+SIDE: Sequence[Key] = (
+    Key("side-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
+    too(SEARCH, "why", "side-why", "w"),
+    too(SEARCH, "copy-fragment", "side-copy", "y"),
+    too(SEARCH, "remember", "side-remember", "m"),
+    too(SEARCH, "obsidian", "side-obsidian", "O"),
+    too(SEARCH, "pane", "side-pane", "shift+tab"),
+    Key("side-query", "slash", "pane('focus_query')", "query", "Back to the query"),
+)
+
+PASSAGE: Sequence[Key] = (
+    Key("context-link", "l", "next_link", "link", "To the next link in sight; enter follows it", shown=True),
+    Key("context-return", "backspace", "pane('come_back')", "come back", "Back from where a link led", shown=True),
     Key("context-match", "n", "match(1)", "next match", "Next match", shown=True),
     Key("context-match-before", "N", "match(-1)", "match before", "The match before"),
-    Key("context-heading", "", "heading(1)", "heading", "Next heading", shown=True),
-    Key("context-heading-before", "", "heading(-1)", "heading", "The heading before"),
-    Key("context-pick", "", "pick", "pick lines", "Pick lines, to copy or to keep them; once more: stop", shown=True),
-    Key("context-copy", "y", "pane('copy_lines')", "copy", "Copy the lines picked, or the fragment"),
-    Key("context-remember", "m", "pane('remember_lines')", "remember", "Keep the lines picked, or the fragment"),
-    Key(
-        "context-return", "backspace", "pane('visited(-1)')", "come back", "Come back from where a link led", shown=True
-    ),
+    Key("context-heading", "", "heading(1)", "heading", "To the next heading"),
+    Key("context-heading-before", "", "heading(-1)", "heading", "To the heading before"),
+    Key("whole-note", "", "read_whole", "whole note", "The whole note in the passage view; once more: as before"),
+    Key("context-pick", "shift+down", "pick(1)", "pick", "Pick lines, to copy or to keep them: a line more"),
+    Key("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick lines: a line less"),
+    too(SEARCH, "mark", "context-mark", "space"),
     Key("context-down", "j", "down", "down", "A line down", moves=True),
     Key("context-up", "k", "up", "up", "A line up", moves=True),
     Key("context-first", "g,home", "first", "first", "To the note's beginning", moves=True),
     Key("context-last", "G,end", "last", "last", "To the note's end", moves=True),
-    too(SEARCH, "pane", "context-pane", "shift+tab"),
-    Key("context-query", "slash", "pane('focus_query')", "query", "Back to the query"),
 )
 
 PACK: Sequence[Key] = (
@@ -253,25 +257,16 @@ RELATED: Sequence[Key] = (
     Key("related-return", "backspace", "pane('follow_back')", "return", "Back to what was followed from", shown=True),
     Key("related-next", "right", "pane('reason(1)')", "next reason", "Next reason: name, link, passage", shown=True),
     Key("related-previous", "left", "pane('reason(-1)')", "reason before", "The reason before"),
-    Key("related-show", "v", "pane('show_passage')", "context", "Show the passage in the context", shown=True),
-    Key("related-note", "", "pane('whole_note')", "whole note", "Related to all of the note, or not", shown=True),
-    too(SEARCH, "related", "related-close", "r", "Close the panel"),
-    too(SEARCH, "map", "related-map", "M", "Show where the matches are"),
+    Key("related-note", "", "pane('whole_note')", "whole note", "Related to all of the note, or not"),
     too(SEARCH, "mark", "related-mark", "space"),
-    too(SEARCH, "pane", "related-pane", "shift+tab"),
-    Key("related-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
     *moving("related", "note"),
 )
 
 MAP: Sequence[Key] = (
-    Key("map-filter", "space", "pane('put_filter')", "filter", "Put its filter into the query, or off", shown=True),
-    Key("map-unfilter", "backspace", "pane('take_filter')", "filter off", "Take the last filter off", shown=True),
+    Key("map-filter", "space", "put_filter", "filter", "Put its filter into the query, or off", shown=True),
+    Key("map-unfilter", "backspace", "take_filter", "filter off", "Take the last filter off", shown=True),
     Key("map-open", "right", "open_branch", "unfold", "Unfold the branch, then go into it", shown=True),
     Key("map-shut", "left", "close_branch", "fold", "Fold the branch, then leave it", shown=True),
-    too(SEARCH, "map", "map-close", "M", "Close the panel"),
-    too(SEARCH, "related", "map-related", "r", "Show what is related to the fragment"),
-    too(SEARCH, "pane", "map-pane", "shift+tab"),
-    Key("map-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
     *moving("map", "line"),
 )
 
@@ -372,7 +367,8 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Search": SEARCH,
     "The query's menu": MENU,
     "Search, with the list focused": LIST,
-    "Search, with the context focused": CONTEXT,
+    "Search, with the side panel focused": SIDE,
+    "Search, with the passage focused": PASSAGE,
     "Search, with the pack focused": PACK,
     "Search, with related notes focused": RELATED,
     "Search, with the map focused": MAP,
@@ -399,8 +395,7 @@ PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
         "Search": FINDING,
         "Search: the query": ASKING,
         "Search: the pack": PACKING,
-        "Search: panes and panels": PANES,
-        "Search: reading on": READING,
+        "Search: panes": PANES,
     },
 }
 """How the keys of a place are listed that has too many for one list."""
@@ -419,5 +414,9 @@ AROUND: Mapping[str, str] = {
         "Any dialog",
     ),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
+    **dict.fromkeys(
+        (f"Search, with {view} focused" for view in ("the passage", "related notes", "the map")),
+        "Search, with the side panel focused",
+    ),
 }
 """The place around each, whose keys work there too: a key may not stand in both."""

@@ -24,6 +24,7 @@ from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.key_bar import KeyBar
+from excerpt.tui.common.split import Split
 from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words
 from excerpt.tui.memory.controller import MemoryController
@@ -58,7 +59,6 @@ from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
 from excerpt.tui.use_recorder import UseRecorder
-from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.model import Result

@@ -11,9 +11,11 @@ from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import Widget
 
+from excerpt.insight.phrases import Key
+from excerpt.search.proximity import PLACES
 from excerpt.tui.bindings import active, doer, why_not
 from excerpt.tui.keymap import keys_of, shown_keys
-from excerpt.tui.keys import FIELD, PLACES, Key
+from excerpt.tui.keys import FIELD
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.screens.dialog import Leaving
 
@@ -21,7 +23,7 @@ _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory"}
 
 _WIDGETS = {
     "Search, with the list focused": "#hits",
-    "Search, with the context focused": "#preview",
+    "Search, with the passage focused": "#preview",
     "Search, with the pack focused": "#packed",
     "Search, with related notes focused": "#related-notes",
     "Search, with the map focused": "#map",

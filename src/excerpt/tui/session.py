@@ -20,7 +20,7 @@ import msgspec
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.settings import Places, Settings
 from excerpt.state_files import replace_file
-from excerpt.tui.panes import SHARE
+from excerpt.tui.common.split import SHARE
 
 if TYPE_CHECKING:
     from excerpt.model import Hit

@@ -30,18 +30,20 @@ def prefer_the_screen() -> None:
 NEXT = (
     "excerpt.tui.pack.packer",
     "excerpt.tui.search.query_questions",
-    "excerpt.tui.reading",
-    "excerpt.tui.widgets.map_panel",
+    "excerpt.tui.search.note_window",
+    "excerpt.tui.insight.map",
+    "excerpt.tui.common.snippet",
     "excerpt.tui.widgets.pack_panel",
-    "excerpt.tui.widgets.preview",
-    "excerpt.tui.widgets.related_panel",
+    "excerpt.tui.search.preview",
+    "excerpt.tui.search.side_panel",
+    "excerpt.tui.insight.related",
 )
 """What the first query needs: its context, its rows, what is asked of the engine with it."""
 
 LATER = (
     "excerpt.tui.copying",
     "excerpt.tui.index.dialog",
-    "excerpt.tui.insights",
+    "excerpt.tui.insight.questions",
     "excerpt.tui.memory.decisions",
     "excerpt.tui.memory.pane",
     "excerpt.tui.insight.overview_pane",

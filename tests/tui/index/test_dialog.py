@@ -21,7 +21,7 @@ from excerpt.tui.index.controller import Watch
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.screens.dialog import Confirm
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import (
     AppPilot,
     at_once,

@@ -16,10 +16,15 @@ class Bench:
     query: str = "sync"
     engine: HeldEngine = field(default_factory=HeldEngine)
     clock: HeldClock = field(default_factory=HeldClock)
+    turns: list[Location | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.insight = InsightController(
-            self.engine, self.clock.after, query=lambda: self.query, put=lambda query: setattr(self, "query", query)
+            self.engine,
+            self.clock.after,
+            query=lambda: self.query,
+            put=lambda query: setattr(self, "query", query),
+            turned=lambda: self.turns.append(self.insight.followed),
         )
 
     def related_to(self) -> tuple[str, int | None]:
@@ -37,11 +42,13 @@ def test_related_notes_are_asked_of_the_selected_fragment_or_of_its_note() -> No
 
 def test_they_are_asked_of_what_was_followed_until_one_comes_back() -> None:
     bench = Bench()
-    bench.insight.follow(Location("b", "b.md", 9))
+    there = Location("b", "b.md", 9)
+    bench.insight.follow(there)
     assert bench.related_to() == ("b.md", 9)
     assert bench.insight.follow_back()
     assert bench.related_to() == ("a.md", 4)
     assert not bench.insight.follow_back()
+    assert bench.turns == [there, None]
 
 
 def test_nothing_is_related_to_a_memory_or_to_nothing() -> None:

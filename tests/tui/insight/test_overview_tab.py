@@ -25,7 +25,7 @@ from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_over
 from excerpt.tui.insight.overview_questions import AskPassage
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.messages import Trouble
-from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import AppPilot, at_once, places_under, screen_of, search, status_of, top_screen, until
 
 HIVE = (

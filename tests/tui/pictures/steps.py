@@ -15,7 +15,7 @@ from excerpt.tui.memory.pane import MemoryPane
 from excerpt.tui.messages import IndexOpened, IndexProgressed, IndexWatched
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.preview import Preview
+from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import until
 from tests.tui.still import PROGRESS, STATUS, StillApp
 
@@ -81,7 +81,7 @@ async def panel_shown(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, and let the panel that is open follow."""
     await pilot.press(*keys)
     pane = still(pilot).still.query_one(SearchPane)
-    await until(pilot, lambda: pane.insight.is_answered, "the panel")
+    await until(pilot, lambda: pane.side.is_answered, "the panel")
     await pilot.pause()
 
 

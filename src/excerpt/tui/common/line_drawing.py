@@ -1,18 +1,101 @@
 """One line of a note drawn for the eye: runs of text with inks. No terminal, no colours here.
 
 Drawing is line-true: each line of the file is one drawn line, Markdown marks are taken away or dimmed, and matches
-keep their place. What a block is for the index is decided by `excerpt.text.markdown`, not here.
+keep their place. What a block is for the index is decided by `excerpt.text.markdown`, not here; what a line is part of
+(frontmatter, a fence, a callout) comes from one pass over the lines before it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from enum import IntEnum, auto
+from typing import NamedTuple
 
 from excerpt.kinds import LinkKind
 from excerpt.text.visible import visible
 from excerpt.tui.common.inked_line import DrawnLine, Ink, InkedLine, LinkTo, Run
-from excerpt.tui.line_contexts import CALLOUT, PROSE, QUOTE_MARKS, Around, Context
+
+
+class Context(IntEnum):
+    """What a line is part of."""
+
+    PROSE = auto()
+    PROPERTIES = auto()
+    CODE = auto()
+    CODE_EDGE = auto()
+    QUOTED_CODE = auto()
+
+
+class Around(NamedTuple):
+    """What a line is part of; the ink of the callout around it, and the language of the fence. `block` is the row
+    (from 0) on which the fence or the frontmatter begins."""
+
+    context: Context
+    callout: Ink = Ink.PLAIN
+    language: str = ""
+    block: int = -1
+
+
+PROSE = Around(Context.PROSE)
+
+CALLOUT_INKS = {
+    kind: ink
+    for ink, kinds in {
+        Ink.CALLOUT: "note abstract summary tldr info todo example",
+        Ink.TIP: "tip hint important success check done",
+        Ink.WARNING: "question help faq warning caution attention",
+        Ink.DANGER: "failure fail missing danger error bug",
+        Ink.QUOTE: "quote cite",
+    }.items()
+    for kind in kinds.split()
+}
+"""Obsidian's kinds of callouts, by the colours they have there; any other kind looks like a note."""
+
+CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
+QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
+_FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
+
+
+def contexts_of(lines: Sequence[str]) -> list[Around]:
+    """What each line of a note is part of; `lines` begin with the note's first."""
+    found: list[Around] = []
+    fence: Around | None = None
+    mark, callout = "", Ink.PLAIN
+    properties = bool(lines) and lines[0].rstrip() == "---"
+    for row, line in enumerate(lines):
+        if properties:
+            found.append(Around(Context.PROPERTIES, block=0))
+            properties = row == 0 or line.rstrip() not in ("---", "...")
+            continue
+        callout = _callout(line, callout)
+        if fence is not None and fence.context is Context.QUOTED_CODE and not line.lstrip().startswith(">"):
+            fence = None
+        opens = _FENCE.match(line)
+        if fence is not None:
+            closes = opens is not None and opens[1].startswith(mark) and not line[opens.end(1) :].strip()
+            found.append(fence._replace(context=Context.CODE_EDGE) if closes else fence)
+            fence = None if closes else fence
+        elif opens:
+            quoted = ">" in line[: opens.start(1)]
+            mark = opens[1]
+            fence = Around(Context.QUOTED_CODE if quoted else Context.CODE, callout, opens[2].lower(), row)
+            found.append(fence._replace(context=Context.CODE_EDGE))
+        else:
+            found.append(PROSE if callout is Ink.PLAIN else Around(Context.PROSE, callout))
+    return found
+
+
+def _callout(line: str, before: Ink) -> Ink:
+    """The ink of the callout that a line is in, if the one before it was in that of `before`."""
+    if ">" not in line[:4]:
+        return Ink.PLAIN
+    quote = QUOTE_MARKS.match(line)
+    if quote is None:
+        return Ink.PLAIN
+    opens = CALLOUT.match(line, quote.end())
+    return CALLOUT_INKS.get(opens[1].lower(), Ink.CALLOUT) if opens else before
+
 
 LONGEST = 2_000
 """Characters drawn of one line; a longer one says how much is missing."""
@@ -64,7 +147,7 @@ def with_rest(runs: tuple[Run, ...], cut: int) -> tuple[Run, ...]:
 
 
 def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:
-    """Ink what a line is; the hang of its continuation lines. Of frontmatter see `excerpt.tui.properties`."""
+    """Ink what a line is; the hang of its continuation lines. Of frontmatter see `excerpt.tui.common.line_drawing`."""
     if around.context is not Context.PROSE:
         _draw_code(line, around, code)
         return 0

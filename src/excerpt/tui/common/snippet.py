@@ -10,8 +10,7 @@ from rich.cells import cell_len
 
 from excerpt.model import Span
 from excerpt.text.visible import visible_line
-from excerpt.tui.common.line_drawing import INLINE_MARKS, TABLE_RULE, drawn_characters
-from excerpt.tui.line_contexts import Around, Context, contexts_of
+from excerpt.tui.common.line_drawing import INLINE_MARKS, TABLE_RULE, Around, Context, contexts_of, drawn_characters
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
 _LINE_START = re.compile(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.map_rows import stands_in, without
 from excerpt.tui.memory.recall_controller import is_memory
 from excerpt.tui.search.reading_controller import Location
 
@@ -24,13 +24,23 @@ _SETTLED = 0.15
 class InsightController:
     """Own what related notes are asked of, the way that was followed from there, and the filters put by the map.
 
-    `query` tells the query as it is now, `put` makes another one of it.
+    `query` tells the query as it is now, `put` makes another one of it. `turned` is called when related notes are to be
+    asked of something else.
     """
 
-    def __init__(self, engine: Asks, after: After, *, query: Callable[[], str], put: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        engine: Asks,
+        after: After,
+        *,
+        query: Callable[[], str],
+        put: Callable[[str], object],
+        turned: Callable[[], object],
+    ) -> None:
         self._engine = engine
         self._query = query
         self._put = put
+        self._turned = turned
         self._followed: list[Location] = []
         self._of_note = False
         self._filters: list[str] = []
@@ -52,20 +62,22 @@ class InsightController:
     # --- related notes ------------------------------------------------------------------------------------------------
 
     @property
-    def has_followed(self) -> bool:
-        """Whether one has gone on from the selected fragment."""
-        return bool(self._followed)
+    def followed(self) -> Location | None:
+        """Where one has gone on to from the selected fragment."""
+        return self._followed[-1] if self._followed else None
 
     def follow(self, location: Location) -> None:
         """Go on from there."""
         self._followed.append(location)
+        self._turned()
 
     def follow_back(self) -> bool:
         """Go back one step; False where one came from."""
-        if self._followed:
-            self._followed.pop()
-            return True
-        return False
+        if not self._followed:
+            return False
+        self._followed.pop()
+        self._turned()
+        return True
 
     def begin_again(self) -> None:
         """Forget the way followed: another fragment is selected."""
@@ -74,17 +86,18 @@ class InsightController:
     def toggle_note(self) -> None:
         """Ask about the whole note from now on, or again about the fragment alone."""
         self._of_note = not self._of_note
+        self._turned()
 
     def ask_related(self, selected: Hit | None, on_found: Callable[[Related | None], object]) -> bool:
         """Ask what is related to where one has gone on to, else to what is selected; False where that is no note's."""
-        if self._followed:
-            location = self._followed[-1]
+        if self.followed is not None:
+            location = self.followed
         elif selected is not None and not is_memory(selected):
             location = Location.of(selected)
         else:
             self._engine.forget("related")
             return False
-        from excerpt.tui.insights import AskRelated
+        from excerpt.tui.insight.questions import AskRelated
 
         line = None if self._of_note else location.line
         self._engine.ask(AskRelated(location.path, line), on_found)
@@ -94,7 +107,7 @@ class InsightController:
 
     def ask_map(self, query: str, on_found: Callable[[VaultMap], object]) -> None:
         """Ask where the matches of a query are."""
-        from excerpt.tui.insights import AskMap
+        from excerpt.tui.insight.questions import AskMap
 
         self._engine.ask(AskMap(query), on_found)
 
@@ -110,7 +123,7 @@ class InsightController:
         if stands_in(query, condition):
             self._put(without(query, condition))
             return
-        from excerpt.tui.insights import AskNarrowed
+        from excerpt.tui.insight.questions import AskNarrowed
 
         self._engine.ask(AskNarrowed(query, condition), partial(self._narrowed, query, condition))
 
@@ -128,3 +141,17 @@ class InsightController:
                 self._put(without(query, condition))
                 return True
         return False
+
+
+def stands_in(query: str, condition: str) -> bool:
+    """Whether the filter stands in the query, as it is written on the map."""
+    return bool(condition) and _places(condition).search(query) is not None
+
+
+def without(query: str, condition: str) -> str:
+    """The query with that filter taken off, wherever it stands."""
+    return _places(condition).sub("", query)
+
+
+def _places(condition: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\S){re.escape(condition)}(?:\s+|$)")

@@ -21,6 +21,7 @@ from excerpt.model import Fragment, Hit
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_questions import AskDrill, AskMarkdown, AskOverview, AskPassage
@@ -33,13 +34,12 @@ from excerpt.tui.messages import (
     SearchRequested,
     Trouble,
 )
+from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import QueryInput
-from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.search.marks import Marks
-    from excerpt.tui.note_window import NoteWindow
+    from excerpt.tui.search.note_window import NoteWindow
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""

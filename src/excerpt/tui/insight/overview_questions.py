@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Fragment
-from excerpt.tui.note_window import window_around
+from excerpt.tui.search.note_window import window_around
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
     from excerpt.search.marks import Marks
-    from excerpt.tui.note_window import NoteWindow
+    from excerpt.tui.search.note_window import NoteWindow
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.decisions import Decision, following, forgetting, keeping, updating
@@ -34,7 +35,6 @@ from excerpt.tui.messages import (
     RememberRequested,
 )
 from excerpt.tui.widgets.field import Field
-from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled

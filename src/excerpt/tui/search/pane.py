@@ -1,4 +1,4 @@
-"""The Search tab: query, ranked list, preview, side panels, pack. Asks the engine, tells each part what it shows."""
+"""The Search tab: query, ranked list, side panel, pack. Asks the engine, tells each part what it shows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ from textual.reactive import var
 from textual.widgets import Input
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.pack.marks_file import Kept, Mark
-from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.pack.marks_file import Kept
 from excerpt.settings import Settings
 from excerpt.text.line_range import lines_named
-from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import fit
+from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insight.controller import InsightController
-from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.recall_controller import RecallController, Showing, is_memory, window_of_memory
 from excerpt.tui.messages import (
     AllMarked,
@@ -41,43 +37,35 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
-from excerpt.tui.panes import SHARE
-from excerpt.tui.search.disabled import OF_PANELS, PanelState, Row, SearchState, panel_disabled, search_disabled
+from excerpt.tui.search.disabled import Row, SearchState, search_disabled
 from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
 from excerpt.tui.search.query_bar import Answer, QueryBar
 from excerpt.tui.search.query_menu import QueryMenu
-from excerpt.tui.search.reading_controller import Location, ReadingController
+from excerpt.tui.search.reading_controller import Location
 from excerpt.tui.turn import next_in_turn
-from excerpt.tui.widgets.aside import Aside
 from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.split import Split
 
 if TYPE_CHECKING:
-    from excerpt.insight.map import VaultMap
-    from excerpt.insight.related import Related
-    from excerpt.model import Hit, Memory, Result, Span
+    from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import Found, MemoryWorker
-    from excerpt.tui.reading import LinkFound
+    from excerpt.tui.screens.strategies import Choice
+    from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
-    from excerpt.tui.widgets.preview import Preview
+    from excerpt.tui.widgets.pack_panel import PackPanel
 
-_ABOUT_HITS = frozenset({"move", "mark", "edit", "obsidian", "copy_fragment", "remember", "why"})
+_ABOUT_HITS = frozenset({"move", "mark", "edit", "obsidian", "copy_fragment", "remember", "show_view"})
 """Actions about the selected hit: pressed right behind the last letter, they are about the answer to all of it."""
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
-_ADDRESS = 80
-"""Cells of an address that is told."""
-
 _TAKEN_BY_MENU = frozenset({"move", "mark", "edit", "back"})
 """Actions of the pane whose keys are the menu's while it is open."""
 
-_NOTHING_SELECTED = Said("Nothing is selected", "What is related to the selected fragment stands here.")
-_MEMORY_SELECTED = Said("A memory is selected", "Select a fragment of a note to see what is related to it.")
-_LOOKING = Said("Looking for related notes")
-_GONE = Said("That note is not in the index any more")
+
+_LEAST = 0.65
+"""The part of the height that the side panel wants at least below the list, but for the passage."""
 
 
 class SearchPane(Vertical):
@@ -90,11 +78,7 @@ class SearchPane(Vertical):
     SearchPane {
         #body { height: 1fr; }
         #found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #preview { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #found:focus-within, #preview:focus {
-            border-top: solid $accent;
-            border-title-color: $accent;
-        }
+        #found:focus-within { border-top: solid $accent; border-title-color: $accent; }
         #found.-unanswered {
             border-title-color: $warning;
             HitList > .hit--title { text-style: none; color: $text-soft; }
@@ -102,8 +86,15 @@ class SearchPane(Vertical):
             HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
         }
         #hits { height: 1fr; }
-        #body.-no-panel .panel { display: none; }
-        #body.-beside #related { height: 2fr; }
+        #packed {
+            display: none;
+            height: 1fr;
+            border-top: solid $border-blurred;
+            border-title-color: $text-soft;
+            &.-open { display: block; }
+            &:focus { border-top: solid $accent; border-title-color: $accent; }
+        }
+        #body.-no-panel #packed { display: none; }
     }
     """
 
@@ -117,7 +108,9 @@ class SearchPane(Vertical):
     """How far the index is while it is being built; "" when it is not."""
 
     is_furnished = False
-    """Whether preview and panels are there, which come after the first frame."""
+    """Whether the panels are there, which come after the first frame."""
+    side: SidePanel
+    pack_panel: PackPanel
 
     def __init__(
         self,
@@ -146,13 +139,6 @@ class SearchPane(Vertical):
             built=self._pack_built,
             keep=lambda kept: self.post_message(MarksChanged(kept)),
         )
-        self.reading = ReadingController(
-            engine,
-            self.set_timer,
-            line_at_top=lambda: self._preview.line_at_top,
-            changed=self._show_window,
-        )
-        self.insight = InsightController(engine, self.set_timer, query=lambda: self.query_text, put=self._put)
         self._settings = settings
         self._engine = engine
         self._limit = settings.search.limit
@@ -164,7 +150,7 @@ class SearchPane(Vertical):
         self._to_select = ""
         self._meant = ""
         self._copy_waits: bool | None = None
-        self._view_state = SearchState(), PanelState()
+        self._view_state = SearchState()
 
     def compose(self) -> ComposeResult:
         yield QueryBar(self._engine)
@@ -172,7 +158,7 @@ class SearchPane(Vertical):
             with Vertical(id="found"):
                 yield HitList(id="hits")
                 yield Notice(id="notice")
-            yield Aside(id="aside")
+            yield Vertical(id="aside")
         yield PackBar(id="pack")
 
     def on_mount(self) -> None:
@@ -182,8 +168,13 @@ class SearchPane(Vertical):
         self._show_result()
 
     async def furnish(self) -> None:
-        """Mount what the first frame does not show: the preview and the panels."""
-        await self.aside.furnish()
+        """Mount what the first frame does not show: the side panel and the pack's."""
+        from excerpt.tui.search.side_panel import SidePanel
+        from excerpt.tui.widgets.pack_panel import PackPanel
+
+        self.side = SidePanel(self._engine, query=lambda: self.query_text, put=self._bar.put, id="side")
+        self.pack_panel = PackPanel(id="packed", classes="panel")
+        await self.query_one("#aside").mount(self.side, self.pack_panel)
         self.query_one(Split).show_context()
         self.is_furnished = True
         self._show_choices()
@@ -195,30 +186,13 @@ class SearchPane(Vertical):
     def _bar(self) -> QueryBar:
         return self.query_one(QueryBar)
 
-    def _put(self, query: str) -> None:
-        self._bar.put(query)
-
     @property
     def _hits(self) -> HitList:
         return self.query_one(HitList)
 
     @property
-    def aside(self) -> Aside:
-        """Where the preview and the panels stand."""
-        return self.query_one(Aside)
-
-    @property
-    def _preview(self) -> Preview:
-        return self.aside.preview
-
-    @property
-    def _panel_rows(self) -> RowList | None:
-        """The rows of the panel that is open."""
-        panel = self.aside.panel
-        if panel is None:
-            return None
-        rows = panel.rows if panel is self.aside.related_panel else panel
-        return rows if isinstance(rows, RowList) else None
+    def _split(self) -> Split:
+        return self.query_one(Split)
 
     @property
     def query_text(self) -> str:
@@ -230,8 +204,13 @@ class SearchPane(Vertical):
         return self._hits.selected
 
     @property
-    def _selected_memory(self) -> Memory | None:
-        hit = self.selected
+    def _acted_on(self) -> Hit | None:
+        """What a key is about: the passage in the side panel while that has the focus, else the selected row."""
+        return self.side.passage if self.is_furnished and self.side.has_focus_within else self.selected
+
+    @property
+    def _memory_acted_on(self) -> Memory | None:
+        hit = self._acted_on
         return self.memories.memory_of(hit.fragment.id) if hit is not None else None
 
     @property
@@ -382,7 +361,7 @@ class SearchPane(Vertical):
 
     def is_early(self, action: str) -> bool:
         """Return whether the action is about hits that are still on their way."""
-        walks = action == "move" and (self.aside.has_focus_within or self._bar.queries.walks)
+        walks = action == "move" and (self.query_one("#aside").has_focus_within or self._bar.queries.walks)
         return action in _ABOUT_HITS and not walks and self._is_answering and self._engine.is_open
 
     def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
@@ -416,11 +395,8 @@ class SearchPane(Vertical):
         elif message.asked == "pack":
             self._copy_waits = None
             self.pack.failed()
-        elif message.asked == "related":
-            self._say_related(said)
-        elif message.asked == "map":
-            self.aside.map_panel.said = message.message
-            self.aside.map_panel.vault_map = None
+        else:
+            self.side.fail(message.asked, said)
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then all that goes by it."""
@@ -453,8 +429,7 @@ class SearchPane(Vertical):
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
         notice.display = not self._hits.display
-        split = self.query_one(Split)
-        split.context = result is not None
+        self._show_side()
         found = self.query_one("#found")
         found.set_class(is_unanswered(result), "-unanswered")
         title = list_title(result, self._meant)
@@ -470,6 +445,11 @@ class SearchPane(Vertical):
         bar.status.answer = Answer(led, max(result.matched, len(result.hits)), result.confidence)
         if not result.hits:
             notice.said = nothing_found(result, self.progress, self._meant)
+
+    def _show_side(self) -> None:
+        """Have the side panel in sight where there is something for it; a map needs no query."""
+        asked_for_map = self.is_furnished and self.side.view == "map" and self._split.context
+        self._split.context = self.result is not None or asked_for_map
 
     @property
     def _listed(self) -> Sequence[Hit]:
@@ -497,39 +477,17 @@ class SearchPane(Vertical):
         if event.control is self._hits:
             event.stop()
             self._selection_changed()
-        else:
-            self._refresh_keys()
 
     def _selection_changed(self, *, again: bool = False) -> None:
         """Have all follow that goes by the selected row: another one, or the same of a newer answer to the query."""
-        self._show_selected(again=again)
+        if self.is_furnished:
+            self._select_beside(again=again)
         self.show_cost()
-        self.insight.begin_again()
-        panel = self.aside.panel
-        if panel is not None and panel in (self.aside.related_panel, self.aside.map_panel):
-            self.insight.when_settled(self._ask_panel)
         self._refresh_keys()
 
-    def _show_selected(self, *, again: bool = False) -> None:
-        """Show the selected row in the preview; whoever reads elsewhere stays there if the same query is answered
-        `again`, by a newer index."""
+    def _select_beside(self, *, again: bool = False) -> None:
         hit = self.selected
-        if again and self.reading.is_away:
-            self.reading.ask()
-            return
-        self.reading.come_back()
-        if hit is None or is_memory(hit):
-            self.reading.show(window_of_memory(hit))
-        else:
-            self.reading.look_at(Location.of(hit), self._answered_query)
-
-    def _show_fragment(self, fragment_id: str, spans: Sequence[Span]) -> None:
-        """Show in the preview what need not be selected: a fragment, or a memory."""
-        window = self.memories.window_of(fragment_id)
-        if window is not None:
-            self.reading.show(window)
-        else:
-            self.reading.look_at(Location(fragment_id, "", 0, tuple(spans)), self._answered_query)
+        self.side.select(hit, self.result, window_of_memory(hit), again=again)
 
     def _memories_found(self, found: Found) -> None:
         listed = self.result is not None
@@ -569,7 +527,7 @@ class SearchPane(Vertical):
         bar, choices = self.query_one(PackBar), self.pack.choices
         self._hits.marked = choices.marked
         if self.is_furnished:
-            self.aside.related_panel.rows.marked = choices.marked
+            self.side.related.rows.marked = choices.marked
         bar.wanted, bar.marked, bar.order = self.pack.wanted, len(choices.marks), self.pack.order
 
     def show_cost(self) -> None:
@@ -583,17 +541,11 @@ class SearchPane(Vertical):
         self._show_choices()
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
         if self.is_furnished:
-            self._show_margin()
-            if self.aside.pack_panel.display:
+            packs = packed.result.packs if packed is not None else ()
+            self.side.show_packed(tuple((one.path, one.line_start, one.line_end) for one in packs))
+            if self.pack_panel.display:
                 self._show_contents()
         self._refresh_keys()
-
-    def _show_margin(self) -> None:
-        """Mark at the preview's margin what of the note is in the pack."""
-        window, packed = self.reading.window, self.pack.packed
-        path = window.fragment.path if window is not None else ""
-        packs = packed.result.packs if packed is not None else ()
-        self._preview.packed = tuple((one.line_start, one.line_end) for one in packs if one.path == path)
 
     def _show_contents(self) -> None:
         from excerpt.tui.widgets.pack_panel import Contents
@@ -601,7 +553,7 @@ class SearchPane(Vertical):
         pack, hits = self.pack, self.result.hits if self.result is not None else ()
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(hits, start=1)}
         contents = Contents(pack.packed, pack.choices.marked, ranks, pack.order) if pack.packed is not None else None
-        self.aside.pack_panel.contents = contents
+        self.pack_panel.contents = contents
 
     def _pack_built(self) -> None:
         if self._copy_waits is not None and self._asked == self._shown:
@@ -621,15 +573,13 @@ class SearchPane(Vertical):
             self._hits.move(move_on)
 
     def action_mark(self) -> None:
-        """Mark what is looked at: in the related notes the passage, where a link led its fragment, else the hit."""
-        related, read = self.aside.related_panel, self.reading
-        if related.rows.has_focus:
-            self._mark_related()
-        elif read.is_away and read.location is not None and read.window is not None:
-            fragment = read.window.fragment
-            self._decide(self.pack.toggle(Mark(fragment.id, fragment.path, read.location.spans)))
-        else:
+        """Mark what is looked at; in the lists the cursor moves on."""
+        if not self.side.has_focus_within:
             self._toggle_selected(1)
+        elif (hit := self.side.passage) is not None:
+            self._decide(self.pack.toggle(mark_of(hit)))
+            if self.side.view == "related":
+                self.side.move(1)
 
     def action_clear_marks(self) -> None:
         self._decide(self.pack.decide(self.pack.choices.unmarked()))
@@ -679,33 +629,43 @@ class SearchPane(Vertical):
 
     def action_panel(self) -> None:
         """Open the panel and go there; from there, close it."""
-        panel = self.aside.pack_panel
+        panel = self.pack_panel
         if panel.has_focus:
-            self._close_panel()
+            self._close_pack()
             return
-        self.aside.open(panel)
+        panel.add_class("-open")
+        self._split.panel = True
         self._show_contents()
         panel.focus()
 
+    def _close_pack(self) -> bool:
+        """Close the pack's panel; False where it is closed. The list gets the focus that it had."""
+        is_open, had_focus = self._split.panel, self.pack_panel.has_focus
+        self.pack_panel.remove_class("-open")
+        self._split.panel = False
+        if had_focus:
+            self._focus_list()
+        return is_open
+
     def action_drop(self) -> None:
         """Drop the pack of the selected row, or bring back what was dropped."""
-        row = self.aside.pack_panel.selected
+        row = self.pack_panel.selected
         self._decide(row is not None and self.pack.drop(row))
 
     def action_shift(self, places: int) -> None:
         """Move the pack of the selected row."""
-        panel = self.aside.pack_panel
+        panel = self.pack_panel
         self._decide(panel.selected_pack is not None and self.pack.shift(panel.cursor, places))
 
     def action_own_scope(self) -> None:
         """Take the next scope for the pack of the selected row alone."""
-        row = self.aside.pack_panel.selected_pack
+        row = self.pack_panel.selected_pack
         self._decide(row is not None and self.pack.next_own_scope(row))
 
     def _show_row_of_pack(self) -> None:
         """Show the fragment of the panel's row in the preview, which takes the panel's place where there is one place
         for both."""
-        panel, rows = self.aside.pack_panel, self._hits
+        panel, rows = self.pack_panel, self._hits
         row, pack = panel.selected, panel.selected_pack
         if row is None:
             return
@@ -717,14 +677,20 @@ class SearchPane(Vertical):
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
         fragment_id = next((each for each in wanted if each in spans), wanted[0])
         rows.go_to(fragment_id)
-        self._show_fragment(fragment_id, spans.get(fragment_id, ()))
-        self._give_way()
+        window = self.memories.window_of(fragment_id)
+        if window is not None:
+            self.side.show_memory(window)
+        else:
+            self.side.show_location(Location(fragment_id, "", 0, tuple(spans.get(fragment_id, ()))))
+        if not self.side.display:
+            self._close_pack()
+            self._bring_up_side()
 
     def _remember_passage(self) -> None:
         """Keep the passage selected in the panel, as it was grown."""
         from excerpt.model import Source
 
-        row = self.aside.pack_panel.selected_pack
+        row = self.pack_panel.selected_pack
         memory = self.memories.memory_of(row.path) if row is not None else None
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))
@@ -732,224 +698,66 @@ class SearchPane(Vertical):
             source = Source(row.path, row.line_start, row.line_end, row.digest, row.heading_path)
             self.post_message(RememberRequested(None, self.pack.query, row.text, source))
 
-    # --- panels -------------------------------------------------------------------------------------------------------
+    # --- the side panel -----------------------------------------------------------------------------------------------
 
-    def _toggle_panel(self, panel: Vertical | RowList, rows: RowList) -> None:
-        """Open a panel and go there; from there, close it."""
-        if rows.has_focus:
-            self._close_panel()
+    def action_show_view(self, view: str) -> None:
+        """Show a view of what is selected; where it is in sight, the passage again.
+
+        Related notes and map get the focus: there is something to choose."""
+        from excerpt.tui.search.side_panel import View
+
+        seen = self.side.display and self.side.view == view
+        if seen and self._in_place:
+            self._leave_side()
             return
-        self.aside.open(panel)
-        self._ask_panel()
-        rows.focus()
+        self.side.view = View.PASSAGE if seen else View(view)
+        self._split.context = True
+        if not self.side.display:
+            self._close_pack()
+            self._split.asked = True
+        if self.side.view in (View.RELATED, View.MAP):
+            self.screen.set_focus(self.side.to_focus)
 
-    def _close_panel(self) -> None:
-        self.aside.close()
-        self.action_focus_query()
-
-    def _give_way(self) -> None:
-        """Close the panel for the preview where there is one place for both."""
-        if not self._preview.display:
-            self._close_panel()
-            self._preview.focus()
-
-    def _ask_panel(self) -> None:
-        """Ask for what the open panel shows, now."""
-        self.insight.stop_waiting()
-        panel = self.aside.panel
-        if panel is None:
-            return
-        if panel is self.aside.related_panel:
-            if not self.insight.ask_related(self.selected, self._related_found):
-                self._say_related(_NOTHING_SELECTED if self.selected is None else _MEMORY_SELECTED)
-            elif self.aside.related_panel.related is None:
-                self.aside.related_panel.said = _LOOKING
-        elif panel is self.aside.map_panel:
-            query = self.result.query if self.result is not None else self.query_text
-            self.insight.ask_map(query, self._mapped)
-
-    # --- related notes ------------------------------------------------------------------------------------------------
-
-    def action_related(self) -> None:
-        panel = self.aside.related_panel
-        self._toggle_panel(panel, panel.rows)
-
-    def _related_found(self, related: Related | None) -> None:
-        if related is None:
-            self._say_related(_GONE)
+    def action_next_view(self) -> None:
+        """Show the next view. Where the side panel is out of sight it comes up, in the list's place if need be."""
+        if self.side.display:
+            self.side.next_view()
         else:
-            self.aside.related_panel.related = related
-            self._refresh_keys()
+            self._close_pack()
+            self._bring_up_side()
 
-    def _say_related(self, said: Said) -> None:
-        panel = self.aside.related_panel
-        panel.said, panel.related = said, None
-        self._refresh_keys()
+    def action_enter_side(self) -> None:
+        """Go into the side panel; where it shows the passage, to the next link."""
+        self._bring_up_side()
+        if self.side.view == "passage":
+            self.side.preview.action_next_link()
 
-    def action_whole_note(self) -> None:
-        """Show what is related to the whole note, or to the fragment alone."""
-        self.insight.toggle_note()
-        self._ask_panel()
-
-    def action_reason(self, by: int) -> None:
-        self.aside.related_panel.step(by)
-        self._refresh_keys()
-
-    def action_show_passage(self) -> None:
-        """Show the selected passage in the preview, which takes the panel's place where there is one place for both."""
-        if self._show_passage():
-            self._give_way()
-
-    def _show_passage(self) -> bool:
-        reason = self.aside.related_panel.reason
-        if reason is None:
-            return False
-        if reason.fragment is None:
-            self.notify(f"That is a name, not a passage. {key_sign('edit')} opens its note there.")
-            return False
-        self._show_fragment(reason.fragment.id, reason.spans)
-        return True
-
-    def action_follow(self) -> None:
-        """Go on from the selected passage: it is in the preview, and what is related to it stands in the panel."""
-        panel = self.aside.related_panel
-        if panel.selected is None or panel.reason is None:
-            return
-        fragment = panel.reason.fragment
-        if fragment is None:
-            self.insight.follow(Location("", panel.selected.path, panel.selected.line))
-        else:
-            self.insight.follow(Location(fragment.id, fragment.path, fragment.line_start))
-            self._show_passage()
-        self._ask_panel()
-
-    def action_follow_back(self) -> None:
-        if not self.insight.follow_back():
-            self.notify("This is where you came from.")
-            return
-        if not self.insight.has_followed and self.selected is not None:
-            self._show_fragment(self.selected.fragment.id, self.selected.spans)
-        self._ask_panel()
-
-    def _mark_related(self) -> None:
-        """Mark the passage that is looked at in the related notes."""
-        panel = self.aside.related_panel
-        reason = panel.reason
-        if reason is None:
-            return
-        if reason.fragment is None:
-            self.notify("That is a name, not a passage: there is nothing to mark.")
-            return
-        self._decide(self.pack.toggle(Mark(reason.fragment.id, reason.fragment.path, reason.spans)))
-        panel.rows.move(1)
-
-    # --- the map ------------------------------------------------------------------------------------------------------
-
-    def action_map(self) -> None:
-        self._toggle_panel(self.aside.map_panel, self.aside.map_panel)
-
-    def _mapped(self, vault_map: VaultMap) -> None:
-        self.aside.map_panel.vault_map = vault_map
-        self._refresh_keys()
-
-    def action_put_filter(self) -> None:
-        """Put the filter of the selected branch into the query, or take it off where it stands there."""
-        branch = self.aside.map_panel.selected
-        if branch is None or not branch.filter:
-            self.notify("No filter leads there." if branch is not None else "Choose a branch: this line has no filter.")
-        else:
-            self.insight.toggle_filter(branch.filter)
-
-    def action_take_filter(self) -> None:
-        """Take off the filter that was put last, of those that still stand in the query."""
-        if not self.insight.take_filter():
-            self.notify("No filter of the map is in the query.")
-
-    # --- the preview --------------------------------------------------------------------------------------------------
-
-    def _show_window(self) -> None:
-        self._preview.walked = self.reading.is_away
-        self._preview.window = self.reading.window
-        self._show_margin()
+    def _bring_up_side(self) -> None:
+        """Have the side panel in sight, with the focus."""
+        self._split.asked = True
+        self.screen.set_focus(self.side.to_focus)
 
     @property
-    def _reads_on(self) -> bool:
-        """Whether what is done is about what the preview shows: it has the focus, or a link or the way back led to
-        what is not selected in the list."""
-        return (self._preview.has_focus or self.reading.is_away) and self.reading.location is not None
+    def _in_place(self) -> bool:
+        """Whether the side panel stands in the list's place."""
+        return self._split.shown.context and not self._split.shown.first
 
-    def on_preview_line_wanted(self, message: Preview.LineWanted) -> None:
-        message.stop()
-        self.reading.ask(message.line)
+    def _leave_side(self) -> None:
+        """Go to the list, which comes up where the side panel had its place."""
+        self._split.asked = False
+        self._focus_list()
 
-    def on_preview_link_clicked(self, message: Preview.LinkClicked) -> None:
-        message.stop()
-        self.reading.ask_link(message.to, self._link_found)
+    def _focus_list(self) -> None:
+        (self._hits if self._hits.display else self._bar.field).focus()
 
-    def action_read_whole(self) -> None:
-        """Show the whole note in place of what is around the fragment, and back."""
-        if self.reading.location is None:
-            self.notify("There is no note to show.")
-        else:
-            self.reading.toggle_whole(seen=True)
+    def action_scroll_view(self, pages: int) -> None:
+        self.side.scroll_pages(pages)
 
-    def action_visited(self, by: int) -> None:
-        """Go back to the fragment that was looked at before this one, or forward again."""
-        if not self.reading.go_visited(by, self.selected, self._answered_query):
-            self.notify("Nothing was looked at before this." if by < 0 else "Nothing was looked at after this.")
-
-    def _link_found(self, found: LinkFound) -> None:
-        if found.told:
-            self.notify(found.told, markup=False)
-        if found.address:
-            shown = fit(visible_line(found.address), _ADDRESS)
-            self.post_message(CopyRequested(found.address, f"The address {shown}", None))
-        elif found.location is not None:
-            self.reading.go_to(found.location, self._answered_query)
-
-    def action_scroll_preview(self, pages: int) -> None:
-        related = self.aside.related_panel
-        (related.why if related.rows.has_focus else self._preview).scroll_pages(pages)
-
-    def action_copy_lines(self) -> None:
-        """Copy the lines that are picked, or the fragment that is shown."""
-        window, picked = self.reading.window, self._preview.picked
-        if window is None:
-            self.notify("There is nothing to copy.", severity="warning")
-            return
-        fragment = window.fragment
-        notes = ((fragment.path, fragment.id),) if memory_id_of(fragment.id) is None else ()
-        if picked is None:
-            self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
-            return
-        text, named = window.text(picked.first, picked.last), lines_named(picked.first, picked.last, "–").capitalize()
-        self.post_message(CopyRequested(text, named, None, notes))
-        self._preview.picked = None
-
-    def action_remember_lines(self) -> None:
-        """Keep the lines that are picked, or the fragment that is shown."""
-        if not self._remember_read():
-            self.notify("There is nothing to keep.", severity="warning")
-
-    def _remember_read(self) -> bool:
-        """Keep what is read; False where it is no note's."""
-        from excerpt.model import Hit, Source
-        from excerpt.text.fragments import digest_of_text
-        from excerpt.tui.context_rows import heading_path_at
-
-        window, picked = self.reading.window, self._preview.picked
-        if window is None or self.reading.location is None:
-            return self._preview.has_focus and self._change_memory()
-        fragment, query = window.fragment, self._answered_query
-        if picked is None:
-            self.post_message(RememberRequested(Hit(fragment, 0.0), query))
-            return True
-        text = window.text(picked.first, picked.last)
-        headings = heading_path_at(window.headings, picked.first)
-        source = Source(fragment.path, picked.first, picked.last, digest_of_text(text), headings)
-        self.post_message(RememberRequested(None, query, text, source))
-        self._preview.picked = None
-        return True
+    def on_side_panel_passed(self) -> None:
+        """What is shown beside the list is another: keys may be about that."""
+        # Why, related notes and map have more to tell of one row than a passage.
+        self._split.least = 0.0 if self.side.view == "passage" else _LEAST
+        self._refresh_keys()
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------
 
@@ -961,66 +769,55 @@ class SearchPane(Vertical):
         self._bar.note_query()
 
     def action_copy_fragment(self) -> None:
-        if self._reads_on:
-            self.action_copy_lines()
-            return
-        hit = self.selected
-        if hit is None:
-            self.notify("There is no fragment to copy.", severity="warning")
-            return
-        fragment = hit.fragment
-        notes = ((fragment.path, fragment.id),)
-        self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
+        """Copy what is looked at, or the lines that are picked of it."""
+        hit = self._acted_on
+        lines = self.side.take_lines() if self.side.has_focus_within else None
+        if lines is not None and hit is not None:
+            named = lines_named(lines.line_start, lines.line_end, "–").capitalize()
+            self.post_message(CopyRequested(lines.text, named, None, ((lines.path, hit.fragment.id),)))
+        elif hit is not None:
+            fragment = hit.fragment
+            notes = () if is_memory(hit) else ((fragment.path, fragment.id),)
+            self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
 
     def action_edit(self) -> None:
-        """Do what enter does in a panel, else open the note that is read or selected."""
-        aside, hit, window = self.aside, self.selected, self.reading.window
-        if aside.pack_panel.has_focus:
+        """Do what enter does in a panel, else open the note that is looked at."""
+        hit, memory = self._acted_on, self._memory_acted_on
+        if self.pack_panel.has_focus:
             self._show_row_of_pack()
-        elif aside.related_panel.rows.has_focus:
-            if (reason := aside.related_panel.reason) is not None:
-                fragment_id = reason.fragment.id if reason.fragment is not None else ""
-                self.post_message(EditRequested(reason.path, reason.line, fragment_id))
-        elif aside.map_panel.has_focus:
-            aside.map_panel.toggle()
-        elif self._reads_on and window is not None:
-            read, picked = window.fragment, self._preview.picked
-            self.post_message(EditRequested(read.path, picked.first if picked else read.line_start, read.id))
-        elif (memory := self._selected_memory) is not None:
+        elif self.side.has_focus_within and self.side.enter():
+            return
+        elif memory is not None:
             if memory.source is None:
                 self.notify("This memory is a thought of your own; it has no source to open.")
             else:
                 self.post_message(EditRequested(memory.source.path, max(memory.source.line_start, 1)))
         elif hit is not None:
-            self.post_message(EditRequested(hit.fragment.path, hit.fragment.line_start, hit.fragment.id))
+            picked = self.side.preview.picked if self.side.has_focus_within else None
+            line = picked.first if picked is not None else hit.fragment.line_start
+            self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id))
         elif self._meant:
             self._bar.put(self._meant)
 
     def action_obsidian(self) -> None:
-        """Open in Obsidian the note that a link led to, or that is selected."""
-        hit, window = self.selected, self.reading.window
-        if self.reading.is_away and window is not None and self.reading.location is not None:
-            fragment = window.fragment
-        elif hit is None or is_memory(hit):
-            self.notify("There is no note to open." if hit is None else "A memory is no note of the vault.")
-            return
-        else:
+        """Open in Obsidian the note that is looked at."""
+        hit = self._acted_on
+        if hit is not None:
             fragment = hit.fragment
-        self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
+            self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
 
     def action_remember(self) -> None:
-        """Keep the passage of the pack's panel, what is read, or the hit; a memory is opened in the form."""
-        if self.aside.pack_panel.has_focus:
+        """Keep the passage of the pack's panel, or what is looked at; a memory is opened in the form."""
+        if self.pack_panel.has_focus:
             self._remember_passage()
-        elif not ((self._reads_on and self._remember_read()) or self._change_memory()):
-            self.post_message(RememberRequested(self.selected, self.query_text.strip()))
-
-    def _change_memory(self) -> bool:
-        """Open the memory that is selected in the form; False if none is."""
-        memory = self._selected_memory
-        if memory is not None:
+        elif (memory := self._memory_acted_on) is not None:
             self.post_message(MemoryEditRequested(memory))
-        return memory is not None
+        else:
+            from excerpt.model import Hit
+
+            lines = self.side.take_lines() if self.side.has_focus_within else None
+            hit = Hit(lines, 0.0) if lines is not None else self._acted_on
+            self.post_message(RememberRequested(hit, self.query_text.strip()))
 
     def action_memories(self) -> None:
         """Show memories among the hits, before them, or not at all."""
@@ -1035,20 +832,12 @@ class SearchPane(Vertical):
     def action_strategy(self) -> None:
         self.strategy = next_in_turn(list(Strategy), self.strategy)
 
-    def action_why(self) -> None:
-        hit = self.selected
-        if hit is not None and not is_memory(hit):
-            self._open_why(hit)
-
     def action_why_not(self) -> None:
         """Ask of a note by its name, whether or not anything is listed."""
-        self._open_why(None)
-
-    def _open_why(self, hit: Hit | None) -> None:
-        from excerpt.tui.search.why_view import Why
+        from excerpt.tui.search.why_view import WhyNot
 
         if self.result is not None:
-            self.app.push_screen(Why(self.result, hit, self._engine.ask))
+            self.app.push_screen(WhyNot(self.result, self._engine.ask))
 
     def action_compare(self) -> None:
         from excerpt.tui.search.strategies import StrategiesScreen
@@ -1103,18 +892,18 @@ class SearchPane(Vertical):
     def action_move(self, rows: int) -> None:
         if self._bar.move_in_history(rows):
             return
-        panel = self._panel_rows
-        if self._preview.has_focus:
-            self._preview.move(rows)
+        if self.side.has_focus_within:
+            self.side.move(rows)
         else:
-            (panel if panel is not None and panel.has_focus else self._hits).move(rows)
+            (self.pack_panel if self.pack_panel.has_focus else self._hits).move(rows)
 
     def action_focus_query(self) -> None:
+        self._split.asked = False
         self._bar.field.focus()
 
     def action_pane(self) -> None:
-        every = (self._bar.field, self._hits, self._preview, self._panel_rows)
-        panes = [pane for pane in every if pane is not None and pane.focusable and pane.region]
+        every = (self._bar.field, self._hits, self.side.to_focus, self.pack_panel)
+        panes = [pane for pane in every if pane.focusable and pane.region]
         if not panes:  # the tab has just come up, and is laid out with the next frame
             self.call_after_refresh(self.action_pane)
             return
@@ -1122,17 +911,14 @@ class SearchPane(Vertical):
         panes[(at + 1) % len(panes)].focus()
 
     def action_back(self) -> None:
-        """Close one layer at a time: what is picked, the panel, the way links led; then go to the list."""
-        field, rows = self._bar.field, self._panel_rows
-        if self._preview.picked is not None:
-            self._preview.picked = None
-        elif rows is not None and (rows.has_focus or field.has_focus):
-            self._close_panel()
-        elif self.reading.is_away:
-            self.reading.note_visit()
-            self._show_selected()
+        """Close one layer at a time: what is picked, the pack, the side panel in the list's place; then to the list."""
+        field = self._bar.field
+        if self.side.leave() or self._close_pack():
+            return
+        if self._in_place:
+            self._leave_side()
         elif self._hits.display:
-            if self._bar.answered == self.query_text.strip():
+            if field.has_focus and self._bar.answered == self.query_text.strip():
                 self._bar.note_query()
             self._hits.focus()
         else:
@@ -1148,12 +934,11 @@ class SearchPane(Vertical):
 
     def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         """Return why an action cannot be done now; "" where it can."""
-        told = search_disabled(action, self._state_now())
-        return told or (panel_disabled(action, self._panel_state_now()) if action in OF_PANELS else "")
+        return search_disabled(action, self._state_now())
 
     def _refresh_keys(self) -> None:
         """Have the keys shown that work now, where they are others."""
-        state = self._state_now(), self._panel_state_now()
+        state = self._state_now()
         if state != self._view_state:
             self._view_state = state
             self.refresh_bindings()
@@ -1162,31 +947,20 @@ class SearchPane(Vertical):
         typed = bool(self.query_text.strip())
         if not self.is_furnished:
             return SearchState(typed=typed)
-        hit, packed, panel, rows = self.selected, self.pack.packed, self.aside.pack_panel, self._panel_rows
+        hit, packed, panel = self._acted_on, self.pack.packed, self.pack_panel
+        on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
         return SearchState(
             typed=typed,
             answered=self.result is not None,
-            context=self.reading.window is not None,
+            context=self.side.display,
+            on_name=on_name and hit is None,
             row=Row.NOTHING if hit is None else Row.MEMORY if is_memory(hit) else Row.FRAGMENT,
             marked=bool(self.pack.choices.marks),
             packed=not self.asked_all_answered or not self.pack.is_empty,
             decided=self.pack.can_undo,
-            in_panel=rows is not None and rows.has_focus and rows.row_count > 0,
+            in_panel=panel.has_focus and panel.row_count > 0,
             pack_row=panel.selected is not None,
             on_pack=panel.selected_pack is not None,
             alone=packed is not None and len(packed.result.packs) == 1,
             meant=bool(self._meant),
-        )
-
-    def _panel_state_now(self) -> PanelState:
-        if not self.is_furnished:
-            return PanelState()
-        panel, branch = self.aside.related_panel, self.aside.map_panel.selected
-        return PanelState(
-            in_related=panel.rows.has_focus,
-            listed=panel.reason is not None,
-            on_name=panel.reason is not None and panel.reason.fragment is None,
-            followed=self.insight.has_followed,
-            filter=branch.filter if branch is not None else None,
-            filtered=self.insight.has_filtered,
         )

@@ -260,13 +260,13 @@ def steps_of(parts: Sequence[float], inks: tuple[str, str]) -> list[Step]:
 # --- asking of a note by its name -------------------------------------------------------------------------------------
 
 
-class Why(Dialog[None]):
-    """Asks of a note by its name; of a hit first, where one is given."""
+class WhyNot(Dialog[None]):
+    """Asks of a note by its name."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Why")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Why not a note")
 
     DEFAULT_CSS = """
-    Why {
+    WhyNot {
         & > .box { height: 90%; max-height: 46; }
         WhyView { height: 1fr; padding: 0; }
         #note { margin-top: 1; background: $background; }
@@ -276,30 +276,23 @@ class Why(Dialog[None]):
     }
     """
 
-    def __init__(self, result: Result, hit: Hit | None, ask: Ask) -> None:
+    def __init__(self, result: Result, ask: Ask) -> None:
         super().__init__()
         self._result = result
-        self._hit = hit
         self._ask = ask
         self._near = ""
         self._asked_for = ""
 
     def compose(self) -> ComposeResult:
         with Box() as box:
-            box.border_title = "Why here" if self._hit is not None else "Why not this note"
+            box.border_title = "Why not this note"
             yield WhyView(self._ask)
-            another = "Another note: " if self._hit is not None else ""
-            yield Field(placeholder=f"{another}path, title, file name or alias", compact=True, id="note")
+            yield Field(placeholder="path, title, file name or alias", compact=True, id="note")
 
     def on_mount(self) -> None:
-        view = self.query_one(WhyView)
-        self.set_class(self._hit is None, "-brief")
-        if self._hit is None:
-            view.say(Said("Name the note that you miss, or would have higher."))
-            self.call_after_refresh(lambda: self.query_one(Field).focus())
-        else:
-            view.focus()
-            view.explain(self._result, self._hit)
+        self.add_class("-brief")
+        self.query_one(WhyView).say(Said("Name the note that you miss, or would have higher."))
+        self.call_after_refresh(lambda: self.query_one(Field).focus())
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
@@ -317,15 +310,13 @@ class Why(Dialog[None]):
         if name and name == self._asked_for and self._near:
             name = event.input.value = self._near
         self._asked_for = name
-        if about := name or self._hit:
-            self.query_one(WhyView).explain(self._result, about)
+        if name:
+            self.query_one(WhyView).explain(self._result, name)
 
     @on(WhyView.Told)
     def _told(self, event: WhyView.Told) -> None:
         absence = event.told.absence
-        of_hit = not self._asked_for
-        title = "Why here" if of_hit else f"Why {'not higher' if absence is None else 'not there'}"
-        self.query_one(Box).border_title = title
-        self.set_class(absence is not None and not of_hit, "-brief")
+        self.query_one(Box).border_title = f"Why {'not higher' if absence is None else 'not there'}"
+        self.set_class(absence is not None, "-brief")
         self._near = absence.near[0] if absence is not None and absence.near else ""
         self.on_descendant_focus()

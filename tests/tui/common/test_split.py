@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.panes import SHARE, Arrangement, arranged, within
+from excerpt.tui.common.split import SHARE, Arrangement, arranged, within
 
 
 def shown(
@@ -47,6 +47,11 @@ def test_a_panel_stands_below_the_context_or_takes_its_place_or_that_of_all(
     columns: int, rows: int, expected: Arrangement
 ) -> None:
     assert shown(columns, rows, panel=True) == expected
+
+
+def test_a_context_that_is_asked_for_takes_the_place_of_the_list_where_there_is_no_room_for_both() -> None:
+    assert arranged(SHARE, 80, 11, context=True, panel=False, asked=True) == Arrangement(False, 0, True, False)
+    assert arranged(SHARE, 80, 20, context=True, panel=False, asked=True) == shown(80, 20)
 
 
 def test_a_panel_below_the_list_gets_the_least_that_it_wants() -> None:

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from excerpt.insight.related import Linked, RelatedNote
 from excerpt.model import Fragment, Signal
-from excerpt.tui.related_lines import SIDE_BY_SIDE, WhyLine, first_reason, reasons_of, why_lines
+from excerpt.tui.insight.related import SIDE_BY_SIDE, WhyLine, first_reason, reasons_of, why_lines
 from tests.pack.vaults import Vault
 from tests.tui.nearby import related_note
 

@@ -8,10 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from excerpt.settings import Settings
+from excerpt.tui.common.split import Splitter
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.split import Splitter
+from excerpt.tui.search.preview import Preview
 from tests.tui.still import StillApp
 
 
@@ -37,30 +37,6 @@ async def typed(pilot: Pilot[None], text: str) -> None:
     await pilot.pause()
 
 
-async def test_the_context_goes_where_the_key_puts_it_and_the_rows_stay(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        rows, preview = rows_of(still), preview_of(still)
-        assert preview.region.x > rows.region.right
-        await pilot.press("down", "alt+l")
-        await pilot.pause()
-        assert preview.region.y >= rows.region.bottom
-        assert (rows.cursor, rows.region.width) == (1, 120)
-
-
-async def test_keys_give_the_list_more_and_less_room_at_once(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        before = rows_of(still).region.width
-        await pilot.press("alt+shift+right", "alt+shift+right", "alt+shift+right")
-        await pilot.pause()
-        assert rows_of(still).region.width == before + 18
-        rows_of(still).focus()
-        await pilot.press("less_than_sign")
-        await pilot.pause()
-        assert rows_of(still).region.width == before + 12
-
-
 async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: StillApp) -> None:
     async with still.run_test(size=(120, 30)) as pilot:
         await typed(pilot, "sync")
@@ -70,7 +46,7 @@ async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: Stil
         await pilot.mouse_up(offset=(80, 12))
         await pilot.pause()
         assert still.still.query_one("#body Splitter", Splitter).region.x == 80
-        await pilot.press("alt+l")
+        await pilot.resize_terminal(90, 30)
         await pilot.pause()
         await pilot.mouse_down(offset=(50, preview_of(still).region.y))
         await pilot.hover(offset=(50, 8))
@@ -89,7 +65,7 @@ async def test_nothing_moves_where_hits_give_way_to_other_hits(still: StillApp, 
             assert (rows_of(still).region, preview_of(still).region) == stood
 
 
-async def test_a_context_that_has_no_room_any_more_gives_the_focus_away(still: StillApp) -> None:
+async def test_a_passage_that_has_no_room_any_more_gives_the_focus_away(still: StillApp) -> None:
     async with still.run_test(size=(120, 30)) as pilot:
         await typed(pilot, "sync")
         preview_of(still).focus()
@@ -104,6 +80,6 @@ async def test_a_context_that_has_no_room_any_more_gives_the_focus_away(still: S
 async def test_the_passage_that_takes_the_place_of_the_lines_takes_the_focus_from_them(still: StillApp) -> None:
     async with still.run_test(size=(60, 15)) as pilot:
         await typed(pilot, "sync")
-        await pilot.press("f3", "shift+tab", "ctrl+o")
+        await pilot.press("f3", "escape", "v")
         await pilot.pause()
         assert still.focused is still.still.query_one("#overview-passage")

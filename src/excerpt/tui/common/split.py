@@ -1,6 +1,8 @@
-"""Two panes of a tab, one beside or below the other, with a border between them that can be dragged."""
+"""Two panes of a tab, beside or below one another as there is room, with a border between them that can be dragged."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from textual import events
 from textual.containers import Container
@@ -10,7 +12,68 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from excerpt.tui.panes import BESIDE_FROM, SHARE, Arrangement, arranged, within
+SHARE = 0.46
+"""The list's part of the body, across or down, until the border is dragged."""
+
+BESIDE_FROM = 100
+"""Columns from which on the context stands beside the list by itself: each then has room for a line of prose."""
+BELOW_FROM = 13
+"""Rows of the body from which on there is room for two panes one below the other: four fragments and as many lines."""
+BOTH_FROM = 16
+"""Rows of the body from which on a panel leaves room for the context above it."""
+
+_LEAST_COLUMNS = 28
+_LEAST_ROWS = 3
+_LEAST_SHARE, _MOST_SHARE = 0.15, 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What of a body is in sight. `first` is the list's columns where `beside`, else its rows: all of them where it is
+    alone, 0 where it is out of sight."""
+
+    beside: bool
+    first: int
+    context: bool
+    panel: bool
+
+    @property
+    def divided(self) -> bool:
+        """Whether there is a border between two panes that can be moved."""
+        return self.first > 0 and (self.context or self.panel)
+
+
+def within(share: float) -> float:
+    """Return the share nearest to one that the user asks for that leaves room for both panes."""
+    return max(_LEAST_SHARE, min(_MOST_SHARE, round(share, 3)))
+
+
+def arranged(
+    share: float, columns: int, rows: int, *, context: bool, panel: bool, asked: bool = False, least: float = 0
+) -> Arrangement:
+    """Return what is in sight in a body of that size, of which the list has `share`, 0 to 1.
+
+    `context` and `panel` say whether there is one to be shown, `asked` whether the context takes the list's place where
+    there is no room for both; `least` is the part of the height that the other pane
+    wants at least where it stands below.
+    """
+    beside = columns >= BESIDE_FROM
+    if not (context or panel):
+        return Arrangement(beside, columns if beside else rows, False, False)
+    if beside:
+        both = context and (not panel or rows >= BOTH_FROM)
+        return Arrangement(beside, _part(share, columns, _LEAST_COLUMNS), both, panel)
+    if rows < BELOW_FROM:
+        in_place = context and asked and not panel
+        return Arrangement(beside, 0 if panel or in_place else rows, in_place, panel)
+    first = _part(min(share, 1 - least), rows, _LEAST_ROWS)
+    return Arrangement(beside, first, context and not panel, panel)
+
+
+def _part(share: float, length: int, least: int) -> int:
+    """Return `share` of `length`, with at least `least` for both."""
+    return max(least, min(length - least, round(share * length)))
+
 
 _NOT_YET = Arrangement(False, 0, True, False)
 
@@ -39,7 +102,8 @@ class Split(Container):
     panel: var[bool] = var(False, init=False)
     """Whether a panel is open."""
     asked: var[bool] = var(False, init=False)
-    """Where the context is shown `by_key`: whether that key was pressed. Beside the list it then hides it."""
+    """Whether the context was asked for: it stands in the list's place where there is no room for both. Where it is
+    shown `by_key` only, beside the list the key hides it."""
     least: var[float] = var(0.0, init=False)
     """The part of the height that the second pane wants at least, until the user says otherwise."""
 
@@ -84,26 +148,8 @@ class Split(Container):
 
     # --- what is in sight ---------------------------------------------------------------------------------------------
 
-    def on_resize(self) -> None:
-        self.arrange_panes()
-
     def validate_share(self, share: float) -> float:
         return within(share)
-
-    def watch_share(self) -> None:
-        self.arrange_panes()
-
-    def watch_context(self) -> None:
-        self.arrange_panes()
-
-    def watch_panel(self) -> None:
-        self.arrange_panes()
-
-    def watch_asked(self) -> None:
-        self.arrange_panes()
-
-    def watch_least(self) -> None:
-        self.arrange_panes()
 
     def arrange_panes(self) -> None:
         """Work out what is in sight, and lay the screen out if it is something else than before."""
@@ -122,6 +168,8 @@ class Split(Container):
         # A widget's own request leaves its children where they are.
         splitter.refresh(layout=True)
         self._pass_focus_on(first if first.display else second)
+
+    on_resize = watch_share = watch_context = watch_panel = watch_asked = watch_least = arrange_panes
 
     def show_context(self) -> None:
         """Show the context within the second child, or not. By a class of this one, as panels are, all within would be
@@ -153,7 +201,8 @@ class Split(Container):
             # Below, it was asked for, as a panel is.
             context, panel = context and beside and not self.asked, context and not beside and self.asked
         share = within(self.share + self._extra)
-        return arranged(share, columns, rows, context=context, panel=panel, least=self.least)
+        asked = self.asked and not self._by_key
+        return arranged(share, columns, rows, context=context, panel=panel, asked=asked, least=self.least)
 
     # --- the mouse ----------------------------------------------------------------------------------------------------
 

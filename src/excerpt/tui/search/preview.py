@@ -1,10 +1,11 @@
-"""The context of the selected fragment: a window of its note, line numbers, the fragment marked at the margin."""
+"""The passage of the selected fragment in its note: lines with numbers, the fragment marked, links to follow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -15,16 +16,16 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
-from excerpt.tui.bindings import bindings
-from excerpt.tui.common.inked_line import INK_CSS, INKS, Ink, LinkTo
+from excerpt.tui.bindings import act_around, bindings
+from excerpt.tui.common.inked_line import INK_CSS, INKS, DrawnLine, Ink, LinkTo, Run, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit
-from excerpt.tui.context_rows import LinkSpot, Picked, Row, heading_beyond, link_at, links_of, rows_of
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.note_window import NoteWindow
+from excerpt.tui.search.note_window import NoteWindow
 
 _LEAD = 2
 """Lines of context above the fragment when it comes into view."""
@@ -38,7 +39,7 @@ def _place(window: NoteWindow | None) -> tuple[str, int] | None:
 class Preview(LineView):
     """A window of a note, wrapped to the width it has. State: which match was gone to, which lines are picked."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the context focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the passage focused")
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "line--number",
@@ -46,7 +47,7 @@ class Preview(LineView):
         "line--packed",
         "line--neighbour",
         "line--picked",
-        "line--label",
+        "line--link",
         *INKS.values(),
     }
 
@@ -57,7 +58,7 @@ class Preview(LineView):
         & > .line--packed {{ color: $success; }}
         & > .line--neighbour {{ color: $text-soft; }}
         & > .line--picked {{ background: $surface-active; }}
-        & > .line--label {{ color: $background; background: $accent; text-style: bold; }}
+        & > .line--link {{ color: $background; background: $accent; text-style: bold; }}
     }}
     {INK_CSS}
     """
@@ -67,12 +68,12 @@ class Preview(LineView):
     """First and last line of each passage of this note that is in the pack."""
     picked: reactive[Picked | None] = reactive(None, init=False)
     walked: reactive[bool] = reactive(False, init=False)
-    """Whether this is where a link or the way back led, and not what is selected in the list."""
-    labels: reactive[Mapping[LinkSpot, str]] = reactive({}, init=False)
-    """What is typed to follow a link, drawn over its first letters."""
+    """Whether this is where a link led, and not what is selected in the list."""
+    link: reactive[LinkSpot | None] = reactive(None, init=False)
+    """The link that the cursor is on."""
 
-    class LinkClicked(Message):
-        """A link was clicked."""
+    class LinkFollowed(Message):
+        """A link was clicked, or chosen with the cursor."""
 
         def __init__(self, to: LinkTo) -> None:
             super().__init__()
@@ -84,6 +85,9 @@ class Preview(LineView):
         def __init__(self, line: int) -> None:
             super().__init__()
             self.line = line
+
+    class WholeWanted(Message):
+        """The note is to be shown whole, or again what is around the fragment."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -100,7 +104,6 @@ class Preview(LineView):
         top = self.line_at_top
         self._match = None
         self.set_reactive(Preview.picked, None)
-        self.set_reactive(Preview.labels, {})
         self._wrap()
         self._unseen = not self.scrollable_content_region.height
         if new is not None and new.line is not None:
@@ -120,7 +123,7 @@ class Preview(LineView):
     def watch_walked(self) -> None:
         self.border_title = self._title(self.window)
 
-    def watch_labels(self) -> None:
+    def watch_link(self) -> None:
         self._redraw()
 
     def _redraw(self) -> None:
@@ -155,7 +158,7 @@ class Preview(LineView):
         elif window.whole:
             lines = f"whole note, {window.line_count:,} lines"
         if self.walked and picked is None:
-            lines += f" · {key_sign('back')} back"
+            lines += f" · {key_sign('context-return')} back"
         named = fragment.path if memory_id_of(fragment.id) is None else " › ".join(("Memory", *fragment.heading_path))
         path = fit(visible_line(named), max(10, self.size.width - len(lines) - 8))
         return f"{path} · {lines}".replace("[", r"\[")
@@ -168,6 +171,7 @@ class Preview(LineView):
         self._rows = rows_of(window.lines, width) if window is not None else []
         self._strips.clear()
         self._match = None
+        self.set_reactive(Preview.link, None)
         self.set_line_count(len(self._rows) + self._above + self._below)
 
     @property
@@ -210,19 +214,13 @@ class Preview(LineView):
         self.scroll_to(y=row, animate=False, force=True, immediate=True)
 
     def move(self, rows: int) -> None:
-        if self.picked is None:
-            self.scroll_relative(y=rows, animate=False)
-        else:
-            self._pick_to(self.picked.end + rows)
+        self.scroll_relative(y=rows, animate=False)
 
     def action_down(self) -> None:
         self.move(1)
 
     def action_up(self) -> None:
         self.move(-1)
-
-    def action_half_page(self, pages: int) -> None:
-        self.scroll_pages(pages / 2)
 
     def action_first(self) -> None:
         self.show_line(1)
@@ -237,14 +235,12 @@ class Preview(LineView):
             return
         if not self.window.holds(number):
             self.post_message(self.LineWanted(number))
-        elif self.picked is not None:
-            self._pick_to(number)
         else:
             self._scroll_to_row(self._row_of_line(number) if number > 1 else 0)
 
     def action_heading(self, by: int) -> None:
         """To the next heading, or the one before."""
-        at = self.picked.end if self.picked is not None else self.line_at_top
+        at = self.line_at_top
         if self.window is None or at is None:
             return
         found = heading_beyond(self.window.headings, at, by)
@@ -265,40 +261,54 @@ class Preview(LineView):
             at = top - 1 if by > 0 else top + height
         beyond = [row for row in matches if (row > at if by > 0 else row < at)]
         self._match = (beyond[0] if by > 0 else beyond[-1]) if beyond else matches[0 if by > 0 else -1]
-        if self.picked is not None:
-            self._pick_to(self._rows[self._match].line.number)
         if not top <= self._match < top + height:
             self._scroll_to_row(max(0, self._match + self._above - height // 3))
         self._redraw()
 
     # --- picking lines ------------------------------------------------------------------------------------------------
 
-    def action_pick(self) -> None:
-        """Begin to pick lines, at the fragment's first if it is in sight; once more: stop."""
-        if self.picked is not None or self.window is None or not self._rows:
-            self.picked = None
+    def action_pick(self, by: int) -> None:
+        """Begin to pick lines, at the fragment's first if it is in sight; then take a line more, or one less."""
+        if self.window is None or not self._rows:
             return
-        top = self.scroll_offset.y - self._above
-        in_sight = [one.line.number for one in self._rows[max(0, top) : top + self.scrollable_content_region.height]]
-        start = self.window.fragment.line_start
-        line = start if start in in_sight else in_sight[0]
-        self.picked = Picked(line, line)
-
-    def _pick_to(self, line: int) -> None:
-        if self.picked is None or self.window is None:
+        if self.picked is None:
+            in_sight = [one.line.number for one in self._rows_in_sight]
+            start = self.window.fragment.line_start
+            line = start if start in in_sight else in_sight[0]
+            self.picked = Picked(line, line)
             return
-        end = max(self.window.above + 1, min(line, self.window.line_count - self.window.below))
+        end = max(self.window.above + 1, min(self.picked.end + by, self.window.line_count - self.window.below))
         self.picked = self.picked.to(end)
         row, height = self._row_of_line(end), self.scrollable_content_region.height
         if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
             self._scroll_to_row(max(0, row - (0 if row < self.scroll_offset.y else height - 1)))
 
+    @property
+    def _rows_in_sight(self) -> list[Row]:
+        top = max(0, self.scroll_offset.y - self._above)
+        return self._rows[top : top + self.scrollable_content_region.height]
+
     # --- links --------------------------------------------------------------------------------------------------------
 
-    def links_in_sight(self) -> list[LinkSpot]:
-        """The links that begin on the rows in sight."""
+    def action_next_link(self) -> None:
+        """Put the cursor on the next link in sight; after the last comes the first."""
         top = self.scroll_offset.y - self._above
-        return list(links_of(self._rows, top, top + self.scrollable_content_region.height))
+        spots = list(links_of(self._rows, top, top + self.scrollable_content_region.height))
+        if not spots:
+            self.notify("There is no link in sight.")
+            return
+        self.link = spots[(spots.index(self.link) + 1) % len(spots) if self.link in spots else 0]
+
+    def follow(self) -> bool:
+        """Follow the link that the cursor is on; False where it is on none in sight."""
+        top = self.scroll_offset.y - self._above
+        if self.link is None or not top <= self.link.row < top + self.scrollable_content_region.height:
+            return False
+        self.post_message(self.LinkFollowed(self.link.to))
+        return True
+
+    def action_read_whole(self) -> None:
+        self.post_message(self.WholeWanted())
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
@@ -306,14 +316,15 @@ class Preview(LineView):
         if offset is not None and 0 <= row < len(self._rows):
             to = link_at(self._rows[row], offset.x - self._gutter)
             if to is not None:
-                self.post_message(self.LinkClicked(to))
+                self.post_message(self.LinkFollowed(to))
 
     async def action_pane(self, action: str) -> None:
-        """Do what the pane around does by that name."""
-        await self.app.run_action(action, self.query_ancestor("SearchPane"))
+        """Do what a widget around does by that name."""
+        await act_around(self, action)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
-        return action != "pane" or self.id == "preview"
+        # In the other tabs a passage is only read.
+        return action not in ("pane", "next_link", "read_whole") or self.id == "preview"
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
@@ -350,20 +361,13 @@ class Preview(LineView):
             Segment(" " * (1 + drawn.indent), self._style_for(Ink.PLAIN, inside, picked)),
         ]
         bright = inside or window.whole
-        segments += [Segment(run.text, self._style_for(run.ink, bright, picked)) for run in drawn.runs]
+        link = self.link.to if self.link is not None else None
+        chosen = self.get_component_rich_style("line--link")
+        for run in drawn.runs:
+            under_cursor = link is not None and run.to is link
+            segments.append(Segment(run.text, chosen if under_cursor else self._style_for(run.ink, bright, picked)))
         strip = Strip(segments, sum(cell_len(segment.text) for segment in segments))
-        strip = strip.adjust_cell_length(width, self._style_for(Ink.PLAIN, inside, picked))
-        return self._labelled(strip, row) if self.labels else strip
-
-    def _labelled(self, strip: Strip, row: int) -> Strip:
-        """The labels of the links that begin on a row, over their first letters."""
-        style = self.get_component_rich_style("line--label")
-        for spot, label in self.labels.items():
-            if spot.row == row:
-                start = min(self._gutter + spot.column, strip.cell_length - len(label))
-                before, _, after = strip.divide([start, start + len(label), strip.cell_length])
-                strip = Strip.join([before, Strip([Segment(label, style)], len(label)), after])
-        return strip
+        return strip.adjust_cell_length(width, self._style_for(Ink.PLAIN, inside, picked))
 
     def _note_rest(self, text: str, width: int) -> Strip:
         style = self.get_component_rich_style("line--number")
@@ -380,3 +384,107 @@ class Preview(LineView):
                 colours = self.get_component_rich_style(name, partial=True)
                 style += colours if bright or one is Ink.MATCH else colours.without_color
         return style
+
+
+class Row(NamedTuple):
+    """One row of the context: the `part`-th of a line, `indent` cells in."""
+
+    line: DrawnLine
+    part: int
+    indent: int
+    runs: Sequence[Run]
+
+    @property
+    def has_match(self) -> bool:
+        return any(Ink.MATCH in run.ink for run in self.runs)
+
+
+def rows_of(lines: Iterable[DrawnLine], width: int) -> list[Row]:
+    """The rows that lines fill in `width` cells; columns stand under one another where they fit."""
+    rows: list[Row] = []
+    for line in lines:
+        fits = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
+        hang = 0 if fits else line.hang
+        indent = min(hang, width // 2)
+        bars = _bars(line.runs, indent)
+        for part, runs in enumerate(wrap(line.aligned if fits else line.runs, width, hang)):
+            rows.append(
+                Row(line, part, 0, (*bars, *runs)) if part and bars else Row(line, part, indent * (part > 0), runs)
+            )
+    return rows
+
+
+def _bars(runs: Sequence[Run], indent: int) -> tuple[Run, ...]:
+    """The bars of the quotes that a line is in, `indent` cells wide, for its continuation; nothing outside of one."""
+    if not runs or not runs[0].text.startswith("▎"):
+        return ()
+    begin = runs[0].text[:indent]
+    kept = "".join(character if character == "▎" else " " for character in begin)
+    return (Run(f"{kept:<{indent}}", runs[0].ink & ~Ink.MATCH),)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSpot:
+    """A link as it is seen: the row it begins on, its first cell there (without the gutter), where it leads."""
+
+    row: int
+    column: int
+    to: LinkTo
+
+
+def links_of(rows: Sequence[Row], first: int, last: int) -> Iterator[LinkSpot]:
+    """The links that begin on rows `first` up to `last` (exclusive), in their order."""
+    of_line: list[LinkTo] = []
+    for number in range(max(first, 0), min(last, len(rows))):
+        row = rows[number]
+        if not row.part:
+            of_line = []
+        column = row.indent
+        for run in row.runs:
+            if run.to is not None and not any(run.to is one for one in of_line):
+                of_line.append(run.to)
+                yield LinkSpot(number, column, run.to)
+            column += cell_len(run.text)
+
+
+def link_at(row: Row, column: int) -> LinkTo | None:
+    """The link under a cell of a row, counted without the gutter."""
+    at = row.indent
+    for run in row.runs:
+        end = at + cell_len(run.text)
+        if at <= column < end:
+            return run.to
+        at = end
+    return None
+
+
+def heading_beyond(headings: Sequence[Section], line: int, by: int) -> Section | None:
+    """The next heading below `line`, or with `by` negative the nearest one above it."""
+    named = [one for one in headings if one.level]
+    if by > 0:
+        return next((one for one in named if one.line_start > line), None)
+    return next((one for one in reversed(named) if one.line_start < line), None)
+
+
+def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
+    """The titles above a line of a note."""
+    return next((one.heading_path for one in reversed(headings) if one.line_start <= line), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Lines that are picked: from `anchor`, where picking began, to `end`, which moves."""
+
+    anchor: int
+    end: int
+
+    @property
+    def first(self) -> int:
+        return min(self.anchor, self.end)
+
+    @property
+    def last(self) -> int:
+        return max(self.anchor, self.end)
+
+    def to(self, line: int) -> Picked:
+        return replace(self, end=line)

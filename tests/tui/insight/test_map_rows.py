@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.tui.map_rows import OPEN_AT_FIRST, MapRow, rows_of, stands_in, without
+from excerpt.tui.insight.controller import stands_in, without
+from excerpt.tui.insight.map import OPEN_AT_FIRST, MapRow, rows_of
 from tests.tui.nearby import map_of
 
 MAP = map_of("sync")

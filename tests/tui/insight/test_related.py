@@ -1,19 +1,16 @@
-"""The related notes beside the list: why they are near, and going on from one to the next."""
+"""The related notes in the side panel: why they are near, and going on from one to the next."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from textual.widgets import Input
-
 from excerpt.insight.related import Related, RelatedNote
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
+from excerpt.tui.insight.related import RelatedList, RelatedPanel
 from excerpt.tui.messages import Trouble
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.widgets.map_panel import MapPanel
-from excerpt.tui.widgets.preview import Preview
-from excerpt.tui.widgets.related_panel import RelatedList, RelatedPanel
+from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, titles, until
 
 
@@ -41,7 +38,7 @@ def why_of(app: ExcerptApp) -> list[str]:
 async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
     for key in keys:
         await pilot.press(key)
-    await until(pilot, lambda: pane_of(app).insight.is_answered and pane_of(app).asked_all_answered, "the answers")
+    await until(pilot, lambda: pane_of(app).side.is_answered and pane_of(app).asked_all_answered, "the answers")
     await pilot.pause()
 
 
@@ -94,50 +91,40 @@ async def test_another_reason_is_looked_at_by_the_arrows_round_and_round(app: Ex
         assert why.reason == seen[-2]
 
 
-async def test_following_makes_the_passage_the_context_and_its_note_the_subject_and_one_can_return(
-    app: ExcerptApp,
-) -> None:
+async def test_following_takes_the_passage_view_along_and_one_can_return(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await opened_on(pilot, app, "devices change conflict")
         begun, there = related_of(app).path, selected(app).matches[0].there.fragment
         preview = screen_of(app).query_one("#preview", Preview)
-        await press(pilot, app, "f")
+        await press(pilot, app, "l")
         assert related_of(app).path == there.path
-        await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == there.id, "the context")
+        await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == there.id, "the passage")
         await press(pilot, app, "backspace")
         assert related_of(app).path == begun
-        await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == begun, "the context")
+        await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == begun, "the passage")
         await press(pilot, app, "backspace")
         assert [toast.message for toast in app._notifications] == ["This is where you came from."]
-
-
-async def test_the_context_of_the_passage_takes_the_panels_place_in_a_narrow_window(app: ExcerptApp) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "devices change conflict")
-        wanted, preview = selected(app).matches[0].there.fragment.id, screen_of(app).query_one("#preview", Preview)
-        await pilot.press("space")
-        await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == wanted, "the context")
-        assert preview.display
-        assert not panel_of(app).display
 
 
 async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "devices change conflict")
-        await press(pilot, app, "n")
+        await press(pilot, app, "unbound-related-note")
         assert related_of(app).line is None
         assert "the whole note" in str(panel_of(app).border_title)
-        await press(pilot, app, "n")
+        await press(pilot, app, "unbound-related-note")
         assert related_of(app).line is not None
 
 
-async def test_tab_marks_the_passage_that_is_looked_at(app: ExcerptApp) -> None:
+async def test_tab_and_space_mark_the_passage_that_is_looked_at(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await opened_on(pilot, app, "devices change conflict")
         wanted = selected(app).matches[0].there.fragment.id
         await press(pilot, app, "tab")
         assert pane_of(app).pack.choices.marked == {wanted}
         assert "●" in screen_of(app).query_one(RelatedList).render_line(0).text
+        await press(pilot, app, "g", "space")
+        assert not pane_of(app).pack.choices.marked
 
 
 async def test_it_follows_the_selection_of_the_list(app: ExcerptApp) -> None:
@@ -161,7 +148,7 @@ async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> Non
         await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
         await press(pilot, app, "unbound-related")
         assert panel_of(app).query_one(Notice).said.title == "Nothing is selected"
-        await press(pilot, app, "f", "space", "n", "right", "enter", "tab")
+        await press(pilot, app, "l", "space", "right", "enter", "tab")
         assert panel_of(app).related is None
 
 
@@ -169,26 +156,11 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(app: ExcerptApp)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
-        pane._related_found(None)
+        pane.side._related_came(None)
         await until(pilot, lambda: notice.said.title == "That note is not in the index any more", "the notice")
         pane.post_message(Trouble("related", "Cannot [x]", "It cannot be read."))
         await until(pilot, lambda: notice.said.title == "Cannot [x]", "the trouble")
         assert notice.display
-
-
-async def test_one_panel_is_open_at_a_time_and_escape_closes_it(app: ExcerptApp) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        await press(pilot, app, "shift+tab", "r")
-        assert panel_of(app).display
-        await press(pilot, app, "M")
-        assert not panel_of(app).display
-        assert screen_of(app).query_one(MapPanel).has_focus
-        await press(pilot, app, "r")
-        assert panel_of(app).rows.has_focus
-        await press(pilot, app, "escape")
-        assert not panel_of(app).display
-        assert screen_of(app).query_one("#query", Input).value == "conflict"
 
 
 async def test_hostile_titles_are_drawn_as_they_are_written(app: ExcerptApp) -> None:
@@ -201,6 +173,6 @@ async def test_hostile_titles_are_drawn_as_they_are_written(app: ExcerptApp) -> 
 async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await opened_on(pilot, app, "conflict")
-        assert panel_of(app).size.height > 5
+        assert panel_of(app).size.height > 4
         rows = panel_of(app).rows
         assert rows.render_line(0).cell_length == rows.size.width - 1

@@ -6,7 +6,7 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Section
 from excerpt.tui.common.inked_line import LinkTo
 from excerpt.tui.common.line_drawing import draw_line
-from excerpt.tui.context_rows import heading_beyond, heading_path_at, link_at, links_of, rows_of
+from excerpt.tui.search.preview import heading_beyond, heading_path_at, link_at, links_of, rows_of
 
 SECTIONS = (
     Section(0, 0, "", (), 1, 2, ()),

@@ -1,13 +1,12 @@
-"""The map beside the list: where the matches are, and filters put into the query and taken off."""
+"""The map in the side panel: where the matches are, and filters put into the query and taken off."""
 
 from __future__ import annotations
 
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.messages import Trouble
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryInput
-from excerpt.tui.widgets.map_panel import MapPanel
-from excerpt.tui.widgets.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 
@@ -39,7 +38,7 @@ async def settled(pilot: AppPilot, app: ExcerptApp) -> None:
     def known() -> bool:
         shown = panel_of(app).vault_map
         query = pane.result.query if pane.result is not None else field_of(app).value
-        return pane.asked_all_answered and pane.insight.is_answered and (shown is None or shown.query == query)
+        return pane.asked_all_answered and pane.side.is_answered and (shown is None or shown.query == query)
 
     await until(pilot, known, "the map")
     await pilot.pause()
@@ -56,7 +55,7 @@ async def put(pilot: AppPilot, app: ExcerptApp, label: str) -> None:
     at = next(place for place, row in enumerate(panel_of(app).rows) if row.label == label)
     await press(pilot, app, "g", *("j",) * at)
     before = field_of(app).value
-    await pilot.press("f")
+    await pilot.press("space")
     await until(pilot, lambda: field_of(app).value != before, "the filter")
     await settled(pilot, app)
 
@@ -113,7 +112,7 @@ async def test_the_same_key_takes_it_off_again(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "lentils")
         await put(pilot, app, "Cooking")
-        await press(pilot, app, "f")
+        await press(pilot, app, "space")
         assert field_of(app).value == "lentils"
 
 
@@ -147,7 +146,7 @@ async def test_a_filter_that_was_taken_out_by_hand_is_not_looked_for(app: Excerp
 async def test_the_heading_of_a_tree_is_no_filter(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
-        await press(pilot, app, "g", "f")
+        await press(pilot, app, "g", "space")
         assert field_of(app).value == "conflict"
         assert toasts(app) == ["Choose a branch: this line has no filter."]
 
@@ -174,33 +173,10 @@ async def test_without_a_query_it_is_that_of_the_whole_vault_and_a_filter_alone_
         assert {hit.fragment.path for hit in result.hits} == {"Cooking/Lentil soup.md"}
 
 
-async def test_it_takes_the_place_of_the_context_where_there_is_one_place_and_escape_closes_it(app: ExcerptApp) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
-        preview = screen_of(app).query_one("#preview", Preview)
-        assert (panel_of(app).display, preview.display) == (True, False)
-        await pilot.resize_terminal(140, 45)
-        await pilot.pause()
-        assert (panel_of(app).display, preview.display) == (True, True)
-        await pilot.press("escape")
-        assert not panel_of(app).display
-        assert field_of(app).value == "conflict"
-        assert field_of(app).has_focus
-
-
-async def test_the_keys_of_the_list_open_it_and_close_it(app: ExcerptApp) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        await press(pilot, app, "shift+tab", "M")
-        assert panel_of(app).has_focus
-        await press(pilot, app, "M")
-        assert not panel_of(app).display
-
-
 async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
         await opened_on(pilot, app, "conflict")
-        assert panel_of(app).size.height > 5
+        assert panel_of(app).size.height > 4
         assert panel_of(app).render_line(0).cell_length == panel_of(app).size.width - 1
 
 
@@ -210,4 +186,4 @@ async def test_what_went_wrong_is_said_in_its_place(app: ExcerptApp) -> None:
         pane_of(app).post_message(Trouble("map", "Cannot", "It cannot be counted."))
         await until(pilot, lambda: panel_of(app).row_count == 0, "the trouble")
         assert "It cannot be counted." in panel_of(app).render_line(0).text
-        assert pane_of(app).insight.is_answered
+        assert pane_of(app).side.is_answered

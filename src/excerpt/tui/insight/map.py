@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
@@ -14,8 +15,8 @@ from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.strips import Part, fit, line, share_bar
-from excerpt.tui.map_rows import OPEN_AT_FIRST, MapRow, rows_of, stands_in
+from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
+from excerpt.tui.insight.controller import InsightController, stands_in
 
 if TYPE_CHECKING:
     from excerpt.insight.map import Branch, VaultMap
@@ -48,8 +49,9 @@ class MapPanel(RowList):
     said: reactive[str] = reactive("Counting…")
     """What stands here while there is no map."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
+        self._insight = insight
         self._rows: tuple[MapRow, ...] = ()
         self._opened: set[str] = set(OPEN_AT_FIRST)
 
@@ -93,6 +95,23 @@ class MapPanel(RowList):
             elif row.parent:
                 self.cursor = next(at for at, each in enumerate(self._rows) if each.key == row.parent)
 
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        """Return why an action cannot be done now; "" where it can."""
+        if action == "take_filter" and not self._insight.has_filtered:
+            return "No filter of the map is in the query."
+        if action == "put_filter" and (self.selected is None or not self.selected.filter):
+            return "No filter leads there." if self.selected else "Choose a branch: this line has no filter."
+        return ""
+
+    def action_put_filter(self) -> None:
+        """Put the filter of the selected branch into the query, or take it off where it stands there."""
+        if self.selected is not None and self.selected.filter:
+            self._insight.toggle_filter(self.selected.filter)
+
+    def action_take_filter(self) -> None:
+        """Take off the filter that was put last, of those that still stand in the query."""
+        self._insight.take_filter()
+
     def toggle(self) -> None:
         """Open or close the selected branch."""
         if self._rows and self._rows[self.cursor].is_open is not None:
@@ -107,6 +126,7 @@ class MapPanel(RowList):
         place = at.get(old.key, at.get(old.parent, self.cursor)) if old is not None else 0
         self.rows_changed(place)
         self.border_title = self._title()
+        self.refresh_bindings()
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -121,10 +141,6 @@ class MapPanel(RowList):
         counts = f"{counted(shown.fragments, 'fragment')} in {counted(shown.notes, 'note')}"
         room = max(8, self.size.width - len(counts) - 13)
         return f"map of {fit(query, room)} · {counts}".replace("[", r"\[")
-
-    async def action_pane(self, action: str) -> None:
-        """Do what the pane around does by that name."""
-        await self.app.run_action(action, self.query_ancestor("SearchPane"))
 
     def render_line(self, y: int) -> Strip:
         if y or self.row_count:
@@ -165,3 +181,88 @@ class MapPanel(RowList):
             room = width // 3
             right.append((f" {fit(visible_line(row.branch.filter), room):<{room}}", self.style_of("map--soft")))
         return right
+
+
+OPEN_AT_FIRST = frozenset({"folders"})
+"""Keys of the branches that are open until the user says otherwise."""
+
+_NAMED = 8
+"""Branches that a closed row names."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapRow:
+    """A row of the tree. `key` stays the same from one map to the next; `parent` is the key of the row it hangs on.
+
+    `branch` is None for the five rows at the top, and for the one that counts the `unlisted`. `is_open` is None where
+    nothing hangs on it. `share` is what it has of the largest branch under the same top row, 0 to 1. `told` is what a
+    closed row says of what is below it.
+    """
+
+    key: str
+    parent: str
+    depth: int
+    label: str
+    branch: Branch | None = None
+    is_open: bool | None = None
+    share: float = 0.0
+    told: str = ""
+    unlisted: int = 0
+
+
+def rows_of(vault_map: VaultMap, opened: Set[str]) -> tuple[MapRow, ...]:
+    """The rows in sight. A kind that nothing matches in is left out."""
+    kinds = {
+        "folders": vault_map.folders,
+        "tags": vault_map.tags,
+        "properties": vault_map.properties,
+        "modified": vault_map.modified,
+        "created": vault_map.created,
+    }
+    return tuple(row for name, branches in kinds.items() if branches for row in _Kind(name, branches, opened).rows())
+
+
+class _Kind:
+    """One of the five trees."""
+
+    def __init__(self, name: str, branches: tuple[Branch, ...], opened: Set[str]) -> None:
+        self._name = name
+        self._branches = branches
+        self._opened = opened
+        self._is_time = name in ("modified", "created")
+        self._largest = max(branch.fragments for branch in branches)
+
+    def rows(self) -> Iterator[MapRow]:
+        is_open = self._name in self._opened
+        told = "" if is_open else _told(self._branches, is_time=self._is_time)
+        yield MapRow(self._name, "", 0, self._name, is_open=is_open, told=told)
+        if is_open:
+            yield from self._below(self._name, self._branches, 1)
+
+    def _below(self, parent: str, branches: Iterable[Branch], depth: int) -> Iterator[MapRow]:
+        for branch in branches:
+            key = f"{parent}\n{branch.label}"
+            is_open = key in self._opened if branch.branches else None
+            told = _told(branch.branches, is_time=self._is_time) if is_open is False else ""
+            share = branch.fragments / self._largest if self._largest else 0.0
+            yield MapRow(key, parent, depth, branch.label, branch, is_open, share, told)
+            if is_open:
+                yield from self._below(key, branch.branches, depth + 1)
+                if branch.unlisted:
+                    yield MapRow(f"{key}\n", key, depth + 1, "", unlisted=branch.unlisted)
+
+
+def _told(branches: tuple[Branch, ...], *, is_time: bool) -> str:
+    """The first names; for years and months, how many there are in each."""
+    if not is_time:
+        return ", ".join(branch.label for branch in branches[:_NAMED])
+    by_label = {branch.label: branch.fragments for branch in branches}
+    return sparkline([by_label.get(label, 0) for label in _every(branches)])
+
+
+def _every(branches: tuple[Branch, ...]) -> list[str]:
+    """The labels of all years from the first to the last, or of the twelve months of a year."""
+    years = [int(branch.label) for branch in branches if branch.label.isdigit()]
+    if years:
+        return [str(year) for year in range(min(years), max(years) + 1)]
+    return [f"{branches[0].label[:-2]}{month:02}" for month in range(1, 13)] if branches else []

@@ -1,18 +1,35 @@
-"""A window of a note around a fragment, or all of it, for the preview."""
+"""A window of a note around a fragment, or all of it, for the preview; and where a link of it leads."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
-from excerpt.model import Fragment, Section, Span
-from excerpt.tui.common.inked_line import DrawnLine, Ink, InkedLine
-from excerpt.tui.common.line_drawing import LONGEST, TABLE_RULE, Columns, draw_line, ink_line, lay_over, with_rest
-from excerpt.tui.line_contexts import Around, Context, contexts_of
-from excerpt.tui.properties import property_lines
-from excerpt.tui.syntax import MOST, Inked, code_inks
-from excerpt.tui.tables import align
+from excerpt.errors import ModelError
+from excerpt.kinds import LinkKind
+from excerpt.model import Fragment, Link, Section, Span
+from excerpt.tui.common.inked_line import DrawnLine, Ink, InkedLine, LinkTo
+from excerpt.tui.common.line_drawing import (
+    LONGEST,
+    TABLE_RULE,
+    Around,
+    Columns,
+    Context,
+    contexts_of,
+    draw_line,
+    ink_line,
+    lay_over,
+    with_rest,
+)
+from excerpt.tui.search.block_drawing import MOST, Inked, align, code_inks, property_lines
+from excerpt.tui.search.reading_controller import Location
+
+if TYPE_CHECKING:
+    from excerpt.index.snapshot import Snapshot
+    from excerpt.search.engine import Engine
 
 REACH = 80
 """Lines shown before and after the fragment: four screens, drawn in a few ms."""
@@ -205,3 +222,136 @@ def _aligned(shown: _Shown) -> Iterator[tuple[int, InkedLine]]:
 
 def _is_table(shown: _Shown, row: int) -> bool:
     return shown.contexts[row].context is Context.PROSE and "|" in shown.lines[row]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFound:
+    """Where a link leads: a location in the vault, or an address outside of it, or neither, and then what to say."""
+
+    location: Location | None = None
+    address: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskWindow:
+    """The note around a location, or all of it; None where it is gone. With the `query` that found it, its words are
+    marked in the neighbours as well, and where it was found by its meaning the sentences nearest to it."""
+
+    kind: ClassVar[str] = "window"
+    location: Location
+    query: str = ""
+    view: View = AS_FOUND
+
+    def answer(self, engine: Engine) -> NoteWindow | None:
+        snapshot = engine.snapshot
+        fragment = snapshot.fragment(self.location.fragment_id)
+        if fragment is None:
+            fragment = _fragment_at(snapshot, self.location.path, self.location.line)
+        if fragment is None:
+            return None
+        view = replace(self.view, near=self._near(engine, fragment))
+        text = snapshot.note_text(fragment.path)
+        spans = self.location.spans
+        if not spans and self.query:
+            spans = engine.spans(fragment.text, self.query, snapshot.note_info(fragment.path).language)
+        elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
+        headings = snapshot.sections(fragment.path)
+        return window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
+
+    def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
+        from excerpt.search.nearest import nearest_sentences
+
+        if not self.location.by_meaning or not self.query:
+            return ()
+        try:
+            return nearest_sentences(engine, self.query, fragment.text)
+        except ModelError:
+            return ()
+
+
+def _fragment_at(snapshot: Snapshot, path: str, line: int) -> Fragment | None:
+    """The fragment of a note that holds a line or comes next, else its last; None for a note without any."""
+    there = snapshot.note_fragments(path)
+    return next((one for one in there if line <= one.line_end), there[-1] if there else None)
+
+
+def _elsewhere(engine: Engine, query: str, text: str, fragment: Fragment, view: View) -> Iterator[tuple[int, Columns]]:
+    """Where the query's words stand in the rest of what is shown, by line."""
+    lines = text.split("\n")
+    first, last = reach_of(fragment, len(lines), view)
+    marks = engine.marks(query)
+    if not marks.terms:
+        return
+    language = engine.snapshot.note_info(fragment.path).language
+    for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
+        part = "\n".join(lines[begin - 1 : end])
+        for row, columns in columns_by_row(part, engine.spans(part, query, language)).items():
+            for one in columns:
+                yield begin + row, one
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskLink:
+    """Where a link leads that stands in the note `source`."""
+
+    kind: ClassVar[str] = "link"
+    source: str
+    to: LinkTo
+
+    def answer(self, engine: Engine) -> LinkFound:
+        from excerpt.text.links import read_address
+
+        snapshot = engine.snapshot
+        link = read_address(self.to.kind, self.to.address)
+        if link is None:
+            return LinkFound(address=self.to.address)
+        path = snapshot.facets.targets.resolve(link.target, self.source)
+        if path is None:
+            return LinkFound(told=_leads_nowhere(link))
+        wanted = line_of(snapshot.note_text(path), snapshot.sections(path), link)
+        fragment = _fragment_at(snapshot, path, wanted or 1)
+        if fragment is None:
+            return LinkFound(told=f"{path} has no text to show.")
+        missing = "" if wanted is not None else f"{path} has no part called {link.heading or link.block_id}."
+        return LinkFound(Location(fragment.id, path, wanted or fragment.line_start), told=missing)
+
+
+def _leads_nowhere(link: Link) -> str:
+    from excerpt.index.links import names_other_file
+
+    if names_other_file(link.target):
+        return f"{link.target} is no note: open this one in Obsidian to see it."
+    if link.kind is LinkKind.MARKDOWN:
+        return f"{link.target} is not in the vault, or is no note."
+    return f"There is no note {link.target} in the vault yet."
+
+
+def line_of(text: str, sections: Sequence[Section], link: Link) -> int | None:
+    """The line (1-based) of a note that a link means: of its heading or block, the first one without; None where the
+    note has none of that name. A heading may be written as a path of headings, or as an address spells it."""
+    if link.block_id:
+        block = re.compile(rf"(?:^|\s)\^{re.escape(link.block_id)}\s*$", re.IGNORECASE)
+        return next((number for number, line in enumerate(text.split("\n"), 1) if block.search(line)), None)
+    if not link.heading:
+        return 1
+    wanted = [_bare(part) for part in link.heading.split("#")]
+    named = [one for one in sections if one.level]
+    for one in named:
+        path = [_bare(title) for title in one.heading_path]
+        if path and path[-1] == wanted[-1] and _holds(path, wanted):
+            return one.line_start
+    return next((one.line_start for one in named if _bare(one.heading) == wanted[-1]), None)
+
+
+def _bare(title: str) -> str:
+    return "".join(character for character in title.casefold() if character.isalnum())
+
+
+def _holds(path: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether `wanted` stands in `path` in this order, whatever stands between."""
+    rest = iter(path)
+    return all(part in rest for part in wanted)

@@ -1,22 +1,19 @@
-"""Reading on from the selected fragment: links, the way back, the whole note, the outline, lines picked."""
+"""Reading on from the selected fragment: links, the way back, the whole note, lines picked."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Section
 from excerpt.settings import Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.form import Remember
-from excerpt.tui.note_window import NoteWindow
-from excerpt.tui.reading import line_of
-from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.widgets.preview import Preview
-from tests.tui.conftest import AppPilot, screen_of, search, top_screen, until
+from excerpt.tui.search.note_window import NoteWindow, line_of
+from excerpt.tui.search.preview import Preview
+from tests.tui.conftest import AppPilot, pane_of, screen_of, search, top_screen, until
 from tests.tui.still import StillApp
 
 SECTIONS = (
@@ -50,68 +47,83 @@ def window(app: ExcerptApp) -> NoteWindow:
     return found
 
 
-async def follow_the_first_link(pilot: AppPilot, app: ExcerptApp) -> None:
-    """By a click on it."""
+async def found(pilot: AppPilot, app: ExcerptApp) -> str:
+    """Look for a note with a link to another; the id of its fragment."""
+    await search(pilot, app, "two devices change")
+    await until(pilot, lambda: context(app).window is not None, "the passage")
     await pilot.pause()
-    preview = context(app)
-    lines = [preview.render_line(y).text for y in range(preview.size.height)]
-    at = next(y for y, line in enumerate(lines) if "how" in line and "howto" not in line)
-    region = preview.content_region
-    await pilot.click(offset=(region.x + lines[at].index("how"), region.y + at))
+    return window(app).fragment.id
 
 
-async def test_a_link_is_followed_and_one_comes_back(app: ExcerptApp) -> None:
+async def linked_to(pilot: AppPilot, app: ExcerptApp) -> None:
+    await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
+
+
+async def test_a_link_is_gone_to_by_a_letter_and_followed_by_enter_and_one_comes_back(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await search(pilot, app, "two devices change")
-        await until(pilot, lambda: context(app).window is not None, "the context")
-        begun = window(app).fragment.id
+        begun = await found(pilot, app)
         context(app).focus()
-        await follow_the_first_link(pilot, app)
-        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
+        await pilot.press("l", "enter")
+        await linked_to(pilot, app)
+        assert "⌫ back" in str(context(app).border_title)
         await pilot.press("backspace")
         await until(pilot, lambda: window(app).fragment.id == begun, "the fragment it was followed from")
+        assert "⌫ back" not in str(context(app).border_title)
 
 
-async def test_escape_comes_back_from_a_link_and_leaves_the_query(app: ExcerptApp) -> None:
+async def test_from_the_list_the_same_letter_leads_to_the_link(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await search(pilot, app, "two devices change")
-        await until(pilot, lambda: context(app).window is not None, "the context")
-        begun = window(app).fragment.id
+        await found(pilot, app)
+        await pilot.press("escape", "l", "enter")
+        await linked_to(pilot, app)
+
+
+async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await found(pilot, app)
+        preview = context(app)
+        lines = [preview.render_line(y).text for y in range(preview.size.height)]
+        at = next(y for y, line in enumerate(lines) if "how" in line and "howto" not in line)
+        region = preview.content_region
+        await pilot.click(offset=(region.x + lines[at].index("how"), region.y + at))
+        await linked_to(pilot, app)
+
+
+async def test_enter_opens_the_note_where_the_cursor_is_on_no_link(opened: Path, vault: Path, app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await found(pilot, app)
         context(app).focus()
-        await follow_the_first_link(pilot, app)
-        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
-        assert "esc back" in str(context(app).border_title)
-        await pilot.press("escape", "escape")
-        await until(pilot, lambda: window(app).fragment.id == begun, "what is selected in the list")
-        assert "esc back" not in str(context(app).border_title)
-        assert screen_of(app).query_one("#query", Input).value == "two devices change"
+        await pilot.press("enter")
+        await until(pilot, opened.exists, "the editor")
+        assert f"{vault / 'Sync.md'}:" in opened.read_text()
 
 
-async def test_what_is_done_while_typing_is_about_the_note_that_a_link_led_to(app: ExcerptApp) -> None:
+async def test_a_key_in_the_panel_is_about_the_note_that_a_link_led_to_and_in_the_list_about_the_hit(
+    app: ExcerptApp,
+) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await search(pilot, app, "two devices change")
-        await until(pilot, lambda: context(app).window is not None, "the context")
-        await follow_the_first_link(pilot, app)
-        await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
-        await pilot.press("tab")
-        marks = screen_of(app).query_one(SearchPane).pack.choices.marks
-        assert [mark.path for mark in marks] == ["Merging.md"]
-        await pilot.press("escape")
-        await until(pilot, lambda: window(app).fragment.path != "Merging.md", "the fragment it was followed from")
-        assert "esc back" not in str(context(app).border_title)
+        await found(pilot, app)
+        context(app).focus()
+        await pilot.press("l", "enter")
+        await linked_to(pilot, app)
+        await pilot.press("space")
+        marks = pane_of(app).pack.choices
+        assert [mark.path for mark in marks.marks] == ["Merging.md"]
+        await pilot.press("escape", "space")
+        assert {mark.path for mark in pane_of(app).pack.choices.marks} == {"Merging.md", "Sync.md"}
 
 
 async def test_found_by_meaning_the_nearest_sentence_is_marked(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await search(pilot, app, "when do two devices change the same note")
-        await until(pilot, lambda: context(app).window is not None, "the context")
+        await until(pilot, lambda: context(app).window is not None, "the passage")
         await pilot.pause()
         assert any("≈" in segment.text for y in range(20) for segment in context(app).render_line(y))
 
 
-async def opened(pilot: AppPilot, app: StillApp, query: str) -> None:
+async def read(pilot: AppPilot, app: StillApp, query: str) -> None:
     await pilot.press(*query)
-    await until(pilot, lambda: context(app).window is not None, "the context")
+    await until(pilot, lambda: context(app).window is not None, "the passage")
     context(app).focus()
     await pilot.pause()
 
@@ -119,19 +131,19 @@ async def opened(pilot: AppPilot, app: StillApp, query: str) -> None:
 async def test_the_whole_note_is_shown_and_what_was_around_the_fragment_again(tmp_path: Path, home: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(120, 30)) as pilot:
-        await opened(pilot, app, "compare")
-        await pilot.press("w")
+        await read(pilot, app, "compare")
+        await pilot.press("unbound-whole-note")
         await until(pilot, lambda: window(app).whole, "the note")
-        await pilot.press("w")
+        await pilot.press("unbound-whole-note")
         await until(pilot, lambda: not window(app).whole, "the fragment")
 
 
 async def test_lines_are_picked_and_kept_with_their_place(tmp_path: Path, home: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(120, 30)) as pilot:
-        await opened(pilot, app, "compare")
+        await read(pilot, app, "compare")
         first = window(app).fragment.line_start
-        await pilot.press("v", "j")
+        await pilot.press("shift+down", "shift+down")
         picked = context(app).picked
         assert picked is not None and (picked.first, picked.last) == (first, first + 1)
         await pilot.press("m")
@@ -142,7 +154,7 @@ async def test_lines_are_picked_and_kept_with_their_place(tmp_path: Path, home: 
 async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(tmp_path: Path, home: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(120, 30)) as pilot:
-        await opened(pilot, app, "compare")
+        await read(pilot, app, "compare")
         await until(pilot, lambda: bool(context(app).packed), "the pack")
         fragment = window(app).fragment
         assert any(first <= fragment.line_start <= last for first, last in context(app).packed)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Span
 from excerpt.tui.common.inked_line import Ink
-from excerpt.tui.note_window import REACH, WHOLE_REACH, NoteWindow, View, spans_by_line, window_around
+from excerpt.tui.search.note_window import REACH, WHOLE_REACH, NoteWindow, View, spans_by_line, window_around
 
 
 def fragment_of(note: str, first: int, last: int) -> Fragment:

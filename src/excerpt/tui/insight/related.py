@@ -1,0 +1,475 @@
+"""The related notes, nearest first, and below them why the selected one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.reactive import reactive, var
+from textual.strip import Strip
+
+from excerpt.model import Fragment, Span
+from excerpt.text.line_range import line_range
+from excerpt.text.visible import visible_line
+from excerpt.tui.bindings import act_around, bindings
+from excerpt.tui.common.inked_line import Ink, Run, wrap
+from excerpt.tui.common.line_view import LineView
+from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.snippet import snippet
+from excerpt.tui.common.strips import Part, fit, line, share_bar
+from excerpt.tui.insight.controller import InsightController
+from excerpt.tui.search.reading_controller import Location
+
+if TYPE_CHECKING:
+    from excerpt.insight.related import Passage, PassageMatch, Related, RelatedNote
+
+_FOLDER_FROM = 58
+"""Cells from which on folders and badges have room."""
+_BAR = 8
+_LINKS = {"to": "→", "from": "←", "both": "↔"}
+
+
+class RelatedList(RowList):
+    """One line for each note: title, folder, links, how near."""
+
+    ROW_HEIGHT = 1
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused")
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "related--title",
+        "related--soft",
+        "related--badge",
+        "related--bar",
+        "related--mark",
+    }
+
+    DEFAULT_CSS = """
+    RelatedList {
+        height: auto;
+        max-height: 40%;
+        & > .related--title { text-style: bold; }
+        & > .related--soft { color: $text-soft; }
+        & > .related--badge { color: $warning; }
+        & > .related--bar { color: $primary; }
+        & > .related--mark { color: $secondary; text-style: bold; }
+    }
+    """
+
+    notes: reactive[tuple[RelatedNote, ...]] = reactive((), init=False)
+    marked: reactive[frozenset[str]] = reactive(frozenset(), init=False)
+    """Ids of the marked fragments."""
+
+    @property
+    def row_count(self) -> int:
+        return len(self.notes)
+
+    def watch_notes(self) -> None:
+        self.styles.height = max(1, len(self.notes))
+        self.rows_changed()
+
+    def watch_marked(self) -> None:
+        self.rows_changed(self.cursor)
+
+    async def action_pane(self, action: str) -> None:
+        """Do what a widget around does by that name."""
+        await act_around(self, action)
+
+    def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
+        note = self.notes[row]
+        marked = any(match.there.fragment.id in self.marked for match in note.matches)
+        left: list[Part] = [
+            ("▌" if selected else " ", self.style_of("row--bar")),
+            (f"{row + 1:>2} ", self.style_of("row--faint")),
+            ("● " if marked else "  ", self.style_of("related--mark")),
+            (visible_line(note.title), self.style_of("related--title")),
+        ]
+        folder = note.path.rpartition("/")[0]
+        right: list[Part] = []
+        if width >= _FOLDER_FROM:
+            left.append((f"  {visible_line(folder)}/" if folder else "", self.style_of("related--soft")))
+            right.append(("no link yet " if note.missing_link else "", self.style_of("related--badge")))
+        sign = "!" if note.missing_link else _LINKS.get(note.linked, " ")
+        right.append((f"{sign} ", self.style_of("related--badge" if note.missing_link else "related--soft")))
+        highest = max(each.score for each in self.notes)
+        right.append((share_bar(note.score / highest if highest > 0 else 0.0, _BAR), self.style_of("related--bar")))
+        right.append((f" {note.score:.2f} ", self.style_of("row--faint")))
+        return (line(left, right, width, base),)
+
+
+class RelatedWhy(LineView, can_focus=False):
+    """Why the selected note is related, the selected reason marked at the margin."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "why--label",
+        "why--text",
+        "why--soft",
+        "why--match",
+        "why--badge",
+        "why--margin",
+    }
+
+    DEFAULT_CSS = """
+    RelatedWhy {
+        height: 1fr;
+        border-top: solid $border-blurred;
+        & > .why--label { color: $text-faint; }
+        & > .why--soft { color: $text-soft; }
+        & > .why--match { color: $match-foreground; background: $match-background; text-style: bold; }
+        & > .why--badge { color: $warning; }
+        & > .why--margin { color: $accent; }
+    }
+    """
+
+    note: reactive[RelatedNote | None] = reactive(None, init=False)
+    reason: reactive[int] = reactive(0, init=False)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._lines: list[WhyLine] = []
+
+    def watch_note(self) -> None:
+        self._lay_out()
+        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+
+    def watch_reason(self) -> None:
+        self.refresh()
+        rows = [row for row, each in enumerate(self._lines) if each.reason == self.reason]
+        height = self.scrollable_content_region.height
+        if rows and not (self.scroll_offset.y <= rows[0] and rows[-1] < self.scroll_offset.y + height):
+            self.scroll_to(y=rows[0], animate=False, force=True)
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width - 2
+        self._lines = why_lines(self.note, width) if self.note is not None and width > 0 else []
+        self.set_line_count(len(self._lines))
+
+    def scroll_pages(self, pages: int) -> None:
+        step = max(1, self.scrollable_content_region.height - 1)
+        self.scroll_relative(y=pages * step, animate=False)
+
+    def render_line(self, y: int) -> Strip:
+        width, row = self.scrollable_content_region.width, y + self.scroll_offset.y
+        if row >= len(self._lines):
+            return Strip.blank(width, self.base_style)
+        shown = self._lines[row]
+        selected = shown.reason is not None and shown.reason == self.reason
+        margin: Part = ("▌" if selected else " ", self._style("margin"))
+        return line([margin, *((text, self._style(name)) for text, name in shown.pieces)], (), width, self.base_style)
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"why--{name}", partial=True)
+
+
+class RelatedPanel(Vertical):
+    """State: what is shown, or said in its place. Which reason of the selected note is looked at is `reason`."""
+
+    related: var[Related | None] = var(None, init=False)
+    said = Said("Related notes")
+    """What stands in the list's place when there is none."""
+
+    def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._insight = insight
+        self.rows = RelatedList(id="related-notes")
+        self.why = RelatedWhy(id="related-why")
+
+    def compose(self) -> ComposeResult:
+        yield self.rows
+        yield self.why
+        yield Notice(id="related-notice")
+
+    def on_mount(self) -> None:
+        self.border_title = "related"
+        self._show()
+
+    @property
+    def selected(self) -> RelatedNote | None:
+        return self.rows.notes[self.rows.cursor] if self.rows.notes else None
+
+    @property
+    def reason(self) -> Reason | None:
+        """The place that the selected reason names."""
+        return reasons_of(self.selected)[self.why.reason] if self.selected is not None else None
+
+    # --- what its keys do ---------------------------------------------------------------------------------------------
+
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        """Return why an action cannot be done now; "" where it can."""
+        if action in ("follow", "reason") and self.reason is None:
+            return "No related note is listed."
+        return "This is where you came from." if action == "follow_back" and self._insight.followed is None else ""
+
+    def action_reason(self, by: int) -> None:
+        """Look at another reason of the selected note, round and round."""
+        if self.selected is not None:
+            self.why.reason = (self.why.reason + by) % len(reasons_of(self.selected))
+            self.refresh_bindings()
+
+    def action_follow(self) -> None:
+        """Go on from the selected passage; from the note where a name is selected."""
+        note, reason = self.selected, self.reason
+        if note is None or reason is None:
+            return
+        fragment = reason.fragment
+        self._insight.follow(
+            Location("", note.path, note.line)
+            if fragment is None
+            else Location(fragment.id, fragment.path, fragment.line_start, reason.spans)
+        )
+
+    def action_follow_back(self) -> None:
+        self._insight.follow_back()
+
+    def action_whole_note(self) -> None:
+        """Show what is related to the whole note, or to the fragment alone."""
+        self._insight.toggle_note()
+
+    def watch_related(self, old: Related | None, new: Related | None) -> None:
+        """Asked again about the same, the cursor stays on its note."""
+        same = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
+        before = self.selected.path if same and self.selected is not None else ""
+        self.rows.notes = new.notes if new is not None else ()
+        paths = [note.path for note in self.rows.notes]
+        self.rows.cursor = paths.index(before) if before in paths else 0
+        self._show()
+        self.refresh_bindings()
+
+    def say(self, said: Said) -> None:
+        """Show that in the list's place."""
+        self.said, self.related = said, None
+        self._show()
+
+    def on_resize(self) -> None:
+        self.border_title = self._title()
+
+    @on(RowList.Moved)
+    def _moved(self) -> None:
+        self._show_why()
+
+    def _show(self) -> None:
+        notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
+        if self.related is not None and not shown:
+            notice.said = Said("Nothing near", "No other note shares words, meaning or links with this.")
+        else:
+            notice.said = self.said
+        notice.display, self.why.display = not shown, shown
+        self.border_title = self._title()
+        self._show_why()
+
+    def _show_why(self) -> None:
+        note = self.selected
+        self.why.set_reactive(RelatedWhy.reason, first_reason(note) if note is not None else 0)
+        self.why.note = note
+
+    def _title(self) -> str:
+        """Escaped, because Textual reads a border title as markup."""
+        about = self.related
+        if about is None:
+            return "related"
+        fragment = about.fragment
+        where = " · the whole note"
+        if fragment is not None:
+            heading = f" › {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
+            where = f"{heading} · {lines_of(fragment)}"
+        name = f"related to {visible_line(about.title)}{where}"
+        return fit(name, max(10, self.size.width - 6)).replace("[", r"\[")
+
+
+SIDE_BY_SIDE = 64
+"""Cells from which on two passages stand beside each other: below, a side would have some four words a line."""
+
+_ROWS = 6
+"""Rows of a passage at most where two stand side by side; three where one stands below the other."""
+_MOST = 3
+"""Names that are told one by one."""
+_LEAST = 0.005
+"""Parts of a score below this would read as nothing."""
+_MOST_WORDS = 8
+
+_LINKED = {"to": "This links to it.", "from": "It links to this.", "both": "They link to each other."}
+
+Piece = tuple[str, str]
+"""Text, and the name of its style: label, text, soft, match, badge or bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A place that one can go to for a reason; `fragment` and `spans` where it is a passage."""
+
+    path: str
+    line: int
+    fragment: Fragment | None = None
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WhyLine:
+    """One line; `reason` is the number of the one it tells of."""
+
+    pieces: tuple[Piece, ...]
+    reason: int | None = None
+
+
+def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
+    """The places, in the order in which `why_lines` tells of them; never none."""
+    named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MOST]]
+    passages = [
+        Reason(match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans)
+        for match in note.matches
+    ]
+    return (*named, *passages) or (Reason(note.path, note.line),)
+
+
+def first_reason(note: RelatedNote) -> int:
+    """The number of the one to look at first: the best passage."""
+    return len(note.mentions[:_MOST]) if note.matches else 0
+
+
+def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
+    """All that is known of why, what tells most first, for `width` cells: only a long name or path is wider."""
+    lines = [*_chunks(_sum(note), width)]
+    if note.linked in _LINKED:
+        lines.append(_labelled("links", (_LINKED[note.linked], "text")))
+    lines.extend(_names(note))
+    first = len(note.mentions[:_MOST])
+    passages = [_passages(match, first + place, width) for place, match in enumerate(note.matches)]
+    rest = [*_common(note, width), *_words(note, width)]
+    if note.tags:
+        rest.append(_labelled("tags", (" ".join(f"#{visible_line(tag)}" for tag in note.tags), "text")))
+    lines.extend(passages[0] if passages else ())
+    for part in (rest, *passages[1:]):
+        if part:
+            lines.extend((WhyLine(()), *part))
+    return lines
+
+
+def _labelled(label: str, *pieces: Piece, reason: int | None = None) -> WhyLine:
+    return WhyLine((_label(label), (" ", "label"), *pieces), reason)
+
+
+def _label(text: str) -> Piece:
+    return f"{text:<6}", "label"
+
+
+def _names(note: RelatedNote) -> Iterable[WhyLine]:
+    for number, mention in enumerate(note.mentions[:_MOST]):
+        name = (f"“{visible_line(mention.text)}”", "match")
+        badge = (" · no link yet" if note.missing_link else "", "badge")
+        where = (f" in {visible_line(mention.path)}:{mention.line}", "text")
+        yield _labelled("names", name, where, badge, reason=number)
+    if more := len(note.mentions[_MOST:]):
+        yield _labelled("", (f"and {more} more", "soft"))
+
+
+def _common(note: RelatedNote, width: int) -> Iterable[WhyLine]:
+    for says, to_both in (("both link to", False), ("link to both:", True)):
+        titles = [visible_line(link.title) for link in note.common if link.links_to_both is to_both]
+        if titles:
+            named = [f"{title}," for title in titles[:-1]] + titles[-1:]
+            yield from _chunks([_label("common"), (says, "soft"), *((title, "text") for title in named)], width)
+
+
+def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
+    shown = note.words[:_MOST_WORDS]
+    words = [f"{visible_line(word.word)} ({word.notes})" for word in shown]
+    if words:
+        words[0] = f"{words[0][:-1]} note{'' if shown[0].notes == 1 else 's'})"
+        yield from _chunks([_label("words"), *((word, "text") for word in words)], width)
+
+
+def _sum(note: RelatedNote) -> list[Piece]:
+    """The parts that make the score, the largest first."""
+    told = (signal for signal in note.signals if abs(signal.part) >= _LEAST)
+    parts = sorted(told, key=lambda signal: -abs(signal.part))
+    pieces: list[Piece] = [(f"{note.score:.2f} =", "label")]
+    for place, signal in enumerate(parts):
+        sign = "" if place == 0 else "+ " if signal.part >= 0 else "− "
+        pieces.append((f"{sign}{abs(signal.part):.2f} {signal.name}", "text"))
+    return pieces
+
+
+def _chunks(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
+    """Pieces one after the other with a space between, as many a line as fit; the next begin under the second."""
+    line: list[Piece] = [pieces[0]]
+    used = cell_len(pieces[0][0])
+    indent = (" " * used, "label")
+    for text, style in pieces[1:]:
+        if used + 1 + cell_len(text) > width and len(line) > 1:
+            yield WhyLine(tuple(line))
+            line, used = [indent], cell_len(indent[0])
+        line.extend(((" ", "label"), (text, style)))
+        used += 1 + cell_len(text)
+    yield WhyLine(tuple(line))
+
+
+# --- passages ---------------------------------------------------------------------------------------------------------
+
+
+def _passages(match: PassageMatch, number: int, width: int) -> list[WhyLine]:
+    return [*(_beside if width >= SIDE_BY_SIDE else _below)(match, number, width)]
+
+
+def _beside(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
+    side = (width - 3) // 2
+    left = [_head("here ", match.here, None, side), *_rows(match.here, side, _ROWS)]
+    right = [_head("there", match.there, match.similarity, side), *_rows(match.there, side, _ROWS)]
+    for row in range(max(len(left), len(right))):
+        one, other = (rows[row] if row < len(rows) else () for rows in (left, right))
+        yield WhyLine((*_filled(one, side), (" │ ", "soft"), *other), number)
+
+
+def _below(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
+    for name, passage, alike in (("here ", match.here, None), ("there", match.there, match.similarity)):
+        yield WhyLine(_head(name, passage, alike, width), number)
+        yield from (WhyLine(row, number) for row in _rows(passage, width, _ROWS // 2))
+
+
+def _head(name: str, passage: Passage, similarity: float | None, width: int) -> tuple[Piece, ...]:
+    """`there 8–10 · Heading · alike 0.83`."""
+    fragment = passage.fragment
+    lines = lines_of(fragment)
+    alike = f" · alike {similarity:.2f}" if similarity is not None else ""
+    heading = f" · {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
+    room = width - cell_len(f"{name} {lines}{alike}")
+    return ((f"{name} ", "label"), (lines, "label"), (fit(heading, room), "soft"), (alike, "label"))
+
+
+def lines_of(fragment: Fragment) -> str:
+    """Its lines, as they are written on screen."""
+    return line_range(fragment.line_start, fragment.line_end, "–")
+
+
+def _rows(passage: Passage, width: int, most: int) -> list[tuple[Piece, ...]]:
+    """The passage around its matches, as running text of at most that many rows."""
+    text, matches = snippet(passage.fragment.text, passage.spans, width * most)
+    runs: list[Run] = []
+    at = 0
+    for start, end in matches:
+        first = max(start, at)
+        runs += [Run(text[at:first], Ink.PLAIN), Run(text[first:end], Ink.MATCH)]
+        at = max(at, end)
+    rows = wrap([*runs, Run(text[at:], Ink.PLAIN)], width, 0)
+    shown = [
+        tuple((run.text, "match" if run.ink is Ink.MATCH else "text") for run in row if run.text) for row in rows[:most]
+    ]
+    if len(rows) > most and shown[-1]:
+        *before, (last, style) = shown[-1]
+        room = width - sum(cell_len(text) for text, _ in before)
+        shown[-1] = (*before, (fit(f"{last.rstrip()} …", room), style))
+    return shown
+
+
+def _filled(pieces: tuple[Piece, ...], width: int) -> tuple[Piece, ...]:
+    used = sum(cell_len(text) for text, _ in pieces)
+    return (*pieces, (" " * max(0, width - used), "text"))

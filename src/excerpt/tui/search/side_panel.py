@@ -1,0 +1,403 @@
+"""The pane beside the list: passage, why, related notes and map of what is selected, one of them in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.reactive import reactive, var
+from textual.strip import Strip
+from textual.widget import Widget
+
+from excerpt.model import Fragment, Hit, Result
+from excerpt.text.fragments import digest_of_text
+from excerpt.text.visible import visible_line
+from excerpt.tui.bindings import act_around, bindings
+from excerpt.tui.common.notice import Said
+from excerpt.tui.common.row_list import RowList
+from excerpt.tui.common.strips import fit, line
+from excerpt.tui.engine_worker import Asks
+from excerpt.tui.insight.controller import InsightController
+from excerpt.tui.insight.map import MapPanel
+from excerpt.tui.insight.related import RelatedPanel
+from excerpt.tui.keymap import key_sign
+from excerpt.tui.messages import CopyRequested, EditRequested
+from excerpt.tui.search.note_window import LinkFound, NoteWindow
+from excerpt.tui.search.preview import Preview, heading_path_at
+from excerpt.tui.search.reading_controller import Location, ReadingController
+from excerpt.tui.search.why_view import WhyView
+
+if TYPE_CHECKING:
+    from excerpt.insight.map import VaultMap
+    from excerpt.insight.related import Related
+
+_ADDRESS = 80
+"""Cells of an address that is told."""
+
+_NOTHING_SELECTED = Said("Nothing is selected", "What is related to the selected fragment stands here.")
+_MEMORY_SELECTED = Said("A memory is selected", "Select a fragment of a note to see what is related to it.")
+_NOT_SELECTED = Said("Nothing is selected", "Why the selected fragment stands where it stands is told here.")
+_NOT_RANKED = Said("A memory is selected", "It is found by itself, and is no part of the ranking.")
+_LOOKING = Said("Looking for related notes")
+_GONE = Said("That note is not in the index any more")
+
+
+class View(StrEnum):
+    """What the side panel shows of the selected hit."""
+
+    PASSAGE = "passage"
+    WHY = "why"
+    RELATED = "related"
+    MAP = "map"
+
+
+class ViewTabs(Widget):
+    """The names of the views, in one line."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"views--shown"}
+
+    DEFAULT_CSS = """
+    ViewTabs {
+        height: 1;
+        color: $text-faint;
+        & > .views--shown { color: $text; text-style: bold; }
+    }
+    """
+
+    view: reactive[View] = reactive(View.PASSAGE)
+
+    class Clicked(Message):
+        """The name of a view was clicked."""
+
+        def __init__(self, view: View) -> None:
+            super().__init__()
+            self.view = view
+
+    def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
+        shown = self.get_component_rich_style("views--shown", partial=True)
+        left = [(f"[{one}]", shown) if one is self.view else (f" {one} ", Style.null()) for one in View]
+        return line(left, [(f"{key_sign('side-view')} next ", Style.null())], self.size.width, self.rich_style)
+
+    def on_click(self, event: events.Click) -> None:
+        end = 0
+        for one in View:
+            end += len(one) + 2
+            if event.x < end:
+                self.post_message(self.Clicked(one))
+                return
+
+
+class SidePanel(Vertical):
+    """State: the view that is shown. What each shows is of the hit selected last; why, related notes and map are asked
+    for while they are in sight.
+
+    `query` tells the query as it is now, `put` makes another one of it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the side panel focused")
+
+    DEFAULT_CSS = """
+    SidePanel {
+        height: 1fr;
+        & > .view {
+            height: 1fr;
+            border-top: solid $border-blurred;
+            border-title-color: $text-soft;
+            &:focus, &:focus-within { border-top: solid $accent; border-title-color: $accent; }
+        }
+    }
+    """
+
+    view: var[View] = var(View.PASSAGE, init=False)
+
+    class Passed(Message):
+        """Another passage or view is shown, which other keys may be about."""
+
+    def __init__(
+        self,
+        engine: Asks,
+        *,
+        query: Callable[[], str],
+        put: Callable[[str], object],
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
+        super().__init__(id=id, classes="context")
+        self.reading = ReadingController(
+            engine, line_at_top=lambda: self.preview.line_at_top, changed=self._show_window
+        )
+        self.insight = InsightController(engine, self.set_timer, query=query, put=put, turned=self._turned)
+        self.preview = Preview(id="preview", classes="view")
+        self.related = RelatedPanel(self.insight, id="related", classes="view")
+        self.map = MapPanel(self.insight, id="map", classes="view")
+        self.why = WhyView(engine.ask, id="why", classes="view")
+        self._engine = engine
+        self._query = query
+        self._hit: Hit | None = None
+        self._result: Result | None = None
+        self._outdated = set(View)
+        self._packed: tuple[tuple[str, int, int], ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield self.preview
+        yield self.why
+        yield self.related
+        yield self.map
+        yield ViewTabs()
+
+    def on_mount(self) -> None:
+        self.why.border_title = "why"
+        self.watch_view()
+
+    # --- what it is told ----------------------------------------------------------------------------------------------
+
+    def select(self, hit: Hit | None, result: Result | None, memory: NoteWindow | None, *, again: bool = False) -> None:
+        """Show what is selected now: a hit of `result`, a `memory`, or nothing. The same query answered `again` leaves
+        whoever reads elsewhere there."""
+        self._hit, self._result = hit, result
+        if again and self.reading.is_away:
+            self.reading.ask()
+        elif hit is None or memory is not None:
+            self.reading.show(memory)
+        else:
+            self.reading.look_at(Location.of(hit), self._answered_query)
+        self.insight.begin_again()
+        self._outdate()
+
+    def show_location(self, location: Location) -> None:
+        """Show a fragment that need not be selected."""
+        self.view = View.PASSAGE
+        self.reading.look_at(location, self._answered_query)
+
+    def show_memory(self, window: NoteWindow) -> None:
+        """Show a memory that need not be selected."""
+        self.view = View.PASSAGE
+        self.reading.show(window)
+
+    def show_packed(self, passages: tuple[tuple[str, int, int], ...]) -> None:
+        """Mark at the margin what of the note is in the pack: path, first and last line of each passage."""
+        self._packed = passages
+        window = self.reading.window
+        path = window.fragment.path if window is not None else ""
+        self.preview.packed = tuple((first, last) for of, first, last in passages if of == path)
+
+    def fail(self, asked: str, said: Said) -> None:
+        """Say what went wrong where the answer would stand."""
+        if asked == "related":
+            self.related.say(said)
+        elif asked == "map":
+            self.map.said = said.sentence
+            self.map.vault_map = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the view that is shown is of what was asked last."""
+        return self.insight.is_answered and not self._engine.waits("explain")
+
+    @property
+    def _answered_query(self) -> str:
+        return self._result.query if self._result is not None else ""
+
+    # --- the views ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _shown(self) -> Widget:
+        return (self.preview, self.why, self.related, self.map)[list(View).index(self.view)]
+
+    @property
+    def to_focus(self) -> Widget:
+        """What of the view takes the keys."""
+        return self.related.rows if self.view is View.RELATED else self._shown
+
+    def watch_view(self) -> None:
+        had_focus = self.has_focus_within
+        for one in (self.preview, self.why, self.related, self.map):
+            one.display = one is self._shown
+        self.query_one(ViewTabs).view = self.view
+        if had_focus:
+            self.screen.set_focus(self.to_focus)
+        self._ask()
+        self.post_message(self.Passed())
+
+    @on(RowList.Moved)
+    def _moved(self) -> None:
+        self.refresh_bindings()
+
+    @on(ViewTabs.Clicked)
+    def _tab_clicked(self, event: ViewTabs.Clicked) -> None:
+        event.stop()
+        self.view = event.view
+
+    def next_view(self) -> None:
+        """Show the next view; after the map comes the passage."""
+        every = list(View)
+        self.view = every[(every.index(self.view) + 1) % len(every)]
+
+    def on_show(self) -> None:
+        self._ask()
+
+    def _outdate(self) -> None:
+        """Have the views asked for anew: the one in sight when selection and query have settled."""
+        self._outdated = {View.WHY, View.RELATED, View.MAP}
+        if self.view in self._outdated and self.display:
+            self.insight.when_settled(self._ask)
+
+    def _ask(self) -> None:
+        """Ask for what the view shows, unless it is there already."""
+        self.insight.stop_waiting()
+        if self.view not in self._outdated:
+            return
+        self._outdated.discard(self.view)
+        if self.view is View.WHY:
+            self._explain()
+        elif self.view is View.MAP:
+            query = self._result.query if self._result is not None else self._query()
+            self.insight.ask_map(query, self._map_came)
+        elif self.view is View.RELATED:
+            if not self.insight.ask_related(self._hit, self._related_came):
+                self.related.say(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
+            elif self.related.related is None:
+                self.related.say(_LOOKING)
+
+    def _related_came(self, related: Related | None) -> None:
+        if related is None:
+            self.related.say(_GONE)
+        else:
+            self.related.related = related
+
+    def _map_came(self, vault_map: VaultMap) -> None:
+        self.map.vault_map = vault_map
+
+    def _explain(self) -> None:
+        hit, result = self._hit, self._result
+        if hit is not None and result is not None and hit in result.hits:
+            self.why.explain(result, hit)
+        else:
+            self.why.say(_NOT_RANKED if hit is not None else _NOT_SELECTED)
+
+    def _turned(self) -> None:
+        """What is related is asked of something else: the passage view goes along."""
+        there = self.insight.followed
+        if there is not None:
+            self.reading.go_to(there)
+        elif self.reading.is_away and self._hit is not None:
+            self.reading.look_at(Location.of(self._hit), self._answered_query)
+        self._outdated.add(View.RELATED)
+        self._ask()
+
+    # --- what it is about ---------------------------------------------------------------------------------------------
+
+    @property
+    def passage(self) -> Hit | None:
+        """The fragment that a key is about while the panel has the focus."""
+        if self.view is View.RELATED:
+            reason = self.related.reason
+            return Hit(reason.fragment, 0.0, spans=reason.spans) if reason and reason.fragment else None
+        location, window = self.reading.location, self.reading.window
+        if self.view is View.PASSAGE and location is not None and window is not None:
+            return Hit(window.fragment, 0.0, spans=location.spans)
+        return self._hit
+
+    def take_lines(self) -> Fragment | None:
+        """Return the lines that are picked, which are then picked no more; None without."""
+        window, picked = self.reading.window, self.preview.picked
+        if self.view is not View.PASSAGE or window is None or picked is None:
+            return None
+        self.preview.picked = None
+        text = window.text(picked.first, picked.last)
+        return replace(
+            window.fragment,
+            id="",
+            heading_path=heading_path_at(window.headings, picked.first),
+            line_start=picked.first,
+            line_end=picked.last,
+            text=text,
+            digest=digest_of_text(text),
+        )
+
+    def enter(self) -> bool:
+        """Do what enter does in the view shown, but for opening a passage: follow the link that the cursor is on, fold
+        a branch, open the note of a name. False where it is about the passage."""
+        if self.view is View.MAP:
+            self.map.toggle()
+            return True
+        if self.view is View.RELATED and (reason := self.related.reason) is not None and reason.fragment is None:
+            self.post_message(EditRequested(reason.path, reason.line))
+            return True
+        return self.view is View.PASSAGE and self.preview.follow()
+
+    def leave(self) -> bool:
+        """Stop picking lines; False where none are picked."""
+        picks = self.preview.picked is not None
+        self.preview.picked = None
+        return picks
+
+    def move(self, rows: int) -> None:
+        """Move in the view by rows."""
+        shown = self.to_focus
+        if isinstance(shown, RowList | Preview):
+            shown.move(rows)
+        else:
+            shown.scroll_relative(y=rows, animate=False)
+
+    def scroll_pages(self, pages: int) -> None:
+        """Scroll what the view shows, one line of it kept in sight; a map by its rows."""
+        shown = self.related.why if self.view is View.RELATED else self._shown
+        step = pages * max(1, shown.scrollable_content_region.height - 1)
+        if shown is self.map:
+            self.map.move(step)
+        else:
+            shown.scroll_relative(y=step, animate=False)
+
+    # --- the passage --------------------------------------------------------------------------------------------------
+
+    def _show_window(self) -> None:
+        self.preview.walked = self.reading.is_away
+        self.preview.window = self.reading.window
+        self.show_packed(self._packed)
+        self.post_message(self.Passed())
+
+    @on(Preview.LineWanted)
+    def _line_wanted(self, message: Preview.LineWanted) -> None:
+        message.stop()
+        self.reading.ask(message.line)
+
+    @on(Preview.WholeWanted)
+    def _whole_wanted(self, message: Preview.WholeWanted) -> None:
+        message.stop()
+        self.reading.toggle_whole()
+
+    @on(Preview.LinkFollowed)
+    def _link_followed(self, message: Preview.LinkFollowed) -> None:
+        message.stop()
+        self.reading.ask_link(message.to, self._link_found)
+
+    def _link_found(self, found: LinkFound) -> None:
+        if found.told:
+            self.notify(found.told, markup=False)
+        if found.address:
+            shown = fit(visible_line(found.address), _ADDRESS)
+            self.post_message(CopyRequested(found.address, f"The address {shown}", None))
+        elif found.location is not None:
+            self.reading.go_to(found.location)
+
+    # --- what its keys do ---------------------------------------------------------------------------------------------
+
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        """Return why an action cannot be done now; "" where it can."""
+        return "No link was followed to here." if action == "come_back" and not self.reading.is_away else ""
+
+    def action_come_back(self) -> None:
+        """Show again what was shown before the last link."""
+        self.reading.come_back()
+
+    async def action_pane(self, action: str) -> None:
+        """Do what a widget around does by that name."""
+        await act_around(self, action)
