@@ -54,7 +54,6 @@ class Looker:
 
 
 DIALOGS = (
-    "ctrl+t",
     "f1",
     "ctrl+r",
     "ctrl+g",
@@ -77,7 +76,7 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     await pilot.press("tab")
     await settled(pilot)
     await look_at_query(pilot, looker)
-    for key in ("ctrl+o", "unbound-related", "unbound-map"):
+    for key in ("ctrl+o", "ctrl+t", "unbound-related", "unbound-map"):
         await panel_shown(pilot, key)
         looker.look()
     await pilot.press("escape")

@@ -187,7 +187,7 @@ PANES: Sequence[Key] = while_typing(
     Key("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the side panel down", moves=True),
     Key("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the side panel up", moves=True),
     Key("pane", "", "pane", "pane", "Next pane: query, list, side panel, pack"),
-    Key("back", "escape", "back", "back", "Close what is open, come back from a link, then go to the list"),
+    Key("back", "escape", "back", "back", "Close what is open, then go to the list"),
 )
 
 SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES)
