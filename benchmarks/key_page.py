@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from excerpt.insight.phrases import Key
-from excerpt.search.proximity import PLACES
 from excerpt.tui.keymap import shown_keys
-from excerpt.tui.keys import FIELD
+from excerpt.tui.keys import FIELD, PLACES, Key
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 

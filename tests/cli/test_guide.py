@@ -20,11 +20,11 @@ from excerpt.memory.store import MemoryStore
 from excerpt.model import Note
 from excerpt.search.boosts import WEIGHTS as BOOSTS
 from excerpt.search.fusion import SIGNALS
-from excerpt.search.proximity import PLACES
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
 from excerpt.tui.keymap import usable
+from excerpt.tui.keys import PLACES
 
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
 

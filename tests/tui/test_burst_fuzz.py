@@ -14,10 +14,10 @@ import pytest
 from textual.widgets import Input
 
 from excerpt.memory.store import MemoryStore
-from excerpt.search.proximity import PLACES
 from excerpt.settings import Places, Settings
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.keymap import keys_of
+from excerpt.tui.keys import PLACES
 from tests.tui.conftest import AppPilot, at_once, until
 from tests.tui.still import StillApp
 

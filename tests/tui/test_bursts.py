@@ -12,12 +12,11 @@ from textual.widgets import Input, OptionList
 
 from excerpt.memory.offers import Offer
 from excerpt.model import Memory
-from excerpt.search.proximity import PLACES
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.keys import FIELD
+from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.worker import Offers

@@ -19,13 +19,13 @@ from textual.events import Key
 from textual.keys import _character_to_key
 
 from excerpt import tui
-from excerpt.search.proximity import PLACES
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.bindings import groups, matching
 from excerpt.tui.common.help import Help
 from excerpt.tui.common.key_bar import KeyBar
 from excerpt.tui.keymap import UNSAFE, clashes, doubtful, key_sign, keys_of, shown_key, spell_keys, usable, use_keys
+from excerpt.tui.keys import PLACES
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import screen_of, search, top_screen, until

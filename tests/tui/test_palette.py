@@ -6,8 +6,8 @@ from pathlib import Path
 
 from textual.widgets import OptionList
 
-from excerpt.search.proximity import PLACES
 from excerpt.settings import Settings
+from excerpt.tui.keys import PLACES
 from excerpt.tui.palette import commands
 from tests.tui.conftest import until
 from tests.tui.still import StillApp

@@ -19,7 +19,7 @@ from excerpt.tui.messages import SearchDone, Trouble
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import Answer, QueryStatus
-from excerpt.tui.search.why_view import LEGEND, Why
+from excerpt.tui.search.why_view import LEGEND, WhyNot
 from excerpt.tui.widgets.pack_bar import PackBar
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
@@ -305,7 +305,7 @@ async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
         await until(pilot, lambda: bool(top_screen(app).query("#note:focus")), "the field")
         await pilot.press(*"merging", "enter")
         await until(pilot, lambda: "Merging.md" in drawn_of(app), "the other note")
-        assert isinstance(top_screen(app), Why)
+        assert isinstance(top_screen(app), WhyNot)
         screen = top_screen(app)
         screen.query_one("#note", Input).value = "[/red] nobody"
         await pilot.press("enter")

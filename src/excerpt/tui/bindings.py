@@ -14,10 +14,8 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from excerpt.insight.phrases import Key
-from excerpt.search.proximity import PLACES
 from excerpt.tui.keymap import keys_now, keys_of, shown_keys
-from excerpt.tui.keys import FIELD, PARTS
+from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
 
 
 @runtime_checkable

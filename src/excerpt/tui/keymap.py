@@ -9,9 +9,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
-from excerpt.insight.phrases import Key
-from excerpt.search.proximity import PLACES
-from excerpt.tui.keys import AROUND, FIELD
+from excerpt.tui.keys import AROUND, FIELD, PLACES, Key
 
 UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
 """Keys that a terminal cannot tell from others: from backspace, tab and enter, and from ctrl+left and ctrl+right, as

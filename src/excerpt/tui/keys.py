@@ -115,9 +115,6 @@ STRATEGIES: Sequence[Key] = while_typing(
     Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
 )
 
-WHY: Sequence[Key] = (Key("why-close", "w,ctrl+t,q", "leave", "close", "Close it"),)
-
-
 ALWAYS: Sequence[Key] = (
     Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True),
     Key("palette", "ctrl+g", "app.command_palette", "commands", "Find any command by name", first=True),
@@ -386,7 +383,6 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Strategies": STRATEGIES,
     "Themes": (),
     "Themes, with the list focused": THEMES,
-    "Why": WHY,
     "Opening a vault": CHOOSING,
 }
 
@@ -410,7 +406,7 @@ AROUND: Mapping[str, str] = {
     "The text of a memory": "Remember",
     "Opening a vault": "Always",
     **dict.fromkeys(
-        ("A question", "The keys", "Remember", "Strategies", "Themes", "Why"),
+        ("A question", "The keys", "Remember", "Strategies", "Themes"),
         "Any dialog",
     ),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},

@@ -11,11 +11,9 @@ from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.insight.phrases import Key
-from excerpt.search.proximity import PLACES
 from excerpt.tui.bindings import active, doer, why_not
 from excerpt.tui.keymap import keys_of, shown_keys
-from excerpt.tui.keys import FIELD
+from excerpt.tui.keys import FIELD, PLACES, Key
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.screens.dialog import Leaving
 

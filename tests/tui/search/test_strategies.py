@@ -15,7 +15,7 @@ from excerpt.settings import Settings
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.strategies import StrategiesScreen, alike, compared
-from excerpt.tui.search.why_view import Why
+from excerpt.tui.search.why_view import WhyNot
 from tests.tui.conftest import until
 from tests.tui.pictures.steps import results, settled
 from tests.tui.still import StillApp
@@ -125,4 +125,6 @@ async def test_the_palette_asks_why_a_note_is_not_there_and_takes_its_name_at_on
         assert app.screen is app.still
         await results(pilot)
         pane.action_why_not()
-        await until(pilot, lambda: isinstance(app.screen, Why) and bool(app.screen.query("#note:focus")), "the field")
+        await until(
+            pilot, lambda: isinstance(app.screen, WhyNot) and bool(app.screen.query("#note:focus")), "the field"
+        )

@@ -13,9 +13,9 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.search.proximity import PLACES
 from excerpt.tui.bindings import active, doer, why_not
 from excerpt.tui.keymap import keys_now, shown_key
+from excerpt.tui.keys import PLACES
 
 _MOVES = frozenset(binding.id for place in PLACES.values() for binding in place if binding.moves)
 _LAST = ("help", "help-sign", "quit")

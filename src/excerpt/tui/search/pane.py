@@ -50,7 +50,6 @@ from excerpt.tui.widgets.pack_bar import PackBar
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import Found, MemoryWorker
-    from excerpt.tui.screens.strategies import Choice
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
     from excerpt.tui.widgets.pack_panel import PackPanel

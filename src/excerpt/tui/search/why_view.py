@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -27,7 +26,6 @@ from excerpt.search.verdict import ordinal, verdict
 from excerpt.text.counted import percent
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible, visible_line
-from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Said
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.screens.dialog import Box, Dialog
@@ -262,8 +260,6 @@ def steps_of(parts: Sequence[float], inks: tuple[str, str]) -> list[Step]:
 
 class WhyNot(Dialog[None]):
     """Asks of a note by its name."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Why not a note")
 
     DEFAULT_CSS = """
     WhyNot {
