@@ -164,12 +164,13 @@ def test_a_copy_is_left_out_and_the_next_hit_takes_its_place() -> None:
     assert [(left.path, left.reason) for left in result.left_out] == [("b.md", "same text as a.md:1")]
 
 
-def test_a_copy_of_a_neighbour_counts_for_the_neighbour() -> None:
+def test_a_hit_stays_where_it_is_and_a_neighbour_that_says_the_same_is_not_worth_its_place() -> None:
     shared = sentence("same", 200)
     vault = Vault({"a.md": f"{sentence('first', 200)}\n\n{shared}", "b.md": f"{shared}\n\n{sentence('last', 200)}"})
-    copy = vault.fragments_by_path["b.md"][0]
-    result = packed(vault, vault.hit("first0", 0.9), Hit(copy, 0.8), scope=Scope.NEIGHBORS, neighbors=1)
-    assert [pack.path for pack in result.packs] == ["a.md"]
+    hits = vault.hit("first0", 0.9), Hit(vault.fragments_by_path["b.md"][0], 0.8)
+    whole = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1).tokens
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=whole - 20)
+    assert [pack.text for pack in result.packs] == [sentence("first", 200), vault.note_text("b.md")]
 
 
 # --- marks ------------------------------------------------------------------------------------------------------------
@@ -391,6 +392,29 @@ def test_a_weak_hit_is_worth_more_than_the_neighbours_of_a_strong_one() -> None:
     both = packed(vault, *hits, scope=Scope.NONE).tokens
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, neighbors=1, budget=both + 20)
     assert {pack.entry.fragment_id for pack in result.packs} == {hit.fragment.id for hit in hits}
+
+
+@pytest.mark.parametrize("scope", [Scope.NEIGHBORS, Scope.SECTION, Scope.NOTE])
+def test_no_context_takes_the_place_of_one_of_the_first_hits(scope: Scope) -> None:
+    notes = {f"{number}.md": f"{sentence(f'hit{number}x', 120)}\n\n{sentence('beside', 200)}" for number in range(6)}
+    vault = Vault({**notes, "last.md": sentence("last", 60)})
+    hits = [Hit(vault.fragments_by_path[f"{number}.md"][0], 1 - number / 10) for number in range(6)]
+    hits.append(vault.hit("last0", 0.05))
+    alone = packed(vault, *hits, scope=Scope.NONE)
+    result = packed(vault, *hits, scope=scope, budget=alone.tokens + 150)
+    found = {hit.fragment.id for hit in hits}
+    assert found <= {fragment_id for pack in result.packs for fragment_id in pack.fragment_ids}
+
+
+def test_context_of_a_good_hit_goes_before_hits_behind_the_first_fifteen() -> None:
+    notes = {f"{number:02}.md": sentence(f"hit{number}x", 100) for number in range(1, 30)}
+    vault = Vault({"00.md": f"{sentence('best', 150)}\n\n{sentence('beside', 150)}", **notes})
+    hits = [vault.hit("best0")]
+    hits += [Hit(vault.fragments_by_path[path][0], 0.4) for path in notes]
+    alone = packed(vault, *hits, scope=Scope.NONE, limit=30)
+    result = packed(vault, *hits, scope=Scope.NEIGHBORS, budget=alone.tokens * 2 // 3, limit=30)
+    assert "beside149" in result.packs[0].text
+    assert 15 <= len(result.packs) < 30
 
 
 def test_the_top_hit_is_not_cut_for_the_neighbours_of_another() -> None:

@@ -18,6 +18,7 @@ from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, Renderer
 from excerpt.pack.render_template import TemplateRenderer
 from excerpt.pack.standing import State, standing_of
 from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.pack.worth import GRAIN
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.lookups import Notes
@@ -101,6 +102,16 @@ def test_a_larger_budget_never_gives_less_value(
     results = [packed(case, replace(options, budget=each), tokenizer, renderer=renderer) for each in sorted(budgets)]
     values = [result.value for result in results]
     assert values == sorted(values)
+
+
+@settings(deadline=None, max_examples=300)
+@given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), st.sampled_from(RENDERERS))
+def test_no_scope_holds_less_of_the_leading_hits_than_none(
+    case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
+) -> None:
+    grown = packed(case, options, tokenizer, marks, renderer=renderer)
+    alone = packed(case, replace(options, scope=Scope.NONE), tokenizer, marks, renderer=renderer)
+    assert grown.value > alone.value - GRAIN
 
 
 @settings(deadline=None)

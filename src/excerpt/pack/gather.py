@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import nlargest
 
 from excerpt.kinds import Scope
 from excerpt.model import Fragment, Hit, LeftOut
@@ -14,7 +15,7 @@ from excerpt.pack.expand import expand, reading
 from excerpt.pack.merge import Wanted
 from excerpt.pack.source import Notes
 from excerpt.pack.wishes import Wishes
-from excerpt.pack.worth import worths
+from excerpt.pack.worth import LEADING, leading_worth, worths
 from excerpt.settings import PackSettings
 from excerpt.text.line_range import line_range
 
@@ -31,11 +32,7 @@ _EXPANDED = 4  # times the limit: how many hits are looked at where copies are l
 
 @dataclass
 class Gathering:
-    """Hits on their way to candidates, best first, and what was left out.
-
-    A copy of text that is already held is left out; its hit then counts for the text that is held, so that cutting that
-    one down never loses what was found.
-    """
+    """Hits on their way to candidates, best first, and what was left out: copies of better hits, and what is gone."""
 
     notes: Notes
     settings: PackSettings
@@ -43,16 +40,14 @@ class Gathering:
     costs: Costs
     wanted: list[Wanted] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
-    _digests: dict[str, str] = field(default_factory=dict)
-    """Of all text that is held: the ids of fragments by their digests."""
-    _ids: set[str] = field(default_factory=set)
-    _found: list[Fragment] = field(default_factory=list)
-    _asked: set[str] = field(default_factory=set)
+    _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
         """The first hits of a ranking, as many as the limit, copies and dropped ones not counted."""
         asking = self._without_dropped(hits[: self.settings.limit * _EXPANDED])
-        self._add(asking, worths(asking), self.settings.limit, duplicate)
+        worth = worths(asking)
+        least = min(nlargest(LEADING, worth), default=0.0)
+        self._add(asking, worth, least, self.settings.limit, duplicate)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """All marked fragments, with the query's spans where it found them too. A near copy goes in: the user chose it
@@ -66,7 +61,7 @@ class Gathering:
             else:
                 self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE))
         asking = self._without_dropped(asking)
-        self._add(asking, [MARK_SCORE] * len(asking), len(asking), lambda _fragment, _held: None)
+        self._add(asking, [MARK_SCORE] * len(asking), MARK_SCORE, len(asking), lambda _fragment, _held: None)
 
     def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
         kept = [hit for hit in hits if hit.fragment.id not in self.wishes.dropped]
@@ -75,26 +70,33 @@ class Gathering:
                 self._leave_out(hit.fragment, DROPPED)
         return kept
 
-    def _add(self, hits: Sequence[Hit], worth: Sequence[float], limit: int, duplicate: DuplicateRule) -> None:
+    def _add(
+        self, hits: Sequence[Hit], worth: Sequence[float], least: float, limit: int, duplicate: DuplicateRule
+    ) -> None:
         self.notes.read(
             reading(hit.fragment, self._scope(hit.fragment), self.settings.neighbors) for hit in hits[:limit]
         )
         for hit, value in zip(hits, worth, strict=True):
             if not limit:
                 break
-            fragment = self.notes[hit.fragment.path].now(hit.fragment)
+            note = self.notes[hit.fragment.path]
+            fragment = note.now(hit.fragment)
             if fragment is None:
                 self._leave_out(hit.fragment, GONE)
                 continue
             twin, why = self._twin(fragment, duplicate)
             if twin:
-                self._leave_out(fragment, f"{why} {twin.path}:{line_range(twin.line_start, twin.line_end)}")
-                self._grow(replace(hit, fragment=twin, spans=()), Scope.NONE, value)
+                if twin.id != fragment.id:
+                    self._leave_out(fragment, f"{why} {twin.path}:{line_range(twin.line_start, twin.line_end)}")
+                continue
+            self._by_digest[fragment.digest] = fragment
+            stretch = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.wishes.dropped)
+            found = replace(hit, fragment=fragment)
+            if value >= least:
+                self.wanted.append(Wanted(found, stretch, leading_worth(value), leading=True))
             else:
-                found = hit if fragment is hit.fragment else replace(hit, fragment=fragment)
-                self._grow(found, self._scope(fragment), value)
-                self._found.append(fragment)
-                limit -= 1
+                self.wanted.append(Wanted(found, stretch, value, leading=False))
+            limit -= 1
 
     def _scope(self, fragment: Fragment) -> Scope:
         return self._scopes.get(fragment.id, self.settings.scope)
@@ -104,23 +106,10 @@ class Gathering:
         return dict(self.wishes.scopes)
 
     def _twin(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
-        """What is held already and makes this needless, and in what way."""
-        if fragment.id in self._ids:
-            return None, ""
-        if fragment.digest in self._digests:
-            return self.notes.source.fragment(self._digests[fragment.digest]), SAME_TEXT
-        return duplicate(fragment, self._found), NEAR_COPY
-
-    def _grow(self, hit: Hit, scope: Scope, worth: float) -> None:
-        if hit.fragment.id in self._asked:
-            return
-        self._asked.add(hit.fragment.id)
-        note = self.notes[hit.fragment.path]
-        stretch = expand(hit.fragment, note, scope, self.settings.neighbors, self.wishes.dropped)
-        for part in note.parts(stretch.first, stretch.last):
-            self._digests.setdefault(part.digest, part.id)
-            self._ids.add(part.id)
-        self.wanted.append(Wanted(hit, stretch, worth))
+        """Return the better hit that makes this one needless, and in what way."""
+        if fragment.digest in self._by_digest:
+            return self._by_digest[fragment.digest], SAME_TEXT
+        return duplicate(fragment, self._by_digest.values()), NEAR_COPY
 
     def _leave_out(self, fragment: Fragment, reason: str) -> None:
         self.left_out.append(left_out(fragment, reason, self.costs))

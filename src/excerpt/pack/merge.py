@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from excerpt.kinds import Scope
 from excerpt.model import Hit
-from excerpt.pack.expand import Stretch
+from excerpt.pack.expand import Stretch, spanning
+from excerpt.pack.source import OpenNote
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A hit, the stretch that it asks for, and what it adds to the value of a pack that holds it."""
+    """A hit, the stretch that it asks for, and what it is worth; `leading` if no context is, beside it."""
 
     hit: Hit
     stretch: Stretch
     worth: float
+    leading: bool
+
+    def alone(self, note: OpenNote) -> Wanted:
+        """The same without context."""
+        own = self.hit.fragment.ordinal
+        return replace(self, stretch=spanning(note, own, own, Scope.NONE))
 
     def within(self, stretch: Stretch) -> bool:
         return stretch.first <= self.hit.fragment.ordinal <= stretch.last

@@ -15,7 +15,7 @@ from excerpt.pack.gather import Gathering, left_out
 from excerpt.pack.merge import Wanted, merge
 from excerpt.pack.packs import draft
 from excerpt.pack.render import MarkdownRenderer, Renderer
-from excerpt.pack.source import NoteSource, notes_of
+from excerpt.pack.source import Notes, NoteSource, notes_of
 from excerpt.pack.units import Choices, Made, choices, shrunk
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
@@ -56,14 +56,13 @@ def build_pack(
         gathered.add_marks(marked, hits)
     else:
         gathered.add_hits(hits, duplicate)
-    candidates = merge(gathered.wanted)
-    offered = [
-        choices(each, notes[each.stretch.path], costs, cuts_fragment=place == 0)
-        for place, each in enumerate(candidates)
-    ]
-    offered, choice = _choose(
-        offered, settings.budget, costs, partial(_in_order, wanted=gathered.wanted, wishes=wishes, ranked=ranked)
-    )
+    in_order = partial(_in_order, wanted=gathered.wanted, wishes=wishes, ranked=ranked)
+    alone = [each.alone(notes[each.stretch.path]) for each in gathered.wanted]
+    offered, choice = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
+    if any(each.stretch != hit.stretch for each, hit in zip(gathered.wanted, alone, strict=True)):
+        # What costs add up to is not exact: the hits alone are tried too, so that context is in no better one's place.
+        grown = _choose(_offered(gathered.wanted, notes, costs), settings.budget, costs, in_order)
+        offered, choice = max(grown, (offered, choice), key=lambda tried: tried[1].value)
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
     notes.forget()
     return PackResult(
@@ -96,6 +95,15 @@ class _Choice:
 
 
 _NOTHING = _Choice((), (), "", 0, 0.0)
+
+
+def _offered(wanted: Sequence[Wanted], notes: Notes, costs: Costs) -> list[Choices]:
+    """What may be taken of each candidate, best first."""
+    said = {each.hit.fragment.digest for each in wanted}
+    return [
+        choices(each, notes[each.stretch.path], costs, said=said, hits=len(wanted), cuts_fragment=place == 0)
+        for place, each in enumerate(merge(wanted))
+    ]
 
 
 def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Ordering) -> tuple[list[Choices], _Choice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -15,11 +15,13 @@ from excerpt.pack.merge import Candidate, Wanted
 from excerpt.pack.packs import draft, pack_of
 from excerpt.pack.shrink import inner_stretches, parts_of_block
 from excerpt.pack.source import OpenNote
+from excerpt.pack.worth import GRAIN, leading_worth
 
-_CONTEXT = 0.01
-"""Share of a hit's worth that its context carries, divided among it by tokens: what stands beside the first hits is the
-answer, and they are not, in 1 or 2 of 100 queries. So a hit is not given up for the neighbours of another, and
-neighbours are not given up for nothing (see docs/design/packs.md)."""
+_CONTEXT = 0.5
+"""What a fragment beside a hit is worth, as a share of the hit, divided by its distance: with .25, less than half of
+the sections that could be widened at 4,000 tokens are (see docs/design/packs.md)."""
+_MOST_BESIDE = 32.0
+"""More than a hit and all of its context are worth."""
 _CUT = 0.1
 """Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
 one more hit does."""
@@ -106,12 +108,14 @@ class Choices:
         return spanning(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
-def choices(candidate: Candidate, note: OpenNote, costs: Costs, *, cuts_fragment: bool) -> Choices:
-    """What may be taken of a candidate; with `cuts_fragment` also parts of the best hit's own fragment, for where the
-    budget is less than that."""
+def choices(
+    candidate: Candidate, note: OpenNote, costs: Costs, *, said: Collection[str], hits: int, cuts_fragment: bool
+) -> Choices:
+    """What may be taken of a candidate, one of those of as many `hits`, which are `said` (digests); with
+    `cuts_fragment` also parts of the best hit's own fragment, for where the budget is less than that."""
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
-    values = _values(candidate, note)
+    values = _values(candidate, note, said, GRAIN / _MOST_BESIDE / hits)
     asked = {each.hit.fragment.ordinal for each in candidate.wanted}
     inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
@@ -127,7 +131,7 @@ def choices(candidate: Candidate, note: OpenNote, costs: Costs, *, cuts_fragment
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
     inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
-    worth = candidate.wanted[0].worth * (1 - _CUT)
+    worth = leading_worth(candidate.wanted[0].worth * (1 - _CUT))
     options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), worth) for each in inner)
     return Choices(candidate, note, costs, pieces, Chain(units, options), inner)
 
@@ -157,18 +161,19 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
     return [replace(scaled[0], chain=parts, inner=tuple(stretches)), *scaled[1:]]
 
 
-def _values(candidate: Candidate, note: OpenNote) -> dict[int, float]:
-    """What each fragment of a candidate adds, by ordinal: as a hit, and as the context of hits around it."""
+def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside: float) -> dict[int, float]:
+    """What each fragment of a candidate adds, by ordinal. All that is worth less than the least leading hit, context
+    and weaker hits, counts by the factor `beside`; what a hit says elsewhere adds nothing as context."""
     stretch = candidate.stretch
-    parts = {part.ordinal: part for part in note.parts(stretch.first, stretch.last)}
-    values = dict.fromkeys(parts, 0.0)
+    parts = note.parts(stretch.first, stretch.last)
+    values = dict.fromkeys((part.ordinal for part in parts), 0.0)
+    context = [part.ordinal for part in parts if part.digest not in said]
     for each in candidate.wanted:
         own = each.hit.fragment.ordinal
-        around = [n for n in range(each.stretch.first, each.stretch.last + 1) if n != own]
-        tokens = sum(parts[ordinal].tokens for ordinal in around)
-        for ordinal in around if tokens else ():
-            values[ordinal] += _CONTEXT * each.worth * parts[ordinal].tokens / tokens
-        values[own] += each.worth * (1 - _CONTEXT if tokens else 1)
+        for ordinal in context:
+            if each.stretch.first <= ordinal <= each.stretch.last:
+                values[ordinal] += beside * _CONTEXT * each.worth / abs(ordinal - own)
+        values[own] += each.worth if each.leading else beside * each.worth
     return values
 
 

@@ -17,6 +17,13 @@ among the hits of its note, counted from 1, to the power of _BY_NOTE: found on t
 docs/design/packs.md)."""
 _NEW_WORDS = 0.5
 """What a hit gains, as a share, if it has all the words of the query and no better hit has any."""
+LEADING = 15
+"""As many hits, those worth most, go in before any context, and before any weaker hit: of 606 questions 16 have their
+target first in hits 11 to 15, and none has it beside one of the first ten."""
+GRAIN = 2.0**-22
+"""What leading hits are worth are multiples of this, so that their sums are exact, and the rest together is worth less
+than one."""
+_LEAST_GRAINS = 4
 _LEAST = 1e-6
 """Worth of a hit without a positive score, before discounts: where there is room it goes in."""
 _REMEMBERED = 4096
@@ -43,6 +50,11 @@ def worths(hits: Sequence[Hit]) -> list[float]:
         likely = max(hit.score / best, _LEAST) ** _BY_SCORE
         found.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
     return found
+
+
+def leading_worth(worth: float) -> float:
+    """Return the worth of a leading hit, as a multiple of GRAIN."""
+    return max(int(worth / GRAIN), _LEAST_GRAINS) * GRAIN
 
 
 @lru_cache(maxsize=_REMEMBERED)
