@@ -62,3 +62,11 @@ class Format(StrEnum):
     JSON = "json"
     PLAIN = "plain"
     TEMPLATE = "template"
+
+
+class Stopped(StrEnum):
+    """Why there is no more in a pack: the budget, the number of hits looked at, or there is nothing more."""
+
+    BUDGET = "budget"
+    LIMIT = "limit"
+    END = "end"

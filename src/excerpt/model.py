@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Strategy
+from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Stopped, Strategy
 
 # --- a note and its parts ---------------------------------------------------------------------------------------------
 
@@ -260,7 +260,8 @@ class PackResult:
     """Packs within a budget and the text to paste. `tokens` are those of the whole rendered `text`, never above
     `budget`; `value` is the sum of scores that the choice maximised; `source_tokens` are those of the whole notes the
     packs came from, what a user would otherwise have pasted. `format` is the one asked for; where it is JSON, which is
-    data for programs, `text` is the Markdown that it tells the tokens of."""
+    data for programs, `text` is the Markdown that it tells the tokens of. Where the budget `stopped` it, the best hit
+    left out `needs` so many tokens as a passage of its own."""
 
     query: str
     strategy: Strategy
@@ -273,6 +274,8 @@ class PackResult:
     value: float
     source_tokens: int
     format: Format = Format.MARKDOWN
+    stopped: Stopped = Stopped.END
+    needs: int = 0
 
     @property
     def saved(self) -> float:

@@ -21,7 +21,7 @@ def test_no_letter_empties_the_list(shell: Mapping[str, str]) -> None:
             app.type(SENTENCE[end - 1])
             # The field shows the end of what is typed where it has no room for all.
             app.wait_for(SENTENCE[:end].rstrip()[-20:], "▌ 1 ")
-        app.wait_for(" hits", "saves ")
+        app.wait_for(" hits", "pack: ")
         printed = app.output[before:].decode("utf-8", "replace")
         assert [said for said in SAID_INSTEAD_OF_HITS if said in printed] == []
         app.press("ctrl+q")
@@ -32,8 +32,8 @@ def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
         app.type("token budget")
-        app.wait_for("▌ 1 ", " hits · ", "saves ")
-        shown = ("Search", "❯ token budget", "▌ 1 ", "Token budget.md", "saves ", "quit")
+        app.wait_for("▌ 1 ", " hits · ", "pack: ")
+        shown = ("Search", "❯ token budget", "▌ 1 ", "Token budget.md", "pack: ", "quit")
         for kill in (app.suspend, lambda: app.press("ctrl+z")):
             kill()
             app.wait_stopped()

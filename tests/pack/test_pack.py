@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.kinds import Scope, Strategy
+from excerpt.kinds import Scope, Stopped, Strategy
 from excerpt.model import Hit, PackResult, Span
 from excerpt.pack.gather import MARK_SCORE
 from excerpt.pack.pack import build_pack
@@ -457,6 +457,16 @@ def test_a_hit_that_its_pack_had_to_give_up_is_left_out_with_its_lines(vault: Va
     assert words(result) == [["alpha"]]
     beta = vault.holding("beta0")
     assert [(left.line_start, left.reason) for left in result.left_out] == [(beta.line_start, "out of budget")]
+
+
+def test_it_says_what_stopped_it_and_what_the_next_hit_needs(vault: Vault) -> None:
+    hits = vault.hit("alpha0", 0.9), vault.hit("gamma0", 0.5), vault.hit("open0", 0.4)
+    alone = packed(vault, hits[0], scope=Scope.NONE)
+    both = packed(vault, *hits[:2], scope=Scope.NONE)
+    full = packed(vault, *hits[:2], scope=Scope.NONE, budget=alone.tokens + 20)
+    assert (full.stopped, both.tokens - alone.tokens) == (Stopped.BUDGET, pytest.approx(full.needs, abs=2))
+    assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is Stopped.LIMIT
+    assert (both.stopped, both.needs) == (Stopped.END, 0)
 
 
 def test_savings_are_counted_against_the_whole_notes_once_each(vault: Vault) -> None:

@@ -40,6 +40,8 @@ class Gathering:
     costs: Costs
     wanted: list[Wanted] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
+    is_limited: bool = False
+    """Whether there are hits behind those that were looked at."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
@@ -78,6 +80,7 @@ class Gathering:
         )
         for hit, value in zip(hits, worth, strict=True):
             if not limit:
+                self.is_limited = True
                 break
             note = self.notes[hit.fragment.path]
             fragment = note.now(hit.fragment)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from excerpt.kinds import Strategy
+from excerpt.kinds import Stopped, Strategy
 from excerpt.model import Hit, LeftOut, Pack, PackResult
 from excerpt.pack.budget import Selection, Taken, selections
 from excerpt.pack.cost import Costs
@@ -64,6 +64,7 @@ def build_pack(
         grown = _choose(_offered(gathered.wanted, notes, costs), settings.budget, costs, in_order)
         offered, choice = max(grown, (offered, choice), key=lambda tried: tried[1].value)
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
+    unchosen = list(_unchosen(offered, choice))
     notes.forget()
     return PackResult(
         query=query,
@@ -71,12 +72,14 @@ def build_pack(
         budget=settings.budget,
         tokenizer=tokenizer.name,
         packs=packs,
-        left_out=(*gathered.left_out, *_unchosen(offered, choice, settings.budget, costs)),
+        left_out=(*gathered.left_out, *_left_out(unchosen, settings.budget, costs)),
         text=choice.text,
         tokens=choice.tokens,
         value=choice.value,
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
         format=settings.format,
+        stopped=Stopped.BUDGET if unchosen else Stopped.LIMIT if gathered.is_limited else Stopped.END,
+        needs=unchosen[0][0].needs(unchosen[0][1]) if unchosen else 0,
     )
 
 
@@ -190,11 +193,15 @@ def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], wishes: Wishes,
     return sorted(packs, key=place)
 
 
-def _unchosen(offered: Sequence[Choices], choice: _Choice, budget: int, costs: Costs) -> Iterator[LeftOut]:
-    """The hits that are in no pack, and why."""
+def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Choices, Hit]]:
+    """The hits that are in no pack."""
     inside = {hit.fragment.id for made in choice.made for hit in made.hits}
     for each in offered:
-        reason = OUT_OF_BUDGET if each.fits(budget) else TOO_LARGE
         for one in each.candidate.wanted:
             if one.hit.fragment.id not in inside:
-                yield left_out(one.hit.fragment, reason, costs)
+                yield each, one.hit
+
+
+def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs) -> Iterator[LeftOut]:
+    for each, hit in unchosen:
+        yield left_out(hit.fragment, OUT_OF_BUDGET if each.fits(budget) else TOO_LARGE, costs)

@@ -17,9 +17,9 @@ from excerpt.pack.shrink import inner_stretches, parts_of_block
 from excerpt.pack.source import OpenNote
 from excerpt.pack.worth import GRAIN, leading_worth
 
-_CONTEXT = 0.5
-"""What a fragment beside a hit is worth, as a share of the hit, divided by its distance: with .25, less than half of
-the sections that could be widened at 4,000 tokens are (see docs/design/packs.md)."""
+_CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.15, Scope.SECTION: 0.4, Scope.NOTE: 0.4}
+"""What a fragment beside a hit is worth, as a share of the hit, divided by its distance: as little as has half of what
+could be widened at 4,000 tokens be so (see docs/design/packs.md)."""
 _MOST_BESIDE = 32.0
 """More than a hit and all of its context are worth."""
 _CUT = 0.1
@@ -94,6 +94,11 @@ class Choices:
         if self.chain.units[unit].opening <= budget:
             yield Taken(((unit, unit),))
         yield from (Taken(option=at) for at, option in enumerate(self.chain.options) if option.cost <= budget)
+
+    def needs(self, hit: Hit) -> int:
+        """Tokens of a hit's fragment as a passage of its own."""
+        own = hit.fragment.ordinal
+        return self.chain.units[self.pieces.index((own, own))].opening
 
     def fits(self, budget: int) -> bool:
         """Whether anything of it fits the budget if nothing else goes in."""
@@ -172,7 +177,7 @@ def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside:
         own = each.hit.fragment.ordinal
         for ordinal in context:
             if each.stretch.first <= ordinal <= each.stretch.last:
-                values[ordinal] += beside * _CONTEXT * each.worth / abs(ordinal - own)
+                values[ordinal] += beside * _CONTEXT[each.stretch.scope] * each.worth / abs(ordinal - own)
         values[own] += each.worth if each.leading else beside * each.worth
     return values
 

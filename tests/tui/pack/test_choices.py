@@ -76,10 +76,39 @@ def test_a_decision_that_changes_nothing_is_none() -> None:
     assert not history.undo()
 
 
-def test_marks_of_an_earlier_session_stand_before_those_made_meanwhile_and_cannot_be_undone() -> None:
+def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
+    history = History()
+    for choices in (Choices().toggling(A), MARKED):
+        history.decide(choices)
+    history.undo()
+    history.undo()
+    assert [history.redo() and history.now.marks for _ in range(3)] == [(A,), (A, B), False]
+    history.undo()
+    history.decide(MARKED.unmarked())
+    assert not history.redo()
+
+
+KEPT = Kept("q", (A,), Wishes(order=("a",)))
+
+
+def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
     history = History()
     history.decide(Choices().toggling(B))
-    history.restore(Kept("q", (A,), Wishes(order=("a",))))
+    history.restore(KEPT)
+    assert history.now.marks == (B,)
+    history.decide(history.now.taking_up())
     assert history.now.marks == (A, B)
     history.undo()
-    assert history.now == Choices((A,), Wishes(order=("a",)))
+    assert history.now.marks == (B,)
+    assert history.now.before == KEPT
+
+
+def test_marks_of_an_earlier_session_come_with_what_was_wished_for_them() -> None:
+    assert Choices(before=KEPT).taking_up() == Choices((A,), Wishes(order=("a",)))
+
+
+def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:
+    before = Choices(before=KEPT)
+    assert before.kept("") == KEPT
+    assert before.toggling(B).kept("s").marks == (A, B)
+    assert before.without(()).kept("") == NOTHING_KEPT

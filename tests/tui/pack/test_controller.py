@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.model import Hit, Memory, PackResult
+from excerpt.model import Entry, Hit, Memory, Pack, PackResult
 from excerpt.pack.marks_file import Kept, Mark
 from excerpt.settings import PackSettings
-from excerpt.tui.pack.controller import PackController, mark_of
+from excerpt.tui.pack.controller import PackController, mark_of, typed_budget
 from excerpt.tui.pack.packer import Cost, Packed
 from tests.tui.asked import HeldClock, HeldEngine, found, hit
 
 A, B = hit("a"), hit("b")
+
+
+def pack_of_one(fragment_id: str) -> Pack:
+    entry = Entry(fragment_id, 0, 1.0, ())
+    return Pack(fragment_id, "a.md", "a", (), 1, 1, Scope.NONE, entry, (fragment_id,), "text", 1, "", False, False)
 
 
 @dataclass
@@ -38,8 +45,9 @@ class Bench:
             keep=self.kept.append,
         )
 
-    def answer(self, text: str = "pack", *gone: Mark) -> Packed:
-        result = PackResult("q", Strategy.AUTO, 500, "o200k", (), (), text, 7, 0.0, 7)
+    def answer(self, text: str = "pack", *gone: Mark, packs: tuple[str, ...] = ()) -> Packed:
+        packed_hits = tuple(pack_of_one(each) for each in packs)
+        result = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
         packed = Packed(result, text, 7, (), gone)
         self.engine.answer("pack", packed)
         return packed
@@ -88,6 +96,7 @@ def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> Non
 def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     bench = Bench(memories=None)
     bench.pack.restore(Kept("sync", (Mark("memory:1", "memory:1"),)))
+    bench.pack.take_up()
     bench.pack.ask(None, Strategy.AUTO)
     assert (bench.engine.asked, bench.pack.is_answered) == ({}, False)
     bench.memories = (Memory("1", "thought", (), "", "", ""),)
@@ -147,3 +156,50 @@ def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
     assert bench.pack.undo()
     assert not bench.pack.undo()
     assert [len(kept.marks) for kept in bench.kept] == [1, 0]
+
+
+def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
+    bench = Bench()
+    bench.pack.toggle(mark_of(A))
+    bench.pack.toggle(mark_of(B))
+    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    assert bench.pack.earlier == (mark_of(B),)
+    assert bench.pack.drop_earlier()
+    assert (bench.pack.choices.marks, bench.pack.earlier) == ((mark_of(A),), ())
+
+
+def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_up() -> None:
+    bench = Bench()
+    bench.pack.restore(Kept("sync", (mark_of(B),)))
+    bench.pack.ask(found("other", A), Strategy.AUTO)
+    assert bench.engine.asked["pack"].marks == ()
+    assert bench.pack.earlier == (mark_of(B),)
+    bench.pack.take_up()
+    bench.pack.ask(found("other", A), Strategy.AUTO)
+    assert bench.engine.asked["pack"].marks == (mark_of(B),)
+
+
+def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
+    bench = Bench()
+    bench.pack.ask(found("sync", A, B), Strategy.AUTO)
+    bench.answer(packs=("a", "b"))
+    assert bench.pack.packed_fragments == {"a", "b"}
+    bench.pack.toggle(mark_of(A))
+    assert bench.pack.packed_fragments == frozenset()
+    bench.pack.ask(found("sync", A, B), Strategy.AUTO)
+    bench.answer(packs=("a",))
+    assert bench.pack.packed_fragments == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"), [("4000", 4_000), (" 4,000 ", 4_000), ("4k", 4_000), ("128K", 128_000), ("1_500", 1_500)]
+)
+def test_a_budget_is_typed_as_a_person_writes_it(text: str, budget: int) -> None:
+    assert typed_budget(text) == budget
+
+
+@pytest.mark.parametrize("text", ["", "many", "-5", "1.5", "k", "0", "49", "9" * 30, "１２３"])
+def test_what_is_no_budget_is_told_in_a_sentence(text: str) -> None:
+    told = typed_budget(text)
+    assert isinstance(told, str)
+    assert told.startswith("A budget is ")

@@ -71,7 +71,7 @@ async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> Non
     assert told == [os.strerror(20)] or told == [os.strerror(17)]
 
 
-async def test_marks_and_what_is_wished_for_them_are_there_again_at_the_next_start(
+async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_until_they_are_taken_up(
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
@@ -84,6 +84,9 @@ async def test_marks_and_what_is_wished_for_them_are_there_again_at_the_next_sta
     async with again.run_test() as pilot:
         await until(pilot, lambda: status_of(again) is not None, "the index")
         bar = screen_of(again).query_one(PackBar)
+        assert bar.marked == 0
+        assert "1 marked before" in str(screen_of(again).query_one("#before").render())
+        await pilot.press("escape", "o")
         await until(pilot, lambda: bar.pack is not None and bool(bar.pack.packs), "the pack of the marks")
         assert bar.pack is not None
         assert bar.marked == 1
@@ -136,6 +139,8 @@ async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_star
     (vault / path).rename(vault / "renamed" / "Other.md")
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test() as pilot:
+        await until(pilot, lambda: status_of(again) is not None, "the index")
+        await pilot.press("escape", "o")
         await until(pilot, lambda: packed_paths(again) == ["renamed/Other.md"], "the pack of the marks")
     assert [mark.path for mark in read_marks(places.marks_file(vault)).marks] == ["renamed/Other.md"]
 

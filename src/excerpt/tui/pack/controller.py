@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
+from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.wishes import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.counted import counted
@@ -46,6 +47,8 @@ class Choices:
     of_marks: Wishes = AS_RANKED
     of_queries: Mapping[str, Wishes] = field(default_factory=dict)
     ranked: bool = True
+    before: Kept = NOTHING_KEPT
+    """Marks of an earlier session, in no pack until they are taken up."""
 
     @property
     def marked(self) -> frozenset[str]:
@@ -58,7 +61,19 @@ class Choices:
 
     def kept(self, query: str) -> Kept:
         """What is kept from one session to the next: the marks, with what belongs to them."""
-        return Kept(query, self.marks, self.of_marks) if self.marks else NOTHING_KEPT
+        taken = self.taking_up()
+        return Kept(query or self.before.query, taken.marks, taken.of_marks) if taken.marks else NOTHING_KEPT
+
+    def taking_up(self) -> Choices:
+        """With the marks of an earlier session before those of this one."""
+        marks = tuple({mark.fragment: mark for mark in (*self.before.marks, *self.marks)}.values())
+        wishes = self.of_marks if self.marks else self.before.wishes
+        return replace(self, marks=marks, of_marks=wishes, before=NOTHING_KEPT)
+
+    def without(self, fragment_ids: Collection[str]) -> Choices:
+        """Without the marks of these, and without those of an earlier session."""
+        marks = tuple(mark for mark in self.marks if mark.fragment not in fragment_ids)
+        return replace(self, marks=marks, of_marks=self.of_marks if marks else AS_RANKED, before=NOTHING_KEPT)
 
     def toggling(self, mark: Mark) -> Choices:
         """Marked, or no longer. A fragment that was dropped before comes back with its mark."""
@@ -115,17 +130,18 @@ class Choices:
 
 
 class History:
-    """The choices as they are `now`, and those before."""
+    """The choices as they are `now`, those before, and those taken back."""
 
     def __init__(self) -> None:
         self.now = Choices()
         self._before: list[Choices] = []
+        self._after: list[Choices] = []
 
     def decide(self, choices: Choices) -> bool:
         """Take these in place of those now; False if they are the same."""
         if choices == self.now:
             return False
-        self._before = [*self._before[-MOST_STEPS + 1 :], self.now]
+        self._before, self._after = [*self._before[-MOST_STEPS + 1 :], self.now], []
         self.now = choices
         return True
 
@@ -133,26 +149,37 @@ class History:
     def can_undo(self) -> bool:
         return bool(self._before)
 
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._after)
+
     def undo(self) -> bool:
         """Go back to the choices before; False if there are none."""
         if not self._before:
             return False
+        self._after.append(self.now)
         self.now = self._before.pop()
+        return True
+
+    def redo(self) -> bool:
+        """Do again what was taken back last; False if nothing was."""
+        if not self._after:
+            return False
+        self._before.append(self.now)
+        self.now = self._after.pop()
         return True
 
     def move(self, moves: MarkMoves) -> None:
         """Go on with the fragments as they are called now, and no step more to take back."""
-        self.now, self._before = self.now.moving(moves), [each.moving(moves) for each in self._before]
+        self.now = self.now.moving(moves)
+        self._before = [each.moving(moves) for each in self._before]
+        self._after = [each.moving(moves) for each in self._after]
 
     def restore(self, kept: Kept) -> None:
-        """Put what an earlier session kept before whatever was decided in this one."""
-
-        def begun(choices: Choices) -> Choices:
-            marks = tuple({mark.fragment: mark for mark in (*kept.marks, *choices.marks)}.values())
-            return replace(choices, marks=marks, of_marks=choices.of_marks if choices.marks else kept.wishes)
-
-        if kept.marks:
-            self.now, self._before = begun(self.now), [begun(each) for each in self._before]
+        """Have what an earlier session kept be there in all that was decided in this one."""
+        self.now = replace(self.now, before=kept)
+        self._before = [replace(each, before=kept) for each in self._before]
+        self._after = [replace(each, before=kept) for each in self._after]
 
 
 class PackController:
@@ -195,6 +222,8 @@ class PackController:
         self._is_delayed = False
         self._settling = Pause(after)
         self._told_gone: frozenset[str] = frozenset()
+        self._listed: frozenset[str] = frozenset()
+        self._is_of_marks = False
 
     # --- what is decided ----------------------------------------------------------------------------------------------
 
@@ -209,15 +238,47 @@ class PackController:
         return self._history.can_undo
 
     @property
+    def can_redo(self) -> bool:
+        """Whether a decision was taken back."""
+        return self._history.can_redo
+
+    @property
     def order(self) -> str:
         """The order where it is not that of the scores: `vault order` or `own order`."""
         return self.choices.order_name(self.query)
 
     def restore(self, kept: Kept) -> None:
-        """Take up the marks of an earlier session, before what was decided until they were read."""
+        """Know the marks of an earlier session; they are in no pack until they are taken up."""
         self._history.restore(kept)
-        self.query = self.query or kept.query
         self.keep()
+
+    @property
+    def earlier(self) -> tuple[Mark, ...]:
+        """The marks that are not among what is listed now: of other queries, and of an earlier session."""
+        choices = self.choices
+        marked, before = choices.marked, choices.before.marks
+        elsewhere = (mark for mark in choices.marks if mark.fragment not in self._listed)
+        return (
+            *(mark for mark in before if mark.fragment not in marked),
+            *(mark for mark in elsewhere if memory_id_of(mark.path) is None),
+        )
+
+    def take_up(self) -> bool:
+        """Mark again what an earlier session had marked."""
+        self.query = self.query or self.choices.before.query
+        return self.decide(self.choices.taking_up())
+
+    def drop_earlier(self) -> bool:
+        """Take the marks away that are not among what is listed now."""
+        return self.decide(self.choices.without({mark.fragment for mark in self.earlier}))
+
+    @property
+    def packed_fragments(self) -> frozenset[str]:
+        """Ids of the fragments in the pack; none while it is still of the best hits and something is marked, or the
+        other way round."""
+        if self.packed is None or self._is_of_marks != bool(self.choices.marks):
+            return frozenset()
+        return frozenset(each for pack in self.packed.result.packs for each in pack.fragment_ids)
 
     def keep(self) -> None:
         """Hand out what is to be there in the next session."""
@@ -236,6 +297,13 @@ class PackController:
         if undone:
             self.keep()
         return undone
+
+    def redo(self) -> bool:
+        """Decide again what was taken back last; False if nothing was."""
+        redone = self._history.redo()
+        if redone:
+            self.keep()
+        return redone
 
     def toggle(self, mark: Mark) -> bool:
         """Mark a fragment, or take its mark away."""
@@ -320,6 +388,7 @@ class PackController:
             if marks:
                 self.keep()
         hits = found.hits if found is not None else ()
+        self._listed = frozenset(hit.fragment.id for hit in hits)
         # Without an index it is asked for again when that is open.
         memories = self._memories(marks) if self._engine.is_open else None
         self._is_delayed = bool(marks) and memories is None
@@ -357,6 +426,7 @@ class PackController:
         if packed.moves:
             self._history.move(packed.moves)
             self.keep()
+        self._is_of_marks = self._request is not None and bool(self._request.marks)
         self._take(packed)
         self._built()
 
@@ -422,6 +492,22 @@ class PackController:
 def mark_of(hit: Hit) -> Mark:
     """Return the mark of a hit."""
     return Mark(hit.fragment.id, hit.fragment.path, hit.spans)
+
+
+_LEAST_BUDGET, _MOST_BUDGET = 50, 1_000_000
+
+
+def typed_budget(text: str) -> int | str:
+    """Return the tokens that were typed, such as `4000`, `4,000` or `4k`; else a sentence that says what is wrong."""
+    written = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
+    thousands = written.endswith("k")
+    digits = written.removesuffix("k")
+    if not (digits.isascii() and digits.isdigit()):
+        return "A budget is a number of tokens, such as 4000 or 4k."
+    tokens = int(digits[:9]) * (1_000 if thousands else 1)
+    if _LEAST_BUDGET <= tokens <= _MOST_BUDGET:
+        return tokens
+    return f"A budget is {_LEAST_BUDGET} tokens at the least and {_MOST_BUDGET:,} at the most."
 
 
 def next_budget(budget: int, steps: int) -> int:

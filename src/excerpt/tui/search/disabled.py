@@ -28,6 +28,8 @@ class SearchState:
     marked: bool = False
     packed: bool = False
     decided: bool = False
+    taken_back: bool = False
+    earlier: bool = False
     in_panel: bool = False
     pack_row: bool = False
     """Something is selected in the pack panel; `on_pack`: a passage that is in the pack; `alone`: the only one."""
@@ -63,6 +65,9 @@ def search_disabled(action: str, state: SearchState) -> str:
         "remember_pack": (state.packed, "There is nothing to keep yet: the pack is empty."),
         "clear_marks": (state.marked, "Nothing is marked."),
         "undo": (state.decided, "There is nothing to take back."),
+        "redo": (state.taken_back, "There is nothing to do again."),
+        "show_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
+        "drop_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
         "drop": (state.pack_row, "The pack is empty."),
         "shift": (state.on_pack, "Only a passage that is in the pack can be moved."),
         "own_scope": (state.on_pack, "Only a passage that is in the pack has a scope of its own."),

@@ -10,8 +10,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.reactive import var
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.pack.marks_file import Kept
@@ -85,6 +86,7 @@ class SearchPane(Vertical):
             HitList > .row--match { color: $text-soft; background: $background 0%; text-style: none; }
         }
         #hits { height: 1fr; }
+        #before { height: 1; padding: 0 1; color: $accent; display: none; }
         #packed {
             display: none;
             height: 1fr;
@@ -155,6 +157,7 @@ class SearchPane(Vertical):
         yield QueryBar(self._engine)
         with Split(id="body"):
             with Vertical(id="found"):
+                yield Static(id="before")
                 yield HitList(id="hits")
                 yield Notice(id="notice")
             yield Vertical(id="aside")
@@ -233,11 +236,9 @@ class SearchPane(Vertical):
             self._showing_changed()
 
     def restore(self, kept: Kept) -> None:
-        """Take up the marks of an earlier session."""
+        """Tell of the marks of an earlier session."""
         self.pack.restore(kept)
-        if kept.marks:
-            self._show_choices()
-            self._ask_pack()
+        self._show_choices()
 
     async def keep_queries(self, keeper: QueryKeeper) -> None:
         """Keep what is asked from now on, and know what was asked before."""
@@ -514,6 +515,7 @@ class SearchPane(Vertical):
 
     def _ask_pack(self) -> None:
         self.pack.ask(self.result, self.strategy)
+        self._show_earlier()
 
     def _decide(self, decided: bool) -> None:
         """Show what was decided about the pack, if anything was, and ask for the pack."""
@@ -525,9 +527,20 @@ class SearchPane(Vertical):
         """Show what is marked, and how the pack is wanted."""
         bar, choices = self.query_one(PackBar), self.pack.choices
         self._hits.marked = choices.marked
+        if hasattr(self._hits, "packed"):
+            self._hits.packed = self.pack.packed_fragments
+        self._show_earlier()
         if self.is_furnished:
             self.side.related.rows.marked = choices.marked
         bar.wanted, bar.marked, bar.order = self.pack.wanted, len(choices.marks), self.pack.order
+
+    def _show_earlier(self) -> None:
+        """Tell above the list of marks that are not in it."""
+        line, count = self.query_one("#before", Static), len(self.pack.earlier)
+        line.display = count > 0
+        if count:
+            shows, drops = key_sign("list-show-earlier"), key_sign("list-drop-earlier")
+            line.update(Content(f"● {count:,} marked before: {shows} shows, {drops} drops"))
 
     def show_cost(self) -> None:
         """Show what is known at once of what one more fragment costs; the exact cost follows."""
@@ -587,6 +600,35 @@ class SearchPane(Vertical):
         if not self.pack.can_undo:
             self.notify("There is nothing to take back.")
         self._decide(self.pack.undo())
+
+    def action_redo(self) -> None:
+        if not self.pack.can_redo:
+            self.notify("There is nothing to do again.")
+        self._decide(self.pack.redo())
+
+    def action_show_earlier(self) -> None:
+        """Mark again what was marked in an earlier session, and show the pack."""
+        if not self.pack.earlier:
+            self.notify("Nothing was marked before that is not in the list.")
+            return
+        self._decide(self.pack.take_up())
+        if not self.aside.pack_panel.has_focus:
+            self.action_panel()
+
+    def action_drop_earlier(self) -> None:
+        if not self.pack.earlier:
+            self.notify("Nothing was marked before that is not in the list.")
+        self._decide(self.pack.drop_earlier())
+
+    def action_type_budget(self) -> None:
+        """Have the budget typed."""
+        from excerpt.tui.pack.budget_dialog import BudgetDialog
+
+        def typed(budget: int | None) -> None:
+            if budget is not None:
+                self.budget = budget
+
+        self.app.push_screen(BudgetDialog(self.budget), typed)
 
     def action_order(self) -> None:
         self._decide(self.pack.decide(self.pack.choices.next_order(self.pack.query)))
@@ -957,6 +999,8 @@ class SearchPane(Vertical):
             marked=bool(self.pack.choices.marks),
             packed=not self.asked_all_answered or not self.pack.is_empty,
             decided=self.pack.can_undo,
+            taken_back=self.pack.can_redo,
+            earlier=bool(self.pack.earlier),
             in_panel=panel.has_focus and panel.row_count > 0,
             pack_row=panel.selected is not None,
             on_pack=panel.selected_pack is not None,

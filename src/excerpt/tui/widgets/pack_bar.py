@@ -1,4 +1,4 @@
-"""The pack as it stands: fragments, tokens of the budget, what it saves, and what one more would cost."""
+"""The pack as it stands: passages, tokens of the budget, what stopped it, and what one more would cost."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.kinds import Format
+from excerpt.kinds import Format, Stopped
 from excerpt.settings import PackSettings
-from excerpt.text.counted import percent
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -22,7 +21,7 @@ GAUGE = 12
 
 
 class PackBar(Widget):
-    """`pack ▸ xml, neighbors, 3 marked  6 fragments · 1,840 +212 / 4,000 tokens ▓▓▓▒░░ · saves 93 % of 27,310`."""
+    """`pack: 5 passages · 1,840 +212 of 4,000 tokens ▓▓▓▒░░ · full: the next needs 310 · neighbors`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--strong", "pack--full", "pack--empty", "pack--over", "pack--ghost"}
 
@@ -54,48 +53,49 @@ class PackBar(Widget):
         return next((text for text in map(self._text, range(6)) if text.cell_len <= width), self._text(6))
 
     def _text(self, brevity: int) -> Text:
-        """The bar at a brevity: 0 says everything, 6 only fragments and tokens. What one more would cost, and what is
-        saved, goes after the number of fragments, which the panel tells too."""
-        strong, full, empty, over = map(self._ink, ("strong", "full", "empty", "over"))
+        """The bar at a brevity: 0 says everything, 6 only passages and tokens."""
+        strong, full, empty = map(self._ink, ("strong", "full", "empty"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
-        fragments = sum(len(one.fragment_ids) for one in pack.packs) if pack else 0
+        passages = len(pack.packs) if pack else 0
         text = Text(no_wrap=True, overflow="ellipsis")
-        if brevity < 6:
-            text.append("pack ▸ " if brevity < 2 else "").append(", ".join(self._wanted(brevity)))
-            text.append(f"{self.marked} marked" if self.marked else "top hits", full if self.marked else "")
-            text.append("  ")
-        if brevity < 4 or brevity == 6:
-            text.append(f"{fragments:,}", strong).append(f" fragment{'' if fragments == 1 else 's'} · ")
+        text.append("pack: " if brevity < 6 else "")
+        text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'} · ")
         text.append(f"{tokens:,}", strong)
-        if brevity < 6:
+        if brevity < 5:
             text.append(self._told_cost(brevity), self._ink("ghost"))
-        text.append(f" / {self.wanted.budget:,} tokens")
-        data = self.wanted.format is Format.JSON
-        text.append(" of its Markdown" if data and brevity < 6 else "")
-        gauge = 0 if brevity == 6 else GAUGE if brevity < 3 else GAUGE // 2
+        text.append(f" of {self.wanted.budget:,} tokens")
+        text.append(" of its Markdown" if self.wanted.format is Format.JSON and brevity < 6 else "")
+        gauge = 0 if brevity > 3 else GAUGE if brevity < 3 else GAUGE // 2
         if gauge:
             filled, ghost = self._cells(tokens, gauge)
             text.append(" ").append("▓" * filled, full).append("▒" * ghost, self._ink("ghost"))
             text.append("░" * (gauge - filled - ghost), empty)
-        # What is copied as JSON is data about the packs, not what would have been pasted.
-        if pack is not None and pack.saved > 0 and brevity < 5 and not data:
-            saved = f" · saves {percent(pack.saved)}"
-            text.append(saved + (f" of {pack.source_tokens:,}" if brevity < 3 else ""))
-        if pack is not None and pack.left_out and brevity < 2:
-            text.append(f" · {len(pack.left_out)} left out", over)
+        if brevity < 5 and (told := self._told_stop()):
+            text.append(" · ").append(told, self._ink("over") if told.startswith("full") else "")
+        text.append("".join(f" · {each}" for each in self._wanted(brevity)))
         return text
 
+    def _told_stop(self) -> str:
+        """What the pack is of, and what stopped it."""
+        pack = self.pack
+        if pack is None:
+            return ""
+        if pack.stopped is Stopped.BUDGET:
+            return f"full: the next needs {pack.needs:,}"
+        if self.marked:
+            return f"all {self.marked:,} marked"
+        return f"the best {self.wanted.limit:,} hits" if pack.stopped is Stopped.LIMIT else "all hits"
+
     def _wanted(self, brevity: int) -> list[str]:
-        """How the pack is wanted, each with a place after it for what comes next. What is as usual is said where there
-        is room."""
+        """How the pack is wanted: what is as usual is said where there is room."""
         form = str(self.wanted.format) if self.wanted.format is not Format.MARKDOWN or brevity < 1 else ""
-        order = self.order if brevity < 5 else ""
-        return [*filter(None, (form, order, str(self.wanted.scope))), ""]
+        parts = (form if brevity < 4 else "", self.order if brevity < 5 else "", str(self.wanted.scope) * (brevity < 2))
+        return [each for each in parts if each]
 
     def _told_cost(self, brevity: int) -> str:
         cost = self.cost
-        if cost is None or (cost.alone and brevity == 5):
+        if cost is None or (cost.alone and brevity > 2):
             return ""
         if cost.reason:
             return f" ({cost.reason})"
