@@ -109,7 +109,7 @@ async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, pla
 async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
-        await pilot.press("tab", "escape")
+        await pilot.press("tab", "ctrl+u")
         bar = screen_of(app).query_one(PackBar)
         await until(pilot, lambda: pane_of(app).result is None and pane_of(app).asked_all_answered, "the pack")
         assert bar.pack is not None

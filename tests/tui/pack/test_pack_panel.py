@@ -87,12 +87,12 @@ async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         before = entries(app)
-        await press(pilot, app, "d")
+        await press(pilot, app, "x")
         assert before[0] not in entries(app)
         (dropped,) = (left for left in left_of(app) if left.dropped)
         assert dropped.reason == "dropped by hand"
         assert before[0] in dropped.fragment_ids
-        await press(pilot, app, "G", "d")
+        await press(pilot, app, "G", "x")
         assert entries(app) == before
 
 
@@ -122,11 +122,13 @@ async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         before = entries(app)
-        await press(pilot, app, "s", "J", "d", "tab")
+        await press(pilot, app, "s", "J", "x", "tab")
         assert pane_of(app).pack.choices.marks
         await press(pilot, app, "u", "u", "u", "unbound-undo")
         assert entries(app) == before
-        await press(pilot, app, "u")
+        await press(pilot, app, "U", "U", "U", "U")
+        assert pane_of(app).pack.choices.marks
+        await press(pilot, app, "u", "u", "u", "u", "u")
         assert [toast.message for toast in app._notifications] == ["There is nothing to take back."]
 
 
@@ -200,9 +202,9 @@ async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
     write_marks(places.marks_file(vault), Kept("x", (Mark("0" * 12, "Gone [/red].md"),)))
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, app, "conflict")
-        await press(pilot, app, "tab", "ctrl+o", "G")
+        await press(pilot, app, "tab", "escape", "o", "G")
         assert "no longer in the index · Gone [/red].md" in row_texts(app)[-1]
-        await press(pilot, app, "d")
+        await press(pilot, app, "x")
         assert left_of(app) == []
         assert len(pane_of(app).pack.choices.marks) == 1
 
@@ -259,11 +261,11 @@ async def test_the_order_of_the_vault_has_no_scores(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         by_score = entries(app)
-        await press(pilot, app, "o")
+        await press(pilot, app, "unbound-order")
         packs = packs_of(app)
         assert [(one.path, one.line_start) for one in packs] == sorted((one.path, one.line_start) for one in packs)
         assert {one.entry.score for one in packs} == {0.0}
-        await press(pilot, app, "o")
+        await press(pilot, app, "unbound-order")
         assert entries(app) == by_score
 
 
@@ -316,7 +318,7 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
 async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await opened_on(pilot, app, "hostile")
-        await press(pilot, app, "d")
+        await press(pilot, app, "x")
         drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
         assert "Hostile [bold]x" in drawn
         assert "\x1b" not in drawn
@@ -342,3 +344,47 @@ async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(tmp_path: Path) 
         await until(pilot, lambda: panel.display and panel.size.height > 2, "the panel")
         told = " ".join(panel.render_line(y).text.strip() for y in range(3)).strip()
         assert told == "The pack is empty. Type a query: its best hits go in, or only what you mark."
+
+
+async def test_the_budget_is_typed_and_what_is_none_is_told(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("escape", "b", *"much", "enter")
+        assert "A budget is a number of tokens" in str(app.screen.query_one("#told").render())
+        await pilot.press("ctrl+u", *"1k", "enter")
+        await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
+        await press(pilot, app)
+        assert "of 1,000 tokens" in str(screen_of(app).query_one(PackBar).render())
+
+
+async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
+        await press(pilot, app, "unbound-scope", "unbound-scope", "unbound-scope")
+        assert " · all hits" in str(bar.render())
+        assert pane.pack.packed is not None
+        pane.budget = pane.pack.packed.result.packs[0].tokens + 50
+        await press(pilot, app)
+        assert bar.pack is not None
+        assert f" · full: the next needs {bar.pack.needs}" in str(bar.render())
+
+
+async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_there(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        await press(pilot, app, "tab")
+        line = screen_of(app).query_one("#before")
+        assert not line.display
+        await search(pilot, app, "lentil")
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        assert "● 1 marked before: o shows, x drops" in str(line.render())
+        assert packs_of_bar(app) == 1
+        await press(pilot, app, "escape", "x")
+        assert not line.display
+        assert not pane_of(app).pack.choices.marks
+
+
+def packs_of_bar(app: ExcerptApp) -> int:
+    pack = screen_of(app).query_one(PackBar).pack
+    return len(pack.packs) if pack is not None else 0
