@@ -24,6 +24,7 @@ from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.memory.recall_controller import RecallController, Showing, is_memory, window_of_memory
 from excerpt.tui.messages import (
     AllMarked,
@@ -527,8 +528,7 @@ class SearchPane(Vertical):
         """Show what is marked, and how the pack is wanted."""
         bar, choices = self.query_one(PackBar), self.pack.choices
         self._hits.marked = choices.marked
-        if hasattr(self._hits, "packed"):
-            self._hits.packed = self.pack.packed_fragments
+        self._hits.packed = self.pack.packed_fragments
         self._show_earlier()
         if self.is_furnished:
             self.side.related.rows.marked = choices.marked
@@ -612,7 +612,7 @@ class SearchPane(Vertical):
             self.notify("Nothing was marked before that is not in the list.")
             return
         self._decide(self.pack.take_up())
-        if not self.aside.pack_panel.has_focus:
+        if not self.pack_panel.has_focus:
             self.action_panel()
 
     def action_drop_earlier(self) -> None:
