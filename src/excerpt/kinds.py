@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import TypeVar
 
 
 class BlockKind(StrEnum):
@@ -70,3 +72,11 @@ class Stopped(StrEnum):
     BUDGET = "budget"
     LIMIT = "limit"
     END = "end"
+
+
+Kind = TypeVar("Kind")
+
+
+def next_of(order: Sequence[Kind], now: Kind) -> Kind:
+    """Return the one after `now`; after the last the first."""
+    return order[(order.index(now) + 1) % len(order)]

@@ -23,16 +23,24 @@ from excerpt.search.standing import Absence, AbsenceKind, Gap, NoteExplanation, 
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import Answer, EngineWorker, Question
-from excerpt.tui.insight.overview_questions import AskOverview, AskPassage
-from excerpt.tui.insight.questions import AskMap, AskNarrowed, AskRelated
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.pane import AskStandings
 from excerpt.tui.memory.recall_controller import AskBadges
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
+from excerpt.tui.questions import (
+    AskCompletions,
+    AskCorrection,
+    AskMap,
+    AskNarrowed,
+    AskOverview,
+    AskPassage,
+    AskReading,
+    AskRelated,
+    AskSuggestions,
+)
 from excerpt.tui.search.note_window import AskWindow, NoteWindow, window_around
-from excerpt.tui.search.query_questions import AskCompletions, AskCorrection, AskReading, AskSuggestions
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from excerpt.tui.screens.dialog import fitting
+from excerpt.tui.common.dialog import fitting
 
 
 def test_of_the_hints_the_last_ones_but_the_way_out_go_first_where_there_is_no_room() -> None:

@@ -11,8 +11,8 @@ from textual._xterm_parser import XTermParser
 
 from excerpt import tui
 from excerpt.settings import Settings
+from excerpt.tui.common.field import Field
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.widgets.field import Field
 from tests.tui.conftest import at_once, until
 from tests.tui.still import StillApp
 

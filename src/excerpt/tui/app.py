@@ -365,7 +365,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def _read_before(self, key: str) -> Sequence[DOMNode]:
         """Return what the keys before this one may still be read by, and has to be done with them."""
-        from excerpt.tui.screens.dialog import Leaving
+        from excerpt.tui.common.dialog import Leaving
 
         screen, focused = self.screen, self.focused
         around = [node for node in (focused or screen).ancestors_with_self if not isinstance(node, App)]

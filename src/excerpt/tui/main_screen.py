@@ -54,11 +54,10 @@ from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, changed_by_hand
+from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, UseRecorder, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
-from excerpt.tui.use_recorder import UseRecorder
 
 if TYPE_CHECKING:
     from excerpt.model import Result
@@ -331,7 +330,7 @@ class MainScreen(PromptScreen):
         self.index.ask("update")
 
     def _ask_to_rebuild(self) -> None:
-        from excerpt.tui.screens.dialog import Confirm
+        from excerpt.tui.common.dialog import Confirm
 
         question = "The index is made anew from the vault. Your notes and memories are not touched."
 
@@ -343,7 +342,7 @@ class MainScreen(PromptScreen):
 
     def _ask_about_emptied(self) -> None:
         if self._emptied is None:
-            from excerpt.tui.screens.dialog import Confirm
+            from excerpt.tui.common.dialog import Confirm
 
             # Without letters, as somebody may be typing a query.
             self._emptied = Confirm(

@@ -12,10 +12,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from excerpt.tui.bindings import active, doer, why_not
+from excerpt.tui.common.dialog import Leaving
 from excerpt.tui.keymap import keys_of, shown_keys
 from excerpt.tui.keys import FIELD, PLACES, Key
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.screens.dialog import Leaving
 
 _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory"}
 

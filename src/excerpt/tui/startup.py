@@ -29,7 +29,7 @@ def prefer_the_screen() -> None:
 
 NEXT = (
     "excerpt.tui.pack.packer",
-    "excerpt.tui.search.query_questions",
+    "excerpt.tui.questions",
     "excerpt.tui.search.note_window",
     "excerpt.tui.insight.map",
     "excerpt.tui.common.snippet",
@@ -43,7 +43,6 @@ NEXT = (
 LATER = (
     "excerpt.tui.copying",
     "excerpt.tui.index.dialog",
-    "excerpt.tui.insight.questions",
     "excerpt.tui.memory.decisions",
     "excerpt.tui.memory.pane",
     "excerpt.tui.insight.overview_pane",

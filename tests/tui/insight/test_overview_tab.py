@@ -22,9 +22,9 @@ from excerpt.tui.common.notice import Notice
 from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_overview
-from excerpt.tui.insight.overview_questions import AskPassage
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.messages import Trouble
+from excerpt.tui.questions import AskPassage
 from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import AppPilot, at_once, places_under, screen_of, search, status_of, top_screen, until
 

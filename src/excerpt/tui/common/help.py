@@ -18,9 +18,9 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from excerpt.tui.bindings import Group, bindings, groups, matching
+from excerpt.tui.common.dialog import Dialog
+from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.screens.dialog import Dialog
-from excerpt.tui.widgets.field import Field
 
 _MOST_KEYS = 18
 """Cells for the keys of a binding; more go on in the next line."""

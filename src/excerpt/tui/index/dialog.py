@@ -16,10 +16,10 @@ from textual.widgets.option_list import Option
 from excerpt.model import Progress, Skipped, Status
 from excerpt.text.times import local_time
 from excerpt.text.visible import visible_line
+from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.index.process import Command
 from excerpt.tui.keymap import key_sign, shown_key
-from excerpt.tui.screens.dialog import Box, Dialog
 
 _MOST_FILES = 200
 """Files that are listed: a list of 1,000 takes a tenth of a second, and nobody goes through them here."""

@@ -97,7 +97,7 @@ class InsightController:
         else:
             self._engine.forget("related")
             return False
-        from excerpt.tui.insight.questions import AskRelated
+        from excerpt.tui.questions import AskRelated
 
         line = None if self._of_note else location.line
         self._engine.ask(AskRelated(location.path, line), on_found)
@@ -107,7 +107,7 @@ class InsightController:
 
     def ask_map(self, query: str, on_found: Callable[[VaultMap], object]) -> None:
         """Ask where the matches of a query are."""
-        from excerpt.tui.insight.questions import AskMap
+        from excerpt.tui.questions import AskMap
 
         self._engine.ask(AskMap(query), on_found)
 
@@ -123,7 +123,7 @@ class InsightController:
         if stands_in(query, condition):
             self._put(without(query, condition))
             return
-        from excerpt.tui.insight.questions import AskNarrowed
+        from excerpt.tui.questions import AskNarrowed
 
         self._engine.ask(AskNarrowed(query, condition), partial(self._narrowed, query, condition))
 

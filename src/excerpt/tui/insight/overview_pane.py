@@ -24,7 +24,6 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.insight.overview_list import OverviewList
-from excerpt.tui.insight.overview_questions import AskDrill, AskMarkdown, AskOverview, AskPassage
 from excerpt.tui.insight.overview_rows import headline, search_for
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
@@ -34,6 +33,7 @@ from excerpt.tui.messages import (
     SearchRequested,
     Trouble,
 )
+from excerpt.tui.questions import AskDrill, AskMarkdown, AskOverview, AskPassage
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import QueryInput
 

@@ -24,13 +24,13 @@ from excerpt.text.counted import percent
 from excerpt.text.times import local_day
 from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.dialog import Dialog
+from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.snippet import snippet
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.memory.decisions import Kept
-from excerpt.tui.screens.dialog import Dialog
-from excerpt.tui.widgets.field import Field
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from excerpt.model import Memory
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
@@ -34,7 +35,6 @@ from excerpt.tui.messages import (
     MemoryFileRequested,
     RememberRequested,
 )
-from excerpt.tui.widgets.field import Field
 
 if TYPE_CHECKING:
     from excerpt.memory.recalling import Recalled

@@ -8,12 +8,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Protocol
 from weakref import ref
 
-from excerpt.kinds import Confidence
+from excerpt.kinds import Confidence, next_of
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.settings import MemorySettings
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.turn import next_in_turn
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -124,7 +123,7 @@ class RecallController:
 
     def next_showing(self) -> None:
         """Show memories in the next place, or not at all."""
-        self.showing = next_in_turn(list(Showing), self.showing)
+        self.showing = next_of(list(Showing), self.showing)
 
     # --- what is found ------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -14,14 +15,14 @@ from textual.strip import Strip
 from excerpt.model import Memory, Skipped, Source, Span
 from excerpt.text.line_range import lines_named
 from excerpt.text.times import local_time
-from excerpt.text.visible import visible_line
-from excerpt.tui.common.inked_line import Ink, Run
+from excerpt.text.visible import visible, visible_line
+from excerpt.tui.common.inked_line import Ink, Run, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.side_by_side import below, beside, runs_of
 
 if TYPE_CHECKING:
+    from excerpt.memory.difference import Row
     from excerpt.memory.stale import Standing
 
 _NAME = 9
@@ -200,3 +201,44 @@ def told_of(found: Standing) -> str:
 
 def _name(shown: Shown) -> str:
     return shown.memory.path if isinstance(shown.memory, Skipped) else shown.memory.id
+
+
+Pair = tuple[Sequence[Run], Sequence[Run]]
+"""What stands on the left and on the right of one line of the screen."""
+
+
+def beside(rows: Iterable[Row], width: int) -> Iterator[Pair]:
+    """The lines of both texts; each side is at most `width` cells wide."""
+    for row in rows:
+        left = runs_of(row.before, row.before_spans, Ink.STRIKE, width)
+        right = runs_of(row.after, row.after_spans, Ink.HIGHLIGHT, width)
+        yield from zip_longest(left, right, fillvalue=())
+
+
+def below(rows: Iterable[Row], width: int) -> Iterator[Sequence[Run]]:
+    """The same where there is no room for two sides: what was before what is, line by line, with - and +."""
+    for row in rows:
+        if row.is_same:
+            yield from ((Run("  ", Ink.PLAIN), *runs) for runs in runs_of(row.after, (), Ink.PLAIN, width - 2))
+            continue
+        if row.before is not None:
+            for runs in runs_of(row.before, row.before_spans, Ink.STRIKE, width - 2):
+                yield (Run("- ", Ink.FAINT), *runs)
+        if row.after is not None:
+            for runs in runs_of(row.after, row.after_spans, Ink.HIGHLIGHT, width - 2):
+                yield (Run("+ ", Ink.FAINT), *runs)
+
+
+def runs_of(text: str | None, spans: Sequence[Span], ink: Ink, width: int) -> list[list[Run]]:
+    """A line of text wrapped to `width`, with the spans in `ink`; nothing where a side has no such line."""
+    if text is None:
+        return []
+    shown = visible(text).replace("\t", " ")
+    runs: list[Run] = []
+    at = 0
+    for span in sorted(spans, key=lambda span: span.start):
+        start = max(span.start, at)
+        runs += [Run(shown[at:start], Ink.PLAIN), Run(shown[start : span.end], ink)]
+        at = max(at, span.end)
+    runs.append(Run(shown[at:], Ink.PLAIN))
+    return wrap([run for run in runs if run.text], max(1, width), 0)

@@ -7,9 +7,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from excerpt.tui.common.dialog import Dialog
+from excerpt.tui.common.field import Field
 from excerpt.tui.pack.controller import typed_budget
-from excerpt.tui.screens.dialog import Dialog
-from excerpt.tui.widgets.field import Field
 
 
 class BudgetDialog(Dialog[int]):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.wishes import AS_RANKED, Wishes
@@ -16,7 +16,6 @@ from excerpt.text.counted import counted
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.messages import CopyRequested
-from excerpt.tui.turn import next_in_turn
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
@@ -332,7 +331,7 @@ class PackController:
     def next_own_scope(self, pack: Pack) -> bool:
         """Take the next scope for that pack alone."""
         own = dict(self.choices.wishes(self.query).scopes).get(pack.entry.fragment_id, self.wanted.scope)
-        return self.decide(self.choices.growing(self.query, pack.fragment_ids, next_in_turn(list(Scope), own)))
+        return self.decide(self.choices.growing(self.query, pack.fragment_ids, next_of(list(Scope), own)))
 
     # --- how it is wanted ---------------------------------------------------------------------------------------------
 
@@ -355,13 +354,13 @@ class PackController:
 
     def next_scope(self) -> bool:
         """Want the next scope."""
-        return self.want(scope=next_in_turn(list(Scope), self.wanted.scope))
+        return self.want(scope=next_of(list(Scope), self.wanted.scope))
 
     def next_format(self) -> bool:
         """Want the next format; that of a template only where the settings name one."""
         with_template = bool(self._settings.template) or self._settings.format is Format.TEMPLATE
         formats = [each for each in Format if each is not Format.TEMPLATE or with_template]
-        return self.want(form=next_in_turn(formats, self.wanted.format))
+        return self.want(form=next_of(formats, self.wanted.format))
 
     # --- the pack -----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Input, Static
 
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.marks_file import Kept
 from excerpt.settings import Settings
 from excerpt.text.line_range import lines_named
@@ -46,7 +46,6 @@ from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
 from excerpt.tui.search.query_bar import Answer, QueryBar
 from excerpt.tui.search.query_menu import QueryMenu
 from excerpt.tui.search.reading_controller import Location
-from excerpt.tui.turn import next_in_turn
 from excerpt.tui.widgets.pack_bar import PackBar
 
 if TYPE_CHECKING:
@@ -412,7 +411,7 @@ class SearchPane(Vertical):
 
     def _ask_what_was_meant(self) -> None:
         """Where nothing answers the query, or it looks like it has a filter, ask for one that may have been meant."""
-        from excerpt.tui.search.query_questions import AskCorrection
+        from excerpt.tui.questions import AskCorrection
 
         result, self._meant = self.result, ""
         if result is not None and (result.hints or not result.hits or is_unanswered(result)):
@@ -871,7 +870,7 @@ class SearchPane(Vertical):
     # --- why, and other strategies ------------------------------------------------------------------------------------
 
     def action_strategy(self) -> None:
-        self.strategy = next_in_turn(list(Strategy), self.strategy)
+        self.strategy = next_of(list(Strategy), self.strategy)
 
     def action_why_not(self) -> None:
         """Ask of a note by its name, whether or not anything is listed."""

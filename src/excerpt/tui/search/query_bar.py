@@ -24,11 +24,11 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.field import Field
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController, begun_at, completed, without
 from excerpt.tui.search.query_menu import Choice, QueryMenu
-from excerpt.tui.widgets.field import Field
 
 if TYPE_CHECKING:
     from excerpt.insight.completions import Completion

@@ -136,7 +136,7 @@ class QueryController:
         self._standing.begin(_ASKED, on_stood)
 
     def _ask_reading(self, on_read: Callable[[Reading], object], *, thoroughly: bool) -> None:
-        from excerpt.tui.search.query_questions import AskReading
+        from excerpt.tui.questions import AskReading
 
         query = self._query()
         self._engine.ask(AskReading(query, thoroughly), self._if_still(query, on_read))
@@ -204,7 +204,7 @@ class QueryController:
         if begun is None:
             self._engine.forget("complete")
             return
-        from excerpt.tui.search.query_questions import AskCompletions
+        from excerpt.tui.questions import AskCompletions
 
         self._engine.ask(AskCompletions(begun.operator, begun.value), on_found)
 
@@ -230,7 +230,7 @@ class QueryController:
 
     def suggest(self, on_found: Callable[[Sequence[Suggestion]], object]) -> None:
         """Ask for narrower and wider queries."""
-        from excerpt.tui.search.query_questions import AskSuggestions
+        from excerpt.tui.questions import AskSuggestions
 
         query = self._query()
         self._engine.ask(AskSuggestions(query), self._if_still(query, on_found))

@@ -17,10 +17,10 @@ from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Result
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.row_names import BETWEEN, path_below
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.screens.dialog import Box, Dialog
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine

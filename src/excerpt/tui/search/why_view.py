@@ -26,10 +26,10 @@ from excerpt.search.verdict import ordinal, verdict
 from excerpt.text.counted import percent
 from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible, visible_line
+from excerpt.tui.common.dialog import Box, Dialog
+from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Said
 from excerpt.tui.keymap import key_sign, shown_key
-from excerpt.tui.screens.dialog import Box, Dialog
-from excerpt.tui.widgets.field import Field
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine

@@ -16,10 +16,10 @@ from textual.timer import Timer
 
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.screens.dialog import Dialog
 
 _REST = 0.06
 """Seconds the cursor stands on a theme before it is shown: a theme takes as long as some frames."""

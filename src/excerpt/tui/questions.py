@@ -1,8 +1,8 @@
-"""What the Overview tab asks of the engine: values, answered in its thread, where what is heavy is imported."""
+"""What the screen asks of the engine besides searches and packs, a value each; the engine's thread answers it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from excerpt.insight.overview_parts import Overview, Place
@@ -11,9 +11,115 @@ from excerpt.tui.search.note_window import window_around
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
+    from excerpt.insight.completions import Completion
+    from excerpt.insight.map import VaultMap
+    from excerpt.insight.related import Related
+    from excerpt.insight.suggestions import Suggestion
     from excerpt.search.engine import Engine
     from excerpt.search.marks import Marks
+    from excerpt.search.reading import Reading
     from excerpt.tui.search.note_window import NoteWindow
+
+
+@dataclass(frozen=True, slots=True)
+class AskReading:
+    """How a query is read; `thoroughly`, what of it does not do what it looks like, too."""
+
+    kind: ClassVar[str] = "reading"
+    query: str
+    thoroughly: bool
+
+    def answer(self, engine: Engine) -> Reading:
+        from datetime import date
+
+        from excerpt.search.reading import read_query
+
+        return read_query(engine.snapshot, self.query, date.today(), thoroughly=self.thoroughly)
+
+
+@dataclass(frozen=True, slots=True)
+class AskCompletions:
+    """What `value`, begun behind `operator` and a colon (or "#", or as a plain word with ""), may be going to be."""
+
+    kind: ClassVar[str] = "complete"
+    operator: str
+    value: str
+
+    def answer(self, engine: Engine) -> tuple[Completion, ...]:
+        from datetime import date
+
+        from excerpt.insight.completions import complete
+
+        return complete(engine.snapshot, self.operator, self.value, date.today())
+
+
+@dataclass(frozen=True, slots=True)
+class AskSuggestions:
+    """Narrower and wider queries than one."""
+
+    kind: ClassVar[str] = "suggest"
+    query: str
+
+    def answer(self, engine: Engine) -> tuple[Suggestion, ...]:
+        from excerpt.insight.suggestions import suggestions
+
+        return suggestions(engine, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class AskCorrection:
+    """The query as it may have been meant; "" where nothing in it is misspelt."""
+
+    kind: ClassVar[str] = "correction"
+    query: str
+
+    def answer(self, engine: Engine) -> str:
+        from excerpt.insight.corrections import corrected
+
+        return corrected(engine, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class AskRelated:
+    """What is near to the note `path`, or to its fragment that holds `line`; None for a note that is gone."""
+
+    kind: ClassVar[str] = "related"
+    path: str
+    line: int | None
+
+    def answer(self, engine: Engine) -> Related | None:
+        from excerpt.insight.related import related
+
+        try:
+            return related(engine, self.path, self.line)
+        except KeyError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class AskMap:
+    """Where the matches of `query` are; those of an empty one are the whole vault."""
+
+    kind: ClassVar[str] = "map"
+    query: str
+
+    def answer(self, engine: Engine) -> VaultMap:
+        from excerpt.insight.map import EVERYTHING, matches_map
+
+        found = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
+        return replace(found, query=self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class AskNarrowed:
+    """`query` with a filter more; an empty one is all of the vault, and the filter alone is what is left of it."""
+
+    kind: ClassVar[str] = "narrow"
+    query: str
+    filter: str
+
+    def answer(self, engine: Engine) -> str:
+        return engine.narrowed(self.query, self.filter) if self.query.strip() else f"{self.filter} "
 
 
 @dataclass(frozen=True, slots=True)
