@@ -71,7 +71,7 @@ async def test_marks_shaped_by_hand(form: Format, vault: Path, places: Places, t
         await pilot.press("tab", "ctrl+u")
         await search(pilot, app, "sync conflict")
         await pilot.press("tab", "tab", "tab", "ctrl+o")
-        for key in ("J", "s", "G", "d"):
+        for key in ("shift+down", "s", "G", "x"):
             await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
             await pilot.press(key)
         text = await copied(pilot, app, clipboard)

@@ -198,7 +198,6 @@ LIST: Sequence[Key] = (
     too(SEARCH, "mark", "list-mark", "space"),
     too(SEARCH, "copy-fragment", "list-copy", "y"),
     too(SEARCH, "remember", "list-remember", "m"),
-    too(SEARCH, "why", "list-why", "w"),
     too(SEARCH, "obsidian", "list-obsidian", "O"),
     Key("list-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
     Key("list-link", "l", "pane('enter_side')", "link", "Into the side panel, to the next link of the passage"),
@@ -218,7 +217,6 @@ LIST: Sequence[Key] = (
 
 SIDE: Sequence[Key] = (
     Key("side-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
-    too(SEARCH, "why", "side-why", "w"),
     too(SEARCH, "copy-fragment", "side-copy", "y"),
     too(SEARCH, "remember", "side-remember", "m"),
     too(SEARCH, "obsidian", "side-obsidian", "O"),
@@ -245,8 +243,8 @@ PASSAGE: Sequence[Key] = (
 
 PACK: Sequence[Key] = (
     Key("pack-drop", "x", "pane('drop')", "drop", "Drop what is selected, or bring it back", shown=True),
-    Key("pack-later", "J", "pane('shift(1)')", "later", "Move the passage down", shown=True),
-    Key("pack-earlier", "K", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
+    Key("pack-later", "shift+down", "pane('shift(1)')", "later", "Move the passage down", shown=True),
+    Key("pack-earlier", "shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
     Key("pack-scope", "s", "pane('own_scope')", "its scope", "Next scope for this passage alone", shown=True),
     too(SEARCH, "remember", "pack-remember", "m", "Keep the passage in memory"),
     Key("pack-remember-all", "", "pane('remember_pack')", "remember all", "Keep the whole pack in memory"),

@@ -100,11 +100,11 @@ async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         first, second, *rest = entries(app)
-        await press(pilot, app, "J")
+        await press(pilot, app, "shift+down")
         assert entries(app) == [second, first, *rest]
         assert panel_of(app).cursor == 1
         assert "own order" in str(panel_of(app).border_title)
-        await press(pilot, app, "K", "K")
+        await press(pilot, app, "shift+up", "shift+up")
         assert entries(app) == [first, second, *rest]
 
 
@@ -122,7 +122,7 @@ async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         before = entries(app)
-        await press(pilot, app, "s", "J", "x", "tab")
+        await press(pilot, app, "s", "shift+down", "x", "tab")
         assert pane_of(app).pack.choices.marks
         await press(pilot, app, "u", "u", "u", "unbound-undo")
         assert entries(app) == before

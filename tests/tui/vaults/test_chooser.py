@@ -93,7 +93,7 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
         await pilot.press("enter")
         await opened(pilot, app, vault)
         await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == "conflict", "the answer")
-        await until(pilot, lambda: len(pane_of(app).pack.choices.marks) == 1, "the mark")
+        await until(pilot, lambda: len(pane_of(app).pack.earlier) == 1, "the line about the mark")
 
 
 async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, places: Places) -> None:
