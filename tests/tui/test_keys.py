@@ -99,19 +99,19 @@ def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
 
 
 def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_the_field() -> None:
-    assert usable({"strategy": "s", "field-word": "w", "list-why": "?"}) == (
-        {"list-why": "question_mark"},
+    assert usable({"strategy": "s", "field-word": "w", "list-scope": "?"}) == (
+        {"list-scope": "question_mark"},
         [
             "s cannot be used for strategy: it would never be typed again.",
             "w cannot be used for field-word: it would never be typed again.",
-            "question_mark is both help-sign and list-why.",
+            "question_mark is both help-sign and list-scope.",
         ],
     )
 
 
 def test_the_signs_of_a_keymap_are_called_what_textual_calls_them() -> None:
     signs = [chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum() and chr(code) != ","]
-    keymaps = [usable({"list-why": sign})[0]["list-why"] for sign in signs]
+    keymaps = [usable({"list-scope": sign})[0]["list-scope"] for sign in signs]
     assert keymaps == [_character_to_key(sign) for sign in signs]
 
 
