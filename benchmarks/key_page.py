@@ -20,22 +20,19 @@ _LINKS = {
     "scope": "Packs#Scope",
     "budget": "Token budget",
     "format": "Packs#What it looks like",
-    "what is in the pack": "The screen#The pack panel",
+    "in the pack": "The screen#The pack panel",
 }
 """Words that are a link where they come first."""
 
 _TABLE = re.compile(r"^\| key .*\n(?:\|.*\n)+", re.M)
-_NAMES = re.compile(r"^`[^\n]*`\.\n", re.M)
 
 
 def rewritten(page: str) -> str:
-    """Return the page with the tables of today: while typing, in lists, in fields; and the names without a key."""
+    """Return the page with the tables of today: while typing, in lists, in fields."""
     linked: set[str] = set()
     typing = [key for place in _TYPING for key in PLACES[place] if key.keys and key.first]
     tables = iter((_table(_of_each(typing), linked), _table(_of_lists(), linked), _table(_of_each(FIELD), linked)))
-    page = _TABLE.sub(lambda _: next(tables), page)
-    without = sorted({key.id for keys in PLACES.values() for key in keys if not key.keys})
-    return _NAMES.sub(lambda _: ", ".join(f"`{name}`" for name in without) + ".\n", page)
+    return _TABLE.sub(lambda _: next(tables), page)
 
 
 def _of_each(keys: Sequence[Key]) -> Iterator[tuple[str, str]]:

@@ -118,8 +118,8 @@ STRATEGIES: Sequence[Key] = while_typing(
 ALWAYS: Sequence[Key] = (
     Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True),
     Key("palette", "ctrl+g", "app.command_palette", "commands", "Find any command by name", first=True),
-    Key("suspend", "ctrl+z", "app.suspend_process", "suspend", "Back to the shell; fg comes here again", first=True),
-    Key("redraw", "ctrl+l", "app.redraw", "redraw", "Draw the whole screen anew", first=True),
+    Key("suspend", "ctrl+z", "app.suspend_process", "suspend", "Suspend: back to the shell", first=True),
+    Key("redraw", "ctrl+l", "app.redraw", "redraw", "Draw the screen anew", first=True),
     Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
 )
 
@@ -129,7 +129,7 @@ EVERYWHERE: Sequence[Key] = (
     Key("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", first=True),
     Key("index", "", "open_index", "index", "The index: how far it is, what was skipped and why"),
     Key("settings", "", "settings", "settings", "Settings: open their file in your editor"),
-    Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here, where nothing is typed"),
+    Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here"),
     Key("update", "", "update_index", "update", "Update the index: look at the whole vault now"),
     Key("vault-settings", "", "settings(True)", "settings", "Settings of this vault alone: open their file"),
     Key("switch-vault", "", "app.switch_vault", "vault", "Open another vault", first=True),
@@ -138,18 +138,18 @@ EVERYWHERE: Sequence[Key] = (
 FINDING: Sequence[Key] = while_typing(
     Key("down", "down,ctrl+n", "move(1)", "next", "Next fragment", moves=True),
     Key("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", moves=True),
-    Key("edit", "enter", "edit", "open", "Open the note in your editor at this line", shown=True),
-    Key("obsidian", "", "obsidian", "Obsidian", "Open the note in Obsidian, at this heading"),
+    Key("edit", "enter", "edit", "open", "Open the note in your editor", shown=True),
+    Key("obsidian", "", "obsidian", "Obsidian", "Open the note in Obsidian"),
     Key("copy-fragment", "", "copy_fragment", "copy one", "Copy the fragment alone", shown=True),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "ctrl+r", "remember", "remember", "Keep the fragment in memory", shown=True),
-    Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment stands where it stands; once more: the passage"),
+    Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or the passage again"),
     Key("compare", "", "compare", "compare", "Compare strategies: where they differ for this query"),
     Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or not"),
 )
 
 ASKING: Sequence[Key] = while_typing(
-    Key("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word by what the vault has"),
+    Key("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word"),
     Key("suggest", "", "suggest", "narrower", "Narrower and wider queries, with what they find"),
     Key("saved", "", "saved", "saved", "Saved queries: run or delete one"),
     Key("save-query", "", "save_query", "save", "Save the query"),
@@ -165,19 +165,19 @@ MENU: Sequence[Key] = while_typing(
 )
 
 PACKING: Sequence[Key] = while_typing(
-    Key("mark", "tab", "mark", "mark", "Mark the fragment for the pack, and move on", shown=True),
+    Key("mark", "tab", "mark", "mark", "Mark the fragment, and move on", shown=True),
     Key("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", shown=True),
-    Key("scope", "", "scope", "scope", "Next scope: how far the pack grows around hits", shown=True),
-    Key("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack and what is not; once more: close"),
+    Key("scope", "", "scope", "scope", "Next scope: how far passages grow", shown=True),
+    Key("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack, or close it"),
     Key("budget", "", "type_budget", "budget", "Type the token budget"),
     Key("budget-up", "", "budget(1)", "budget +", "A larger token budget"),
     Key("budget-down", "", "budget(-1)", "budget -", "A smaller token budget"),
-    Key("format", "", "format", "format", "Next format: how the pack is written"),
+    Key("format", "", "format", "format", "Next format of the pack"),
     Key("order", "", "order", "order", "Order of the pack: by score, or as in the vault"),
     Key("undo", "", "undo", "undo", "Take back the last decision about the pack"),
-    Key("redo", "", "redo", "redo", "Decide again what was taken back about the pack"),
-    Key("show-earlier", "", "show_earlier", "show marks", "Show what was marked before, in the pack"),
-    Key("drop-earlier", "", "drop_earlier", "drop marks", "Take the marks away that are not in the list"),
+    Key("redo", "", "redo", "redo", "Decide again what was taken back"),
+    Key("show-earlier", "", "show_earlier", "show marks", "Show marks made before"),
+    Key("drop-earlier", "", "drop_earlier", "drop marks", "Drop marks made before"),
     Key("clear-marks", "", "clear_marks", "unmark all", "Take all marks away"),
     Key("save-pack", "", "save_pack", "to a file", "Write the pack to a file"),
 )
@@ -185,10 +185,10 @@ PACKING: Sequence[Key] = while_typing(
 PANES: Sequence[Key] = while_typing(
     Key("related", "", "show_view('related')", "related", "Related notes: what is near to the fragment"),
     Key("map", "", "show_view('map')", "map", "The map: where the matches are"),
-    Key("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the side panel down", moves=True),
-    Key("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the side panel up", moves=True),
-    Key("pane", "", "pane", "pane", "Next pane: query, list, side panel, pack"),
-    Key("back", "escape", "back", "back", "Close what is open, then go to the list"),
+    Key("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", moves=True),
+    Key("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the panel up", moves=True),
+    Key("pane", "", "pane", "pane", "Next pane: query, list, panel, pack"),
+    Key("back", "escape", "back", "back", "Close what is open, then to the list"),
 )
 
 SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES)
@@ -200,7 +200,7 @@ LIST: Sequence[Key] = (
     too(SEARCH, "remember", "list-remember", "m"),
     too(SEARCH, "obsidian", "list-obsidian", "O"),
     Key("list-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
-    Key("list-link", "l", "pane('enter_side')", "link", "Into the side panel, to the next link of the passage"),
+    Key("list-link", "l", "pane('enter_side')", "link", "Next link of the passage"),
     too(SEARCH, "scope", "list-scope", "s"),
     too(SEARCH, "format", "list-format", "f"),
     too(SEARCH, "budget", "list-budget", "b"),
@@ -209,9 +209,9 @@ LIST: Sequence[Key] = (
     too(SEARCH, "show-earlier", "list-show-earlier", "o"),
     too(SEARCH, "drop-earlier", "list-drop-earlier", "x"),
     too(SEARCH, "pane", "list-pane", "shift+tab"),
-    Key("list-unfold", "right", "unfold", "unfold", "List all fragments of the note"),
-    Key("list-fold", "left", "fold", "fold", "Fold the note's other fragments, then go to its best one"),
-    Key("list-query", "slash", "pane('focus_query')", "query", "Back to the query"),
+    Key("list-unfold", "right", "unfold", "unfold", "Unfold the note's fragments"),
+    Key("list-fold", "left", "fold", "fold", "Fold the note's fragments"),
+    Key("list-query", "slash", "pane('focus_query')", "query", "To the query"),
     *moving("list", "fragment"),
 )
 
@@ -221,19 +221,19 @@ SIDE: Sequence[Key] = (
     too(SEARCH, "remember", "side-remember", "m"),
     too(SEARCH, "obsidian", "side-obsidian", "O"),
     too(SEARCH, "pane", "side-pane", "shift+tab"),
-    Key("side-query", "slash", "pane('focus_query')", "query", "Back to the query"),
+    Key("side-query", "slash", "pane('focus_query')", "query", "To the query"),
 )
 
 PASSAGE: Sequence[Key] = (
-    Key("context-link", "l", "next_link", "link", "To the next link in sight; enter follows it", shown=True),
-    Key("context-return", "backspace", "pane('come_back')", "come back", "Back from where a link led", shown=True),
+    Key("context-link", "l", "next_link", "link", "To the next link; enter follows it", shown=True),
+    Key("context-return", "backspace", "pane('come_back')", "come back", "Come back from a link", shown=True),
     Key("context-match", "n", "match(1)", "next match", "Next match", shown=True),
     Key("context-match-before", "N", "match(-1)", "match before", "The match before"),
     Key("context-heading", "", "heading(1)", "heading", "To the next heading"),
     Key("context-heading-before", "", "heading(-1)", "heading", "To the heading before"),
     Key("whole-note", "", "read_whole", "whole note", "The whole note in the passage view; once more: as before"),
-    Key("context-pick", "shift+down", "pick(1)", "pick", "Pick lines, to copy or to keep them: a line more"),
-    Key("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick lines: a line less"),
+    Key("context-pick", "shift+down", "pick(1)", "pick", "Pick a line more, to copy or keep"),
+    Key("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick a line less"),
     too(SEARCH, "mark", "context-mark", "space"),
     Key("context-down", "j", "down", "down", "A line down", moves=True),
     Key("context-up", "k", "up", "up", "A line up", moves=True),
@@ -242,7 +242,7 @@ PASSAGE: Sequence[Key] = (
 )
 
 PACK: Sequence[Key] = (
-    Key("pack-drop", "x", "pane('drop')", "drop", "Drop what is selected, or bring it back", shown=True),
+    Key("pack-drop", "x", "pane('drop')", "drop", "Drop the passage, or bring it back", shown=True),
     Key("pack-later", "shift+down", "pane('shift(1)')", "later", "Move the passage down", shown=True),
     Key("pack-earlier", "shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
     Key("pack-scope", "s", "pane('own_scope')", "its scope", "Next scope for this passage alone", shown=True),
@@ -253,14 +253,14 @@ PACK: Sequence[Key] = (
     too(SEARCH, "budget", "pack-budget", "b"),
     too(SEARCH, "format", "pack-format", "f"),
     too(SEARCH, "pane", "pack-pane", "shift+tab"),
-    Key("pack-query", "slash", "pane('focus_query')", "query", "To the query; the panel stays open"),
+    Key("pack-query", "slash", "pane('focus_query')", "query", "To the query"),
     *moving("pack", "line"),
 )
 
 RELATED: Sequence[Key] = (
     Key("related-follow", "l", "pane('follow')", "follow", "Go on from the selected passage", shown=True),
-    Key("related-return", "backspace", "pane('follow_back')", "return", "Back to what was followed from", shown=True),
-    Key("related-next", "right", "pane('reason(1)')", "next reason", "Next reason: name, link, passage", shown=True),
+    Key("related-return", "backspace", "pane('follow_back')", "return", "To the note before", shown=True),
+    Key("related-next", "right", "pane('reason(1)')", "next reason", "Next reason", shown=True),
     Key("related-previous", "left", "pane('reason(-1)')", "reason before", "The reason before"),
     Key("related-note", "", "pane('whole_note')", "whole note", "Related to all of the note, or not"),
     too(SEARCH, "mark", "related-mark", "space"),
@@ -298,7 +298,7 @@ OVERVIEW_LINES: Sequence[Key] = (
     Key("overview-line-copy", "y", "pane('copy_passage')", "copy one", "Copy the passage alone"),
     too(OVERVIEW, "overview-remember", "overview-line-remember", "m"),
     too(OVERVIEW, "overview-pane", "overview-line-pane", "shift+tab"),
-    Key("overview-line-topic", "slash", "pane('focus_topic')", "topic", "Back to the topic"),
+    Key("overview-line-topic", "slash", "pane('focus_topic')", "topic", "To the topic"),
     *moving("overview-line", "line"),
 )
 
@@ -306,7 +306,7 @@ MEMORY: Sequence[Key] = while_typing(
     Key("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", moves=True),
     Key("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", moves=True),
     Key("memory-follow", "", "follow", "follow", "Let its link follow a source that has moved", shown=True),
-    Key("memory-keep", "", "keep", "keep", "Keep it as it is, though its source changed", shown=True),
+    Key("memory-keep", "", "keep", "keep", "Keep it as it is", shown=True),
     Key("memory-update", "", "update", "take new", "Take the source's new text", shown=True),
     Key("memory-edit", "enter", "edit", "open source", "Open its source in your editor", shown=True),
     Key("memory-copy", "ctrl+y", "copy", "copy", "Copy the memory", shown=True),
@@ -333,7 +333,7 @@ MEMORY_LIST: Sequence[Key] = (
     too(MEMORY, "memory-redo", "memory-list-redo", "U"),
     too(MEMORY, "memory-new", "memory-list-new", "m"),
     too(MEMORY, "memory-pane", "memory-list-pane", "shift+tab"),
-    Key("memory-list-filter", "slash", "pane('focus_filter')", "filter", "Back to the filter"),
+    Key("memory-list-filter", "slash", "pane('focus_filter')", "filter", "To the filter"),
     *moving("memory-list", "memory"),
 )
 
@@ -343,7 +343,7 @@ FIELD: Sequence[Key] = (
         "ctrl+w",
         "delete_left_word",
         "word",
-        "Delete the word before the cursor; in the query a filter as a whole",
+        "Delete the word, or filter, before the cursor",
         moves=True,
     ),
     Key(
@@ -351,7 +351,7 @@ FIELD: Sequence[Key] = (
         "backspace",
         "delete_left",
         "back",
-        "Delete a letter; at the very beginning of the query its last filter",
+        "Delete a letter",
         moves=True,
     ),
     Key("field-clear", "ctrl+u", "delete_left_all", "clear", "Delete all before the cursor", moves=True),
