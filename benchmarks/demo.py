@@ -38,9 +38,9 @@ STORY: tuple[tuple[tuple[str, ...], float, str, str], ...] = (
     (("down",), 1.2, "↓", "each one is shown where it stands in its note"),
     (("down",), 1.2, "↓", "each one is shown where it stands in its note"),
     (("ctrl+t",), 3.2, "^t", "why it stands where it stands"),
-    (("escape", "tab"), 1.8, "⇥", "marks it for the pack, counted to the token"),
+    (("ctrl+t", "tab"), 1.8, "⇥", "marks it for the pack, counted to the token"),
     (("tab",), 1.8, "⇥", "and the next one"),
-    (("ctrl+e",), 2.6, "^e", "grows the pack to whole sections, within the budget"),
+    (("escape", "s"), 2.6, "esc s", "grows the pack to whole sections, within the budget"),
     (("ctrl+y",), 3.6, "^y", "copies it, with its sources, for a prompt"),
 )
 """What is pressed, how many seconds the picture stands, and what is said of it: the keys, then words."""

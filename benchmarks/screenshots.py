@@ -80,15 +80,23 @@ async def settled(pilot: Pilot[None]) -> None:
     await pilot.pause(0.3)
 
 
+async def shown(pilot: Pilot[None]) -> None:
+    """Until the view of the side panel has its answer."""
+    pane = screen_of(pilot).query_one(SearchPane)
+    await until(pilot, lambda: pane.side.is_answered)
+    await pilot.pause(0.3)
+
+
 async def pack(pilot: Pilot[None]) -> None:
     await search(pilot)
-    await pilot.press("tab", "tab", "down", "tab", "ctrl+e", "ctrl+down")
+    await pilot.press("tab", "tab", "down", "tab", "escape", "s")
     await settled(pilot)
 
 
 async def why(pilot: Pilot[None]) -> None:
     await search(pilot)
     await pilot.press("down", "ctrl+t")
+    await shown(pilot)
 
 
 async def remember(pilot: Pilot[None]) -> None:
@@ -132,18 +140,16 @@ async def found(pilot: Pilot[None]) -> None:
 
 async def related(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
-    await pilot.press("alt+r")
-    desk = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: desk.side.is_answered)
-    await pilot.press("down", "right")
+    await pilot.press("escape", "v", "v")
+    await shown(pilot)
+    await pilot.press("shift+tab", "down", "right")
 
 
 async def vault_map(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
-    await pilot.press("alt+m")
-    desk = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: desk.side.is_answered)
-    await pilot.press("j", "j", "l", "j")
+    await pilot.press("escape", "v", "v", "v")
+    await shown(pilot)
+    await pilot.press("shift+tab", "j", "j", "right", "j")
 
 
 async def overview(pilot: Pilot[None]) -> None:
