@@ -97,6 +97,7 @@ def matching(text: str, *words: str) -> Hit:
 
 def test_stop_words_beside_other_words_are_not_set_off() -> None:
     assert stop_words_of([matching("How to sync the phone", "How", "to", "sync", "the")]) == {"how", "to", "the"}
+    assert stop_words_of([matching("Within a token budget", "a", "budget")]) == {"a"}
 
 
 def test_stop_words_alone_are_what_was_asked_for() -> None:

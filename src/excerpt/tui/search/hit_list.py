@@ -37,8 +37,9 @@ _BELOW_INDENT = 2
 _AGES_FROM = 40
 """Cells of a row from which on there is room for ages."""
 
-_ASKING = frozenset(("how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
-"""Words of English questions that say nothing of their subject, beside the commonest words of all languages."""
+_ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
+"""English words that say nothing of a subject, beside the commonest words of all languages: those of questions, and
+"a", which may be a name there."""
 
 
 @dataclass(frozen=True, slots=True)
