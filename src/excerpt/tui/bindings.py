@@ -145,7 +145,8 @@ def _row(binding: Key, keymap: Mapping[str, str], reasons: Mapping[str, str]) ->
 
 
 def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:
-    """Those with all the words typed, be they in the keys, in what they do, in the name or in the place."""
+    """Those with all the words typed, be they in the keys, in what they do, in the name or in the place; what has no
+    key is found by words alone."""
     words = typed.casefold().split()
     left = (replace(group, rows=tuple(row for row in group.rows if _has(words, row, group.title))) for group in every)
     return tuple(group for group in left if group.rows)
@@ -153,4 +154,4 @@ def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:
 
 def _has(words: Sequence[str], row: Row, title: str) -> bool:
     text = f"{row.keys} {row.what} {row.id} {title}".casefold()
-    return all(word in text for word in words)
+    return bool(words or row.keys) and all(word in text for word in words)

@@ -57,7 +57,7 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]
             continue
         run = partial(screen.app.run_action, binding.action, each.node)
         reason = why_not(each.node, binding.action)
-        where = f"not now: {reason}" if reason else f"here · {_keys(binding, keymap)}"
+        where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", _keys(binding, keymap))))
         into = late if binding.id in moves else found
         into.setdefault(doer(each.node, binding.action), Command(binding.what, where, True, run))
     said = {command.what for command in (*found.values(), *late.values())}
@@ -73,7 +73,7 @@ def _elsewhere(screen: MainScreen, keymap: Mapping[str, str]) -> Iterator[tuple[
     for place, keys in PLACES.items():
         tab = _TABS.get(place.partition(", with")[0])
         for binding in keys:
-            where = f"{place} · {_keys(binding, keymap)}"
+            where = " · ".join(filter(None, (place, _keys(binding, keymap))))
             if place in ("Always", "Everywhere") or place in _TABS:
                 run = screen.command_callback(tab, binding.action)
                 yield binding.id, Command(binding.what, where, False, run)
