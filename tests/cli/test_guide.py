@@ -95,6 +95,15 @@ def test_the_pictures_of_the_guide_are_shown_and_the_newest() -> None:
 def test_the_keys_are_those_of_the_app() -> None:
     page = (DEMO / "Keys.md").read_text(encoding="utf-8")
     assert page == rewritten(page), "`make keys` writes it anew"
+    assert len(page.split()) < 900
+
+
+@pytest.mark.parametrize("path", [path for path in NOTES if path != "Keys.md"])
+def test_every_key_that_a_note_names_does_something(path: str) -> None:
+    text = (DEMO / path).read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:ctrl|alt|shift)\+[^`\s]+|[fF]\d+)`", text))
+    keys = {key for place in PLACES.values() for binding in place for key in binding.keys.split(",")}
+    assert {key.lower() for key in named} <= keys
 
 
 def test_the_settings_and_their_defaults_are_those_of_the_program() -> None:
