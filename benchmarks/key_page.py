@@ -15,7 +15,7 @@ _TYPING = ("Search", "Everywhere", "Always")
 _TABS = ("Search", "Overview", "Memory")
 _LINKS = {
     "strategy": "Strategies",
-    "memory": "Memories",
+    "remember": "Memories",
     "related": "Related notes",
     "scope": "Packs#Scope",
     "budget": "Token budget",
