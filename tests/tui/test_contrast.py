@@ -58,7 +58,6 @@ DIALOGS = (
     "ctrl+r",
     "ctrl+g",
     "unbound-compare",
-    "unbound-saved",
     "unbound-switch-vault",
 )
 

@@ -116,8 +116,9 @@ class StrategiesScreen(Dialog[Choice]):
         DataTable {
             height: 1fr;
             background: $surface;
+            &:focus, &:focus > .datatable--header { background-tint: $foreground 0%; }
             & > .datatable--header { background: $surface; color: $text-soft; text-style: none; }
-            & > .datatable--cursor { background: $surface-active; color: $foreground; }
+            & > .datatable--cursor, &:focus > .datatable--cursor { background: $surface-active; color: $foreground; }
         }
     }
     """
