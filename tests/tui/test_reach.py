@@ -1,0 +1,128 @@
+"""At 80x24, what has no key while typing is reached in both ways there are: by a letter of the list, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from textual.command import CommandPalette
+from textual.widgets import OptionList
+
+from excerpt.kinds import Format, Scope
+from excerpt.settings import Settings
+from excerpt.tui.pack.budget_dialog import BudgetDialog
+from excerpt.tui.programs import Programs
+from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.query_menu import QueryMenu
+from excerpt.tui.search.side_panel import View
+from tests.tui.conftest import AppPilot, until
+from tests.tui.still import StillApp
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Letters of the list, and names as they are typed into the palette; `is_there` is told of the pane and of the
+    files that were opened in Obsidian or written as a copy."""
+
+    letters: str
+    names: Sequence[str]
+    is_there: Callable[[SearchPane, Sequence[Path]], bool]
+
+
+def is_view(view: View) -> Callable[[SearchPane, object], bool]:
+    """Whether the side panel is in sight with that view."""
+    return lambda pane, _: bool(pane.side.region) and pane.side.view is view
+
+
+REACHED = {
+    "next view": Reached("v", ("next view",), is_view(View.WHY)),
+    "scope": Reached("s", ("next scope",), lambda pane, _: pane.scope is Scope.SECTION),
+    "budget": Reached("b", ("token budget",), lambda pane, _: isinstance(pane.app.screen, BudgetDialog)),
+    "format": Reached("f", ("format",), lambda pane, _: pane.form is not Format.MARKDOWN),
+    "Obsidian": Reached("O", ("obsidian",), lambda pane, files: [file.name for file in files] == [first_note(pane)]),
+    "copy one": Reached("y", ("copy fragment",), lambda _, files: [file.suffix for file in files] == [".md"]),
+}
+
+
+def first_note(pane: SearchPane) -> str:
+    return Path(pane.query_one(HitList).hits[0].fragment.path).name
+
+
+@pytest.fixture
+def still(tmp_path: Path, home: Path) -> StillApp:
+    return StillApp(tmp_path, Settings())
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> Callable[[], Sequence[Path]]:
+    """Those that were opened in Obsidian or written as a copy."""
+    opened: list[Path] = []
+
+    async def open_in_obsidian(_: Programs, file: Path, *__: object) -> bool:
+        opened.append(file)
+        return False
+
+    monkeypatch.setattr(Programs, "note_file", lambda _, path: Path(path))
+    monkeypatch.setattr(Programs, "open_in_obsidian", open_in_obsidian)
+    return lambda: (*opened, *(tmp_path / "state").rglob("copies/*"))
+
+
+async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_other_views(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        pane = await found(pilot, still)
+        assert is_view(View.PASSAGE)(pane, ())
+        await pilot.press("escape")
+        for view in (View.WHY, View.RELATED, View.MAP, View.PASSAGE):
+            await pilot.press("v")
+            assert is_view(view)(pane, ())
+
+
+@pytest.mark.parametrize("what", REACHED)
+async def test_it_is_reached_from_the_list(what: str, still: StillApp, files: Callable[[], Sequence[Path]]) -> None:
+    reached = REACHED[what]
+    async with still.run_test(size=(80, 24)) as pilot:
+        pane = await found(pilot, still)
+        await pilot.press("escape")
+        assert not reached.is_there(pane, files())
+        await pilot.press(*reached.letters)
+        await until(pilot, lambda: reached.is_there(pane, files()), what)
+
+
+@pytest.mark.parametrize("what", REACHED)
+async def test_it_is_reached_from_the_palette(what: str, still: StillApp, files: Callable[[], Sequence[Path]]) -> None:
+    reached = REACHED[what]
+    async with still.run_test(size=(80, 24)) as pilot:
+        pane = await found(pilot, still)
+        assert not reached.is_there(pane, files())
+        for name in reached.names:
+            await run_by_name(pilot, still, name)
+        await until(pilot, lambda: reached.is_there(pane, files()), what)
+
+
+async def test_queries_asked_before_are_reached_from_the_palette(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        pane = await found(pilot, still)
+        await pilot.press("escape", "slash", "ctrl+u")
+        await run_by_name(pilot, still, "history")
+        await until(pilot, lambda: [one.label for one in pane.query_one(QueryMenu).choices] == ["e"], "the query")
+
+
+async def found(pilot: AppPilot, app: StillApp) -> SearchPane:
+    """Have more hits than there is room for beside a preview."""
+    pane = app.still.query_one(SearchPane)
+    await pilot.press("e")
+    await until(pilot, lambda: pane.query_one(HitList).row_count > 12 and pane.asked_all_answered, "the hits")
+    return pane
+
+
+async def run_by_name(pilot: AppPilot, app: StillApp, name: str) -> None:
+    """Take the first of what the palette finds."""
+    await pilot.press("ctrl+g", *("space" if letter == " " else letter for letter in name))
+    await until(pilot, lambda: isinstance(app.screen, CommandPalette), "the palette")
+    await pilot.pause(0.5)
+    assert app.screen.query_one(OptionList).option_count
+    await pilot.press("enter")
+    await until(pilot, lambda: not isinstance(app.screen, CommandPalette), "its end")
