@@ -73,6 +73,36 @@ def test_at_most_thirty_more_keys_act_in_lists() -> None:
     assert len(letters - {"home", "end"}) <= 30, sorted(letters)
 
 
+SAID_OTHERWISE: dict[str, set[str]] = {
+    "j": {"next", "down"},
+    "k": {"previous", "up"},
+    "slash": {"query", "topic", "filter"},
+    "l": {"link", "follow"},
+    "backspace": {"come back", "return", "filter off"},
+    "right": {"unfold", "next reason"},
+    "left": {"fold", "reason before"},
+    "space": {"mark", "filter"},
+    "v": {"view", "passage"},
+    "y": {"copy one", "copy"},
+    "m": {"remember", "new"},
+    "s": {"scope", "its scope"},
+    "x": {"drop marks", "drop", "forget"},
+    "shift+down": {"later", "pick"},
+    "shift+up": {"earlier", "pick"},
+}
+"""Keys whose one meaning has another word where it is done to something else: what the field of a tab is called, and
+what is marked, dropped, kept, copied or gone back from."""
+
+
+def test_a_key_has_one_meaning_in_every_list() -> None:
+    labels: dict[str, set[str]] = {}
+    for place in ("Search", "Overview", "Memory"):
+        for row in (row for each, rows in PLACES.items() if each.startswith(f"{place}, with ") for row in rows):
+            for key in keys_of(row, {}):
+                labels.setdefault(key, set()).add(row.label)
+    assert {key: said for key, said in labels.items() if len(said) > 1} == SAID_OTHERWISE
+
+
 def test_the_default_keys_do_not_clash() -> None:
     assert clashes({}) == []
 
