@@ -20,7 +20,6 @@ from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.worker import Offers
-from excerpt.tui.messages import CopyRequested
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.vaults.chooser import VaultChooser
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
@@ -109,7 +108,7 @@ async def test_a_key_that_leads_to_a_field_and_what_is_typed_behind_it(still: St
     async with still.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")
         await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
-        at_once(still, "shift+tab", "j", "slash", *"ab")
+        at_once(still, "escape", "j", "slash", *"ab")
         await until(pilot, lambda: value_of(still, "#query") == "syncab", "the text")
 
 
@@ -178,17 +177,14 @@ async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_
 
 
 async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
-    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
+    app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
-    copied: list[CopyRequested] = []
-    monkeypatch.setattr(MainScreen, "_copy_requested", lambda _screen, message: copied.append(message))
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, app, "merging")
         at_once(app, "ctrl+u", *"lentil soup", "ctrl+y")
-        await until(pilot, lambda: pane_of(app).asked_all_answered and pane_of(app).pack.packed is not None, "the pack")
-        packed = pane_of(app).pack.packed
-        assert packed is not None
-        assert packed.result.query == "lentil soup"
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        (file,) = places.copies_folder().glob("*.md")
+        assert "Simmer red lentils" in file.read_text(encoding="utf-8").split("\n## [2]")[0]
 
 
 # --- keys with alt ----------------------------------------------------------------------------------------------------
@@ -264,7 +260,7 @@ async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(s
             assert rows.scroll_offset.y == 0, tab
 
 
-async def test_marks_taken_up_before_the_index_is_open_are_packed_with_it_and_nothing_is_said(
+async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_with_it_and_nothing_is_said(
     app: ExcerptApp, places: Places, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -277,7 +273,8 @@ async def test_marks_taken_up_before_the_index_is_open_are_packed_with_it_and_no
     again = ExcerptApp(vault, Settings(), places)
     monkeypatch.setattr(again, "notify", lambda message, **_: said.append(message))
     async with again.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bool(pane_of(again).pack.choices.marks), "the marks")
+        await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the marks")
+        await pilot.press("unbound-show-earlier")
         await pilot.pause(0.3)
         open_index(screen_of(again).index.engine)
         await until(pilot, lambda: pane_of(again).pack.packed is not None, "the pack of the marks")

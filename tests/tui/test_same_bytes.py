@@ -87,7 +87,8 @@ async def test_marked_memories(form: Format, vault: Path, places: Places, templa
         await search(pilot, app, "sync conflict")
         rows = pane_of(app).query_one(HitList)
         await until(pilot, lambda: pane_of(app).memories.is_answered and any(map(is_memory, rows.hits)), "the memory")
-        await pilot.press("up", "up", "tab", "tab", "tab")
+        rows.go_to(next(hit.fragment.id for hit in rows.hits if is_memory(hit)))
+        await pilot.press("up", "tab", "tab")
         text = await copied(pilot, app, clipboard)
     assert b"memory:m" in text or form is Format.TEMPLATE
     assert b"keep both versions" in text

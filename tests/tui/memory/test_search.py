@@ -66,14 +66,19 @@ async def test_a_query_that_no_memory_answers_has_hits_alone(app: ExcerptApp, st
         assert memories_in(await answered(pilot, app, "sync conflict")) == []
 
 
-async def test_a_fragment_that_a_memory_is_about_has_a_badge(app: ExcerptApp, store: MemoryStore) -> None:
+async def test_a_fragment_that_a_memory_is_about_has_a_badge_where_it_is_not_in_the_pack(
+    app: ExcerptApp, store: MemoryStore
+) -> None:
     async with app.run_test() as pilot:
         rows = await answered(pilot, app, "red lentils with cumin")
         await until(pilot, lambda: bool(rows.badges), "the badge")
-        about = [hit.fragment.path for hit in rows.hits if hit.fragment.id in rows.badges]
-        assert about == ["Cooking/Lentil soup.md"]
-        row = next(at for at, hit in enumerate(rows.hits) if hit.fragment.id in rows.badges)
-        assert "◆" in rows.render_line(row * 2).text
+        about = [hit.fragment for hit in rows.hits if hit.fragment.id in rows.badges]
+        assert [fragment.path for fragment in about] == ["Cooking/Lentil soup.md"]
+        row = next(at for at, hit in enumerate(rows.hits) if hit.fragment is about[0])
+        await until(pilot, lambda: "○" in rows.render_line(row * 2).text, "the sign of the pack")
+        await go_to_memory(pilot, rows)
+        await pilot.press("tab")
+        await until(pilot, lambda: "◆" in rows.render_line(row * 2).text, "the badge in its place")
 
 
 async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
@@ -162,7 +167,7 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
         assert screen_of(app).query_one(PackPanel).row_count == 1
 
 
-async def test_a_marked_memory_is_still_in_the_pack_at_the_next_start(
+async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are_shown(
     vault: Path, places: Places, store: MemoryStore
 ) -> None:
     first = app_with(MemorySettings(), vault, places)
@@ -172,7 +177,9 @@ async def test_a_marked_memory_is_still_in_the_pack_at_the_next_start(
         await until(pilot, lambda: pane_of(first).asked_all_answered, "the pack")
     again = app_with(MemorySettings(), vault, places)
     async with again.run_test() as pilot:
-        await until(pilot, lambda: pane_of(again).pack.packed is not None, "the pack")
+        await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the mark")
+        await pilot.press("unbound-show-earlier")
+        await until(pilot, lambda: pane_of(again).pack.choices.marks and pane_of(again).asked_all_answered, "the pack")
         packed = pane_of(again).pack.packed
         assert packed is not None
         assert [pack.text for pack in packed.result.packs] == [THOUGHT]
