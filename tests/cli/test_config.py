@@ -46,7 +46,7 @@ def test_check_says_that_a_file_is_valid(excerpt: Excerpt, settings_file: Path) 
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ('copy-pack = "ctrl+f"', "ctrl+f is both"),
+        ('copy-pack = "ctrl+s"', "ctrl+s is both"),
         ('copy-pak = "f9"', "Did you mean copy-pack?"),
         ('quit = "ctrl+i"', "ctrl+i cannot be used"),
     ],
