@@ -179,7 +179,9 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
     async with again.run_test() as pilot:
         await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the mark")
         await pilot.press("unbound-show-earlier")
-        await until(pilot, lambda: pane_of(again).pack.choices.marks and pane_of(again).asked_all_answered, "the pack")
+        await until(
+            pilot, lambda: len(pane_of(again).pack.choices.marks) == 1 and pane_of(again).asked_all_answered, "the pack"
+        )
         packed = pane_of(again).pack.packed
         assert packed is not None
         assert [pack.text for pack in packed.result.packs] == [THOUGHT]
