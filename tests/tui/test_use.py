@@ -11,8 +11,8 @@ from excerpt.search.use import Event, UseLog
 from excerpt.settings import BoostSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
+from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.widgets.pack_bar import PackBar
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 

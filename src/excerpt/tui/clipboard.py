@@ -1,19 +1,30 @@
 """Copying text out of the terminal: by the system's tool, by tmux, by the terminal itself, and always to a file.
 
-`plan` only decides; `copy` does it. Every route that can be checked is checked, and what the user is told names those
-that worked.
+`plan` only decides; `copy` does it, and `Copier` does both beside the event loop. Every route that can be checked is
+checked, and what the user is told names those that worked.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
+from shutil import which as program_of
+from typing import TYPE_CHECKING
+
+from excerpt.kinds import Format
+
+if TYPE_CHECKING:
+    from excerpt.model import PackResult
+    from excerpt.settings import Places
+    from excerpt.tui.messages import CopyRequested
 
 OSC_LIMIT = 74_994
 """Bytes of text that OSC 52 may carry: xterm and tmux take 100,000 bytes of base64 at most, and drop more silently."""
@@ -201,3 +212,49 @@ def told_file(file: Path | None, size: int, what: str, tokens: int | None) -> st
 
 def _size(what: str, tokens: int | None, size: int) -> str:
     return f"{what}: {tokens:,} tokens" if tokens is not None else f"{what}: {size:,} bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of a copy, in a sentence, and whether anything took it."""
+
+    told: str
+    taken: bool
+
+
+class Copier:
+    """Copy beside the event loop, and count what is copied among the savings. `environment` is that of the user's
+    shell, `send` writes to the terminal."""
+
+    def __init__(
+        self, vault: Path, places: Places, environment: Mapping[str, str], send: Callable[[str], None]
+    ) -> None:
+        self._savings_file = places.savings_file(vault)
+        self._folder = places.copies_folder()
+        self._environment = environment
+        self._send = send
+
+    async def copy(self, wanted: CopyRequested) -> Done:
+        """Copy to the clipboard and a file, or to a file of the user's own alone."""
+        size, now = len(bytes_of(wanted.text)), datetime.now()
+        if wanted.to_file:
+            name = f"pack-{stamp(now)}{wanted.suffix}"
+            file = await asyncio.to_thread(write_file, wanted.text, self._folder, name)
+            done = Done(told_file(file, size, wanted.what, wanted.tokens), file is not None)
+        else:
+            planned = plan(self._environment, program_of, sys.platform, size)
+            copied = await asyncio.to_thread(copy, wanted.text, planned, self._folder, now, wanted.suffix)
+            if planned.osc:
+                self._send(osc_sequence(wanted.text, planned.osc))
+            done = Done(told(copied, wanted.what, wanted.tokens), bool(copied.routes))
+        if wanted.pack is not None and wanted.pack.format is not Format.JSON:
+            await asyncio.to_thread(_count, self._savings_file, wanted.pack)
+        return done
+
+
+def _count(file: Path, pack: PackResult) -> None:
+    """Add to the running total, as `excerpt pack` does. Where it cannot be kept, the copy is no worse for it."""
+    from excerpt.pack.savings import SavingsFile
+
+    with suppress(OSError):
+        SavingsFile(file).add(pack, date.today())

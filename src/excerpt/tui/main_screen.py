@@ -568,7 +568,7 @@ class MainScreen(PromptScreen):
         self.run_worker(self._copy(message), group="copy")
 
     async def _copy(self, message: CopyRequested) -> None:
-        from excerpt.tui.copying import Copier
+        from excerpt.tui.clipboard import Copier
 
         copier = Copier(self.vault, self._places, self._environment, self._send_escape)
         done = await copier.copy(message)

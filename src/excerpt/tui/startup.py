@@ -33,7 +33,7 @@ NEXT = (
     "excerpt.tui.search.note_window",
     "excerpt.tui.insight.map",
     "excerpt.tui.common.snippet",
-    "excerpt.tui.widgets.pack_panel",
+    "excerpt.tui.pack.panel",
     "excerpt.tui.search.preview",
     "excerpt.tui.search.side_panel",
     "excerpt.tui.insight.related",
@@ -41,7 +41,7 @@ NEXT = (
 """What the first query needs: its context, its rows, what is asked of the engine with it."""
 
 LATER = (
-    "excerpt.tui.copying",
+    "excerpt.tui.clipboard",
     "excerpt.tui.index.dialog",
     "excerpt.tui.memory.decisions",
     "excerpt.tui.memory.pane",

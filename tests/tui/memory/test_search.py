@@ -18,9 +18,9 @@ from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.memory.recall_controller import Showing, among, is_memory, showing_of
+from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
-from excerpt.tui.widgets.pack_panel import PackPanel
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 SOUP = "Simmer red lentils with cumin until they are soft."

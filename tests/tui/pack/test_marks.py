@@ -14,9 +14,9 @@ from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark, read_marks, write_
 from excerpt.pack.wishes import Wishes
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import StateKeeper
-from excerpt.tui.widgets.pack_bar import PackBar
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, status_of, until
 
 KEPT = Kept("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Wishes(scopes=(("a" * 12, Scope.NOTE),)))

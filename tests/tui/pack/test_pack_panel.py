@@ -12,11 +12,11 @@ from excerpt.model import Pack
 from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.packer import INSTEAD, Left
+from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
-from excerpt.tui.widgets.pack_bar import PackBar
-from excerpt.tui.widgets.pack_panel import PackPanel
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 from tests.tui.still import StillApp
 

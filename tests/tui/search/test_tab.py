@@ -16,11 +16,11 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.messages import SearchDone, Trouble
+from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import Answer, QueryStatus
 from excerpt.tui.search.why_view import LEGEND, WhyNot
-from excerpt.tui.widgets.pack_bar import PackBar
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
 

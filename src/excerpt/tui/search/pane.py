@@ -38,6 +38,7 @@ from excerpt.tui.messages import (
     SearchDone,
     Trouble,
 )
+from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
 from excerpt.tui.search.disabled import Row, SearchState, search_disabled
 from excerpt.tui.search.history import QueryKeeper
@@ -46,14 +47,13 @@ from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
 from excerpt.tui.search.query_bar import Answer, QueryBar
 from excerpt.tui.search.query_menu import QueryMenu
 from excerpt.tui.search.reading_controller import Location
-from excerpt.tui.widgets.pack_bar import PackBar
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import Found, MemoryWorker
+    from excerpt.tui.pack.panel import PackPanel
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
-    from excerpt.tui.widgets.pack_panel import PackPanel
 
 _ABOUT_HITS = frozenset({"move", "mark", "edit", "obsidian", "copy_fragment", "remember", "show_view"})
 """Actions about the selected hit: pressed right behind the last letter, they are about the answer to all of it."""
@@ -171,8 +171,8 @@ class SearchPane(Vertical):
 
     async def furnish(self) -> None:
         """Mount what the first frame does not show: the side panel and the pack's."""
+        from excerpt.tui.pack.panel import PackPanel
         from excerpt.tui.search.side_panel import SidePanel
-        from excerpt.tui.widgets.pack_panel import PackPanel
 
         self.side = SidePanel(self._engine, query=lambda: self.query_text, put=self._bar.put, id="side")
         self.pack_panel = PackPanel(id="packed", classes="panel")
@@ -559,7 +559,7 @@ class SearchPane(Vertical):
         self._refresh_keys()
 
     def _show_contents(self) -> None:
-        from excerpt.tui.widgets.pack_panel import Contents
+        from excerpt.tui.pack.panel import Contents
 
         pack, hits = self.pack, self.result.hits if self.result is not None else ()
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(hits, start=1)}
@@ -621,7 +621,7 @@ class SearchPane(Vertical):
 
     def action_type_budget(self) -> None:
         """Have the budget typed."""
-        from excerpt.tui.pack.budget_dialog import BudgetDialog
+        from excerpt.tui.pack.panel import BudgetDialog
 
         def typed(budget: int | None) -> None:
             if budget is not None:

@@ -1,4 +1,4 @@
-"""The packs one by one, in order, and below them what was left out with its reason."""
+"""The passages of the pack one by one, below them what was left out and why; and the dialog for the budget."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.style import Style
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widgets import Input, Static
 
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
@@ -19,9 +23,12 @@ from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.dialog import Dialog
+from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.row_names import path_below
 from excerpt.tui.common.strips import Part, line
+from excerpt.tui.pack.controller import typed_budget
 from excerpt.tui.pack.packer import Left, Packed
 
 _NAME = 26
@@ -176,3 +183,35 @@ class PackPanel(RowList):
     def _tokens(self, tokens: int) -> Part:
         text = f"{tokens:,}t"
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
+
+
+class BudgetDialog(Dialog[int]):
+    """Dismissed with the tokens that were typed."""
+
+    DEFAULT_CSS = """
+    BudgetDialog {
+        & > .box { max-width: 60; }
+        #told { color: $text-soft; height: auto; margin-top: 1; }
+        #told.-wrong { color: $warning; }
+    }
+    """
+
+    def __init__(self, budget: int) -> None:
+        super().__init__()
+        self._budget = budget
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content("token budget of the pack")
+            yield Field(str(self._budget), select_on_focus=True)
+            yield Static(Content("A number of tokens, such as 4000 or 4k."), id="told")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        typed = typed_budget(event.value)
+        if isinstance(typed, int):
+            self.dismiss(typed)
+        else:
+            told = self.query_one("#told", Static)
+            told.set_class(True, "-wrong")
+            told.update(Content(typed))
