@@ -260,8 +260,9 @@ class PackResult:
     """Packs within a budget and the text to paste. `tokens` are those of the whole rendered `text`, never above
     `budget`; `value` is the sum of scores that the choice maximised; `source_tokens` are those of the whole notes the
     packs came from, what a user would otherwise have pasted. `format` is the one asked for; where it is JSON, which is
-    data for programs, `text` is the Markdown that it tells the tokens of. Where the budget `stopped` it, the best hit
-    left out `needs` so many tokens as a passage of its own."""
+    data for programs, `text` is the Markdown that it tells the tokens of. `costs` are the tokens of each of `packs`
+    with what stands around it; they add up to `tokens`. `needs` are those of each hit that the budget left out, the
+    last of `left_out`, as a passage of its own."""
 
     query: str
     strategy: Strategy
@@ -275,7 +276,8 @@ class PackResult:
     source_tokens: int
     format: Format = Format.MARKDOWN
     stopped: Stopped = Stopped.END
-    needs: int = 0
+    costs: tuple[int, ...] = ()
+    needs: tuple[int, ...] = ()
 
     @property
     def saved(self) -> float:

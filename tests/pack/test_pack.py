@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.kinds import Scope, Stopped, Strategy
+from excerpt.kinds import Format, Scope, Stopped, Strategy
 from excerpt.model import Hit, PackResult, Span
 from excerpt.pack.gather import MARK_SCORE
 from excerpt.pack.pack import build_pack
@@ -465,9 +465,18 @@ def test_it_says_what_stopped_it_and_what_the_next_hit_needs(vault: Vault) -> No
     both = packed(vault, *hits[:2], scope=Scope.NONE)
     full = packed(vault, *hits[:2], scope=Scope.NONE, budget=alone.tokens + 20)
     assert full.stopped is Stopped.BUDGET
-    assert full.needs == pytest.approx(both.tokens - alone.tokens, abs=2)
+    assert full.needs == (pytest.approx(both.tokens - alone.tokens, abs=2),)
     assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is Stopped.LIMIT
-    assert (both.stopped, both.needs) == (Stopped.END, 0)
+    assert (both.stopped, both.needs) == (Stopped.END, ())
+
+
+@pytest.mark.parametrize("form", [Format.MARKDOWN, Format.XML, Format.PLAIN])
+def test_what_its_packs_cost_with_their_sources_adds_up_to_the_whole(vault: Vault, form: Format) -> None:
+    hits = vault.hit("alpha0", 0.9), vault.hit("open0", 0.5), vault.hit("export0", 0.4)
+    for most in range(len(hits) + 1):
+        result = packed(vault, *hits[:most], scope=Scope.NONE, format=form)
+        assert sum(result.costs) == result.tokens
+        assert all(cost > pack.tokens for cost, pack in zip(result.costs, result.packs, strict=True))
 
 
 def test_savings_are_counted_against_the_whole_notes_once_each(vault: Vault) -> None:

@@ -79,7 +79,8 @@ def build_pack(
         source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
         format=settings.format,
         stopped=Stopped.BUDGET if unchosen else Stopped.LIMIT if gathered.is_limited else Stopped.END,
-        needs=unchosen[0][0].needs(unchosen[0][1]) if unchosen else 0,
+        costs=_costs(choice),
+        needs=tuple(each.needs(hit) for each, hit in unchosen),
     )
 
 
@@ -175,6 +176,14 @@ def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
     """What is rendered once, however many packs there are: the first one's frame has it."""
     pack = draft(offered[0].candidate, offered[0].note)
     return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
+
+
+def _costs(choice: _Choice) -> tuple[int, ...]:
+    """Tokens of each pack with what stands around it. What the sum misses of the whole is the first one's: it has what
+    is rendered once, and tokens of parts do not add up exactly."""
+    by_id = {made.pack.id: made.cost for made in choice.made}
+    others = tuple(by_id[pack.id] for pack in choice.packs[1:])
+    return (choice.tokens - sum(others), *others) if choice.packs else ()
 
 
 def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], wishes: Wishes, ranked: bool) -> list[Pack]:

@@ -44,6 +44,10 @@ def row_texts(app: ExcerptApp) -> list[str]:
     return [panel.render_line(row).text for row in range(panel.row_count)]
 
 
+WAYS_TO = {"list": ("escape",), "side panel": ("escape", "v", "v", "v"), "pack": ("ctrl+o",)}
+"""Keys from the query to where each has the focus."""
+
+
 async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
     """Press keys, and let the pack follow each."""
     for key in keys:
@@ -69,11 +73,30 @@ async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(ap
         assert result is not None
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(result.hits, start=1)}
         assert packs
-        for number, (pack, shown) in enumerate(zip(packs, row_texts(app), strict=False), start=1):
+        packed = pane_of(app).pack.packed
+        assert packed is not None
+        rows = zip(packs, packed.result.costs, row_texts(app), strict=False)
+        for number, (pack, cost, shown) in enumerate(rows, start=1):
             place = f"{pack.line_start}–{pack.line_end}" if pack.line_end > pack.line_start else str(pack.line_start)
             rank = f"hit {ranks[pack.entry.fragment_id]}"
-            for word in (f" {number} ", pack.title, place, str(pack.scope), rank, f"{pack.tokens}t"):
+            for word in (f" {number} ", pack.title, place, str(pack.scope), rank, f"{cost:,}t"):
                 assert word in shown
+
+
+async def test_the_tokens_of_the_rows_add_up_to_those_of_title_bar_and_copy(app: ExcerptApp) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        tokens = [int(text.split()[-1].removesuffix("t").replace(",", "")) for text in row_texts(app)]
+        packed = pane_of(app).pack.packed
+        assert packed is not None
+        whole = sum(tokens[: len(packs_of(app))])
+        assert whole == packed.tokens
+        assert f" · {whole:,} tokens with sources" in str(panel_of(app).border_title)
+        assert f" · {whole:,} of " in str(screen_of(app).query_one(PackBar).render())
+        await press(pilot, app, "ctrl+y")
+        await until(pilot, lambda: bool(app._notifications), "the toast")
+        (toast,) = app._notifications
+        assert toast.message.startswith(f"Pack of {len(packs_of(app))} passages: {whole:,} tokens, ")
 
 
 async def test_a_marked_passage_says_so(app: ExcerptApp) -> None:
@@ -282,7 +305,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         assert (cost.fragment_id, cost.exact, cost.alone) == (hit.fragment.id, True, False)
         assert bar.pack is not None
         before = bar.pack.tokens
-        assert f"{before:,} +{cost.tokens:,} of " in str(bar.render())
+        assert f" · marking this adds {cost.tokens:,} · 1 marked" in str(bar.render())
         await press(pilot, app, "tab")
         assert bar.pack.tokens == before + cost.tokens
 
@@ -295,7 +318,7 @@ async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: Ex
         rows.cursor = 1
         pane_of(app).show_cost()
         tokens = rows.hits[1].fragment.tokens
-        assert f" (~{tokens:,} if marked) of " in str(bar.render())
+        assert f" · marking this packs it alone: ~{tokens:,} · " in str(bar.render())
 
 
 async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp) -> None:
@@ -307,7 +330,7 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
         bar = screen_of(app).query_one(PackBar)
         pane.budget = pane.pack.packed.result.tokens
         await until(pilot, lambda: pane.asked_all_answered and pane.pack.cost_is_known, "the cost")
-        assert " (too large) of " in str(bar.render())
+        assert " · marking this: too large · " in str(bar.render())
         pane.budget = pane.pack.packed.result.tokens + 40
         await until(pilot, lambda: pane.asked_all_answered and pane.pack.cost_is_known, "the cost")
         assert bar.cost is not None
@@ -362,12 +385,66 @@ async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
         await search(pilot, app, "conflict")
         pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
         await press(pilot, app, "unbound-scope", "unbound-scope", "unbound-scope")
-        assert " · all hits" in str(bar.render())
+        assert " · nothing more worth it" in str(bar.render())
         assert pane.pack.packed is not None
         pane.budget = pane.pack.packed.result.packs[0].tokens + 50
         await press(pilot, app)
         assert bar.pack is not None
-        assert f" · full: the next needs {bar.pack.needs}" in str(bar.render())
+        needs = bar.pack.needs[0]
+        assert f" · full: the next needs {needs}" in str(bar.render())
+        await press(pilot, app, "ctrl+o")
+        assert needs in [left.tokens for left in left_of(app) if left.reason in ("out of budget", "too large")]
+        await press(pilot, app, "slash", "tab")
+        pane.budget = 4_000
+        await press(pilot, app)
+        assert " · 1 marked" in str(bar.render())
+
+
+async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, places: Places) -> None:
+    app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), places)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        await press(pilot, app)
+        assert " · the best hit" in str(screen_of(app).query_one(PackBar).render())
+
+
+@pytest.mark.parametrize("place", ["list", "side panel", "pack"])
+async def test_budget_undo_and_redo_work_from_each_list(app: ExcerptApp, place: str) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        await press(pilot, app, "tab", *WAYS_TO[place])
+        await press(pilot, app, "u")
+        assert not pane_of(app).pack.choices.marks
+        await press(pilot, app, "U")
+        assert len(pane_of(app).pack.choices.marks) == 1
+        await pilot.press("b", *"750", "enter")
+        await until(pilot, lambda: pane_of(app).budget == 750, "the budget")
+
+
+@pytest.mark.parametrize("place", ["list", "side panel", "pack"])
+async def test_marks_made_before_are_shown_from_each_list(
+    app: ExcerptApp, vault: Path, places: Places, place: str
+) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        await press(pilot, app, "tab")
+    again = ExcerptApp(vault, Settings(), places)
+    async with again.run_test(size=(80, 24)) as pilot:
+        await search(pilot, again, "lentil")
+        await press(pilot, again, *WAYS_TO[place], "o")
+        assert len(pane_of(again).pack.choices.marks) == 1
+        assert panel_of(again).has_focus
+        assert [" marked " in text for text in row_texts(again)] == [True]
+
+
+@pytest.mark.parametrize("place", ["list", "side panel"])
+async def test_marks_made_before_are_dropped_from_the_list_and_beside_it(app: ExcerptApp, place: str) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        await press(pilot, app, "tab", "ctrl+u")
+        await search(pilot, app, "lentil")
+        await press(pilot, app, *WAYS_TO[place], "x")
+        assert not pane_of(app).pack.choices.marks
 
 
 async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_there(app: ExcerptApp) -> None:
@@ -376,6 +453,7 @@ async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_t
         await press(pilot, app, "tab")
         line = screen_of(app).query_one("#before")
         assert not line.display
+        await press(pilot, app, "ctrl+u")
         await search(pilot, app, "lentil")
         await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
         assert "● 1 marked before: o shows, x drops" in str(line.render())

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 GAUGE = 12
 """Cells of the gauge; half of them, or none, where the bar is too narrow."""
+_BRIEFEST = 6
+"""At which the bar says only passages and tokens."""
 
 
 class PackBar(Widget):
-    """`pack: 5 passages · 1,840 +212 of 4,000 tokens ▓▓▓▒░░ · full: the next needs 310 · neighbors`."""
+    """`pack: 2 passages · 518 of 4,000 tokens ▓▓▒░░░ · marking this adds 211 · 2 marked · neighbors`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--strong", "pack--full", "pack--empty", "pack--over", "pack--ghost"}
 
@@ -50,42 +52,43 @@ class PackBar(Widget):
 
     def render(self) -> Text:
         width = self.scrollable_content_region.width
-        return next((text for text in map(self._text, range(6)) if text.cell_len <= width), self._text(6))
+        return next(
+            (text for text in map(self._text, range(_BRIEFEST)) if text.cell_len <= width), self._text(_BRIEFEST)
+        )
 
     def _text(self, brevity: int) -> Text:
-        """The bar at a brevity: 0 says everything, 6 only passages and tokens."""
-        strong, full, empty = map(self._ink, ("strong", "full", "empty"))
+        """The bar at a brevity: 0 says everything, the last only passages and tokens."""
+        strong, full, empty, ghost = map(self._ink, ("strong", "full", "empty", "ghost"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
         passages = len(pack.packs) if pack else 0
         text = Text(no_wrap=True, overflow="ellipsis")
-        text.append("pack: " if brevity < 6 else "")
+        text.append("pack: " if brevity < _BRIEFEST else "")
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'} · ")
-        text.append(f"{tokens:,}", strong)
-        if brevity < 5:
-            text.append(self._told_cost(brevity), self._ink("ghost"))
-        text.append(f" of {self.wanted.budget:,} tokens")
-        text.append(" of its Markdown" if self.wanted.format is Format.JSON and brevity < 6 else "")
-        gauge = 0 if brevity > 3 else GAUGE if brevity < 3 else GAUGE // 2
-        if gauge:
-            filled, ghost = self._cells(tokens, gauge)
-            text.append(" ").append("▓" * filled, full).append("▒" * ghost, self._ink("ghost"))
-            text.append("░" * (gauge - filled - ghost), empty)
-        if brevity < 5 and (told := self._told_stop()):
+        text.append(f"{tokens:,}", strong).append(f" of {self.wanted.budget:,} tokens")
+        text.append(" of its Markdown" if self.wanted.format is Format.JSON and brevity < _BRIEFEST else "")
+        if gauge := (GAUGE, GAUGE, GAUGE, GAUGE // 2)[brevity] if brevity < 4 else 0:
+            filled, more = self._cells(tokens, gauge)
+            text.append(" ").append("▓" * filled, full).append("▒" * more, ghost)
+            text.append("░" * (gauge - filled - more), empty)
+        if told := self._told_cost(brevity):
+            text.append(" · ").append(told, ghost)
+        if told := self._told_stop(brevity):
             text.append(" · ").append(told, self._ink("over") if told.startswith("full") else "")
         text.append("".join(f" · {each}" for each in self._wanted(brevity)))
         return text
 
-    def _told_stop(self) -> str:
+    def _told_stop(self, brevity: int) -> str:
         """What the pack is of, and what stopped it."""
         pack = self.pack
-        if pack is None:
+        if pack is None or brevity == _BRIEFEST:
             return ""
         if pack.stopped is Stopped.BUDGET:
-            return f"full: the next needs {pack.needs:,}"
+            return f"full: the next needs {pack.needs[0]:,}" if brevity < _BRIEFEST - 1 else "full"
         if self.marked:
-            return f"all {self.marked:,} marked"
-        return f"the best {self.wanted.limit:,} hits" if pack.stopped is Stopped.LIMIT else "all hits"
+            return f"{self.marked:,} marked"
+        best = "the best hit" if self.wanted.limit == 1 else f"the best {self.wanted.limit:,} hits"
+        return best if pack.stopped is Stopped.LIMIT else "nothing more worth it"
 
     def _wanted(self, brevity: int) -> list[str]:
         """How the pack is wanted: what is as usual is said where there is room."""
@@ -94,13 +97,16 @@ class PackBar(Widget):
         return [each for each in parts if each]
 
     def _told_cost(self, brevity: int) -> str:
+        """What marking the selected fragment does to the tokens. The first mark takes the place of the best hits."""
         cost = self.cost
-        if cost is None or (cost.alone and brevity > 2):
+        if cost is None or brevity > (2 if cost.alone else 4):
             return ""
-        if cost.reason:
-            return f" ({cost.reason})"
         tokens = f"{'' if cost.exact else '~'}{abs(cost.tokens):,}"
-        return f" ({tokens} if marked)" if cost.alone else f" {'-' if cost.tokens < 0 else '+'}{tokens}"
+        if cost.reason:
+            return f"marking this: {cost.reason}"
+        if cost.alone:
+            return f"marking this packs it alone: {tokens}"
+        return f"marking this {'saves' if cost.tokens < 0 else 'adds'} {tokens}"
 
     def _cells(self, tokens: int, gauge: int) -> tuple[int, int]:
         """How many cells are full, and how many more would be."""

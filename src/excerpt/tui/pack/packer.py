@@ -38,7 +38,7 @@ class PackRequest:
 @dataclass(frozen=True, slots=True)
 class Left:
     """What is not in the pack, and why; `fragment_ids` are those of its fragments. A mark whose text is gone has no
-    lines."""
+    lines. For what the budget left out the tokens are those it needs with its source, else those of its text."""
 
     path: str
     line_start: int
@@ -107,12 +107,18 @@ class Packer:
         tokenizer = self._tokenizer(request)
         known = {_place(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)}
         gone = tuple(mark for mark in request.marks if source.fragment(mark.fragment) is None)
+        by_budget = len(result.left_out) - len(result.needs)
+        tokens = (*(each.tokens for each in result.left_out[:by_budget]), *result.needs)
         return Packed(
             result=result,
             text=text,
             tokens=tokenizer.count(text) if result.format is Format.JSON else result.tokens,
             left=(
-                *(_left(each, known) for each in result.left_out if each.reason != DROPPED and each.line_start),
+                *(
+                    _left(each, needs, known)
+                    for each, needs in zip(result.left_out, tokens, strict=True)
+                    if each.reason != DROPPED and each.line_start
+                ),
                 *(Left(mark.path, 0, 0, 0, GONE, (mark.fragment,)) for mark in gone),
                 *_dropped(source, request.wishes.dropped, tokenizer, DROPPED),
             ),
@@ -207,10 +213,10 @@ def _place(lines: Fragment | LeftOut) -> tuple[str, int, int]:
     return lines.path, lines.line_start, lines.line_end
 
 
-def _left(left: LeftOut, known: dict[tuple[str, int, int], str]) -> Left:
+def _left(left: LeftOut, tokens: int, known: dict[tuple[str, int, int], str]) -> Left:
     fragment_id = known.get(_place(left))
     ids = () if fragment_id is None else (fragment_id,)
-    return Left(left.path, left.line_start, left.line_end, left.tokens, left.reason, ids)
+    return Left(left.path, left.line_start, left.line_end, tokens, left.reason, ids)
 
 
 def _dropped(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[Left]:

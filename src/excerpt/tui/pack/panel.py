@@ -104,10 +104,11 @@ class PackPanel(RowList):
     def _title(self, contents: Contents | None) -> str:
         if contents is None or not contents.rows:
             return "pack · empty"
-        packs, left = len(contents.packed.result.packs), len(contents.packed.left)
+        result, left = contents.packed.result, len(contents.packed.left)
+        tokens = f" · {result.tokens:,} tokens with sources" if result.packs else ""
         out = f" · {left} left out" if left else ""
         order = f" · {contents.order}" if contents.order else ""
-        return f"pack · {counted(packs, 'passage')}{out}{order}"
+        return f"pack · {counted(len(result.packs), 'passage')}{tokens}{out}{order}"
 
     async def action_pane(self, action: str) -> None:
         """Do what the pane around does by that name."""
@@ -128,6 +129,7 @@ class PackPanel(RowList):
         return (line([bar, *left], right, width, base),)
 
     def _pack(self, row: int, pack: Pack, width: int) -> tuple[list[Part], list[Part]]:
+        assert self.contents is not None
         left: list[Part] = [
             (f"{row + 1:>2} ", self.style_of("pack--number")),
             (visible_line(pack.title), self.style_of("pack--title")),
@@ -139,7 +141,7 @@ class PackPanel(RowList):
             if cells:
                 pad = " " * (cells - cell_len(text))
                 right.append((f"  {pad}{text}" if ink == "row--faint" else f"  {text}{pad}", self.style_of(ink)))
-        right.append(self._tokens(pack.tokens))
+        right.append(self._tokens(self.contents.packed.result.costs[row]))
         return left, right
 
     def _told(self, pack: Pack) -> tuple[str, str, str]:
