@@ -406,11 +406,11 @@ def test_no_context_takes_the_place_of_one_of_the_first_hits(scope: Scope) -> No
     assert found <= {fragment_id for pack in result.packs for fragment_id in pack.fragment_ids}
 
 
-def test_context_of_a_good_hit_goes_before_hits_behind_the_first_fifteen() -> None:
+def test_context_of_a_good_hit_goes_before_weak_hits_behind_the_first_fifteen() -> None:
     notes = {f"{number:02}.md": sentence(f"hit{number}x", 100) for number in range(1, 30)}
     vault = Vault({"00.md": f"{sentence('best', 150)}\n\n{sentence('beside', 150)}", **notes})
     hits = [vault.hit("best0")]
-    hits += [Hit(vault.fragments_by_path[path][0], 0.4) for path in notes]
+    hits += [Hit(vault.fragments_by_path[path][0], 0.1) for path in notes]
     alone = packed(vault, *hits, scope=Scope.NONE, limit=30)
     result = packed(vault, *hits, scope=Scope.NEIGHBORS, budget=alone.tokens * 2 // 3, limit=30)
     assert "beside149" in result.packs[0].text

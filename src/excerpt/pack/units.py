@@ -17,9 +17,11 @@ from excerpt.pack.shrink import inner_stretches, parts_of_block
 from excerpt.pack.source import OpenNote
 from excerpt.pack.worth import GRAIN, leading_worth
 
-_CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.15, Scope.SECTION: 0.4, Scope.NOTE: 0.4}
-"""What a fragment beside a hit is worth, as a share of the hit, divided by its distance: as little as has half of what
-could be widened at 4,000 tokens be so (see docs/design/packs.md)."""
+_CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 1.0}
+"""What a fragment beside a hit is worth, as a share of the hit, or of _MOST_WIDENED where that is less, divided by the
+square of its distance: as little as has half of what could be widened at 4,000 tokens be so, many hits by a little
+rather than the best by a lot (see docs/design/packs.md)."""
+_MOST_WIDENED = 0.01
 _MOST_BESIDE = 32.0
 """More than a hit and all of its context are worth."""
 _CUT = 0.1
@@ -177,7 +179,8 @@ def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside:
         own = each.hit.fragment.ordinal
         for ordinal in context:
             if each.stretch.first <= ordinal <= each.stretch.last:
-                values[ordinal] += beside * _CONTEXT[each.stretch.scope] * each.worth / abs(ordinal - own)
+                share = _CONTEXT[each.stretch.scope] / (ordinal - own) ** 2
+                values[ordinal] += beside * share * min(each.worth, _MOST_WIDENED)
         values[own] += each.worth if each.leading else beside * each.worth
     return values
 
