@@ -14,6 +14,7 @@ import argparse
 import os
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack import cost, duplicates, shrink, worth
+from excerpt.pack.expand import expand
 from excerpt.pack.pack import build_pack
 from excerpt.pack.render import as_markdown
 from excerpt.pack.source import notes_of
@@ -45,6 +47,10 @@ LEAST_HELD = 0.85
 """Share of the targets among the hits that a pack of 1,000 tokens is to hold, on the first of SETS."""
 LEAST_SAVED = 0.9
 """Median share of the tokens of whole notes that a pack is to save, on the last of SETS."""
+LEAST_WIDENED = 0.5
+"""Share of the hits that can be widened which are, at 4,000 tokens."""
+MOST_BEHIND = 2
+"""Questions of one set and budget that a scope may hold less than scope none."""
 MOST_MS = 15.0
 """Milliseconds that a pack of 4,000 tokens from TOP hits may take, on the last of SETS."""
 
@@ -204,6 +210,22 @@ def shares_of_both(snapshot: Snapshot, both: Sequence[Both], way: Way) -> list[f
     return shares_by_budget
 
 
+def share_widened(snapshot: Snapshot, found: Sequence[Found], budget: int, scope: Scope) -> float:
+    """The share of the hits in packs with something of their scope beside them, of those that have such a thing."""
+    could = did = 0
+    notes = notes_of(snapshot)
+    for each in found:
+        inside_pack = {one for pack in packed(snapshot, each, budget, scope).packs for one in pack.fragment_ids}
+        hits = {hit.fragment.id for hit in each.hits}
+        for fragment in (hit.fragment for hit in each.hits if hit.fragment.id in inside_pack):
+            note = notes[fragment.path]
+            stretch = expand(fragment, note, scope, 1)
+            beside = {part.id for part in note.parts(stretch.first, stretch.last)} - hits
+            could += bool(beside)
+            did += not beside.isdisjoint(inside_pack)
+    return did / could if could else 1.0
+
+
 # --- what they save, and how long they take ---------------------------------------------------------------------------
 
 
@@ -285,12 +307,18 @@ def main() -> None:
     except QualityError as error:
         raise SystemExit(str(error)) from error
     os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
+    whole: Counter[str] = Counter()
     for query_set in outside.sets():
         if query_set.name in args.sets:
-            _report(query_set, args.checked)
+            whole.update(_report(query_set, args.checked))
+    print()
+    for scope in SCOPES:
+        told = f"scope {scope} holds {whole[scope]:,} targets on all sets and budgets, none {whole[Scope.NONE]:,}"
+        print(verdict(whole[scope] >= whole[Scope.NONE], told))
 
 
-def _report(query_set: QuerySet, checked: int) -> None:
+def _report(query_set: QuerySet, checked: int) -> dict[str, int]:
+    """Print the tables of one set; return how many targets each scope holds over all budgets, of pairs both."""
     folder = places().index_folder(query_set.vault.resolve())
     build(query_set.vault, folder, Settings())
     snapshot = Snapshot.open(folder, Settings())
@@ -305,6 +333,20 @@ def _report(query_set: QuerySet, checked: int) -> None:
     joined = {way.name: shares_of_both(snapshot, both, way) for way in WAYS[1:]}
     head = (f"two questions as one ({len(both)}), both inside", *head[1:])
     table(head, [(name, *(f"{share:.3f}" for share in row)) for name, row in joined.items()])
+    print()
+    counts = {
+        scope.value: [
+            *(round(share * len(found)) for share in held[scope.value]),
+            *(round(share * len(both)) for share in joined[scope.value]),
+        ]
+        for scope in SCOPES
+    }
+    for scope, row in counts.items():
+        behind = max(plain - ours for ours, plain in zip(row, counts[Scope.NONE.value], strict=True))
+        print(verdict(behind <= MOST_BEHIND, f"scope {scope} is at most {behind} questions behind none"))
+    for grown in SCOPES[1:]:
+        share = share_widened(snapshot, found, BUDGETS[-1], grown)
+        print(verdict(share >= LEAST_WIDENED, f"scope {grown} widens {share:.2f} of the hits that can be"))
     print()
     head = ("milliseconds", "first", "again", "p95", "first-fit", "again / first-fit")
     taken = {scope: times(snapshot, found[:60], scope) for scope in Scope}
@@ -346,6 +388,7 @@ def _report(query_set: QuerySet, checked: int) -> None:
         broken += changed_by_rebuilding(query_set.vault, snapshot, asked)
     print(verdict(not broken, f"{len(asked)} questions: {'; '.join(broken[:5]) or 'no promise broken'}"), flush=True)
     snapshot.close()
+    return {scope: sum(row) for scope, row in counts.items()}
 
 
 if __name__ == "__main__":

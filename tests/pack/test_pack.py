@@ -465,7 +465,8 @@ def test_it_says_what_stopped_it_and_what_the_next_hit_needs(vault: Vault) -> No
     both = packed(vault, *hits[:2], scope=Scope.NONE)
     full = packed(vault, *hits[:2], scope=Scope.NONE, budget=alone.tokens + 20)
     assert full.stopped is Stopped.BUDGET
-    assert full.needs == (pytest.approx(both.tokens - alone.tokens, abs=2),)
+    (needs,) = full.needs
+    assert needs == pytest.approx(both.tokens - alone.tokens, abs=2)
     assert packed(vault, *hits, scope=Scope.NONE, limit=2).stopped is Stopped.LIMIT
     assert (both.stopped, both.needs) == (Stopped.END, ())
 
