@@ -277,7 +277,7 @@ def fields_keys(app: StillApp) -> dict[str, str]:
 
 def test_typing_leaves_the_keys_that_have_all_the_words() -> None:
     left = matching(groups([], {}, {}), "pack undo")
-    assert {row.id for group in left for row in group.rows} == {"undo", "pack-undo", "list-undo"}
+    assert {row.id for group in left for row in group.rows} == {"undo", "pack-undo", "list-undo", "side-undo"}
     assert matching(groups([], {}, {}), "no such thing") == ()
 
 
