@@ -24,6 +24,8 @@ from excerpt.text.visible import visible_line
 CUT = "[…]"
 """Stands where lines were left out to fit the budget."""
 
+_VALUE_DIGITS = 6
+"""Of what the choice maximised; what context adds to it is beyond them."""
 _DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
 
 
@@ -260,7 +262,7 @@ def as_json(result: PackResult, links: Links | None = None) -> str:
         "budget": result.budget,
         "tokenizer": result.tokenizer,
         "tokens": result.tokens,
-        "value": result.value,
+        "value": round(result.value, _VALUE_DIGITS),
         "packs": [_pack_data(number, pack, links) for number, pack in enumerate(result.packs, start=1)],
         "left_out": [asdict(left) for left in result.left_out],
         "source_tokens": result.source_tokens,
