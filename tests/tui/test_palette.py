@@ -29,6 +29,12 @@ async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_sa
         assert next(each for each in found if each.what == "Copy the pack").where.startswith("not now: There is noth")
 
 
+async def test_a_command_without_a_key_tells_its_place_alone(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(80, 24)):
+        assert {each.what: each.where for each in commands(app.screen, {})}["Type the token budget"] == "here"
+
+
 async def test_a_dialogs_own_keys_are_in_its_palette(tmp_path: Path, home: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(80, 24)) as pilot:

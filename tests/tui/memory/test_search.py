@@ -132,7 +132,7 @@ async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_t
         preview = screen_of(app).query_one("#preview", Preview)
         assert preview.window is not None
         assert preview.window.fragment.text == THOUGHT
-        assert str(preview.border_title) == "Memory › Cooking/Lentil soup.md, line 3 › better · 1 of 1"
+        assert str(preview.border_title) == "Memory › Cooking/Lentil soup.md, line 3 › better"
         await pilot.press("ctrl+r")
         assert isinstance(app.screen, Remember)
         await pilot.press(*"lemon", "enter")

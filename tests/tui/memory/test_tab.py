@@ -127,7 +127,9 @@ async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store:
         await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
         await pilot.press("x")
         await until(pilot, lambda: not rows.memories, "no memory")
-        assert screen_of(app).query_one("#memory-notice", Notice).said.title == "No memories yet"
+        notice = screen_of(app).query_one("#memory-notice", Notice)
+        assert notice.said.title == "No memories yet"
+        assert notice.region.y == screen_of(app).query_one("#memory-found").content_region.y
         await pilot.press("u")
         await until(pilot, lambda: len(rows.memories) == 1, "the last one again")
 

@@ -167,9 +167,9 @@ async def test_a_row_has_rank_sign_names_score_tokens_age_and_its_best_sentence(
         rows = rows_on(still)
         rows.packed = frozenset({first.fragment.id})
         one, two, three, _ = lines_of(still)[:4]
-        assert one.split() == ["▌", "1", "○", "Troubleshoot", "Sync", "›", "Conflicts", "█", "124", "3d"]
+        assert one.split() == ["▌", "1", "○", "Troubleshoot", "Sync", "›", "Conflicts", "█", "124t", "3d"]
         assert two == "▌     It is so. When Sync finds a conflict, it waits."
-        assert three.split() == ["2", "Merging", "›", "Conflicts", "▄", "124", "3d"]
+        assert three.split() == ["2", "Merging", "›", "Conflicts", "▄", "124t", "3d"]
 
 
 async def test_one_sign_says_marked_before_in_the_pack_before_remembered(still: StillApp) -> None:
@@ -273,7 +273,7 @@ async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_befor
 async def test_at_the_end_of_the_list_more_hits_are_asked_for(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await show(pilot, still, [hit(f"{at}.md") for at in range(50)], matched=118)
-        assert pane_of(still).query_one("#found").border_title == "fragments · 50 of 118"
+        assert pane_of(still).query_one("#found").border_title == "hits · 50 of 118"
         asked: list[int] = []
         monkeypatch.setattr(pane_of(still)._engine, "search", lambda *_: asked.append(_[-1]))
         rows_on(still).action_last()

@@ -260,6 +260,17 @@ async def test_where_there_is_little_room_the_status_says_how_sure_and_how_many(
         assert str(status.render()) == "likely · 118,204 hits"
 
 
+async def test_where_nothing_is_found_the_list_has_no_title_and_no_empty_panel_beside_it(app: ExcerptApp) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "conflict")
+        assert pane_of(app).side.display
+        await pilot.press("ctrl+u")
+        await search(pilot, app, "tag:nowhere")
+        assert not titles(app)
+        assert not pane_of(app).side.display
+        assert screen_of(app).query_one("#found").border_title == ""
+
+
 async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
@@ -275,7 +286,7 @@ async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: Ex
         assert titles(app)
         pane.result = replace(sure, hits=tuple(replace(hit, confidence=Confidence.LIKELY) for hit in sure.hits))
         await pilot.pause()
-        assert found.border_title == "fragments"
+        assert found.border_title == "hits"
         assert not found.has_class("-unanswered")
 
 

@@ -108,7 +108,7 @@ class Confirm(Dialog[bool]):
     DEFAULT_CSS = """
     Confirm {
         Horizontal { height: auto; margin-top: 1; }
-        Button { margin-right: 2; }
+        Button { min-width: 6; margin-right: 2; }
         &.-short > .box { padding: 0 2; max-height: 100%; }
     }
     """

@@ -44,7 +44,7 @@ class IndexDialog(Dialog[None]):
         & > .box { height: 90%; max-height: 30; }
         #trouble { height: auto; margin-bottom: 1; }
         #facts { height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
-        #share { width: 1fr; height: 1; margin-left: 11; & Bar { width: 1fr; } }
+        #share { width: 1fr; height: 1; padding-left: 11; & Bar { width: 1fr; } }
         #skipped { height: 1; margin-top: 1; color: $text-soft; }
         #files {
             height: 1fr;
@@ -175,7 +175,7 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
     return [
         ("notes", f"{status.notes:,} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
         *now,
-        ("model", f"{status.model}; tokens are counted by {status.tokenizer}"),
+        ("model", f"{status.model} · tokens: {status.tokenizer}"),
     ]
 
 

@@ -113,8 +113,7 @@ class MemoryPane(Vertical):
         #memory-found { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
         #memory-found:focus-within { border-top: solid $accent; border-title-color: $accent; }
         #memory-view { height: 1fr; border-top: solid $border-blurred; border-title-color: $text-soft; }
-        #memories { height: 1fr; }
-        MemoryList { height: 1fr; &.-empty { height: 0; } }
+        #memories { height: 1fr; &.-empty { height: 0; } }
     }
     """
 
@@ -211,7 +210,7 @@ class MemoryPane(Vertical):
         if self._filter.stale and self._waiting:
             return Said("Looking at the sources", "What has changed since it was remembered shows up here.")
         if self._filter == MemoryFilter(stale=True):
-            return Said("Every memory says what its source says", "", f"{key_sign('memory-stale')} shows all of them.")
+            return Said("Every memory says what its source says", "", f"{key_sign('field-clear')} shows all of them.")
         return Said(f"No memory matches {written}", "", f"{key_sign('field-clear')} clears the filter.")
 
     def _title(self, shown: int) -> str:
@@ -220,7 +219,7 @@ class MemoryPane(Vertical):
             return "memories"
         title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
         stale = sum(map(_is_stale, self._standings.values()))
-        title += f" · {stale:,} to look at ({key_sign('memory-stale')})" if stale and not self._filter.stale else ""
+        title += f" · {stale:,} to look at ({_CHANGED})" if stale and not self._filter.stale else ""
         unanswered = shown and not any(one.answers for one in listed.found)
         title += " · none answers, these share a word" if unanswered else ""
         title += f" · {len(listed.broken):,} unreadable" if listed.broken else ""

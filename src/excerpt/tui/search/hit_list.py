@@ -360,9 +360,9 @@ class HitList(RowList):
         # Where filters alone were asked for, nothing is more of a hit than another.
         share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
         figures: list[Part] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
-        figures.append((f" {hit.fragment.tokens:>4,} ", faint))
+        figures.append((f" {hit.fragment.tokens:>4,}t", faint))
         if width >= _AGES_FROM:
-            figures.append((f"{age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
+            figures.append((f" {age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
         return figures
 
     def _lit(self, text: str, spans: Sequence[Span]) -> list[Span]:

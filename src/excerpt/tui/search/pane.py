@@ -449,7 +449,7 @@ class SearchPane(Vertical):
     def _show_side(self) -> None:
         """Have the side panel in sight where there is something for it; a map needs no query."""
         asked_for_map = self.is_furnished and self.side.view == "map" and self._split.context
-        self._split.context = self.result is not None or asked_for_map
+        self._split.context = bool(self._listed) or asked_for_map
 
     @property
     def _listed(self) -> Sequence[Hit]:

@@ -18,7 +18,7 @@ from textual.strip import Strip
 
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.line_range import line_range
+from excerpt.text.line_range import lines_named
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.inked_line import INK_CSS, INKS, DrawnLine, Ink, LinkTo, Run, wrap
@@ -152,15 +152,17 @@ class Preview(LineView):
         if window is None:
             return ""
         fragment, picked = window.fragment, self.picked
-        lines = f"{line_range(fragment.line_start, fragment.line_end, '–')} of {window.line_count:,}"
+        lines = f"{lines_named(fragment.line_start, fragment.line_end, '–')} of {window.line_count:,}"
         if picked is not None:
-            lines = f"{line_range(picked.first, picked.last, '–')} picked"
+            lines = f"{lines_named(picked.first, picked.last, '–')} picked"
         elif window.whole:
             lines = f"whole note, {window.line_count:,} lines"
         if self.walked and picked is None:
             lines += f" · {key_sign('context-return')} back"
-        named = fragment.path if memory_id_of(fragment.id) is None else " › ".join(("Memory", *fragment.heading_path))
-        path = fit(visible_line(named), max(10, self.size.width - len(lines) - 8))
+        if memory_id_of(fragment.id) is not None and picked is None:
+            path = " › ".join(("Memory", *fragment.heading_path))
+            return fit(visible_line(path), max(10, self.size.width - 5)).replace("[", r"\[")
+        path = fit(visible_line(fragment.path), max(10, self.size.width - len(lines) - 8))
         return f"{path} · {lines}".replace("[", r"\[")
 
     # --- rows ---------------------------------------------------------------------------------------------------------

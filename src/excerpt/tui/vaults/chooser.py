@@ -221,7 +221,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             text-overflow: ellipsis;
         }
         #none { height: auto; padding: 0 1; color: $text-soft; display: none; }
-        #trouble { color: $error; margin-top: 1; display: none; }
+        #trouble { color: $error; margin-bottom: 1; display: none; }
         &.-short > .box { height: 100%; max-height: 100%; padding: 0 1; }
         &.-short #welcome { display: none; }
         &.-short #field, &.-short #said { margin-bottom: 0; }
@@ -265,8 +265,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 hint = "A name, or a path such as ~/notes"
                 yield Field(placeholder=hint, compact=True, select_on_focus=False, id="path")
             yield Static(id="none")
-            yield OptionList(id="vaults", markup=False)
             yield Static(id="trouble")
+            yield OptionList(id="vaults", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(Field).focus()
