@@ -32,8 +32,8 @@ lint: $(READY) ## ruff, mypy --strict, import-linter
 test: lint ## lint and the whole test suite
 	$(BIN)/pytest -n auto --dist worksteal
 
-pictures: $(READY) ## compare every picture of the screen at four sizes (make test: at two)
-	EXCERPT_PICTURES=all $(BIN)/pytest -n auto --dist worksteal tests/tui/pictures
+pictures: $(READY) ## record the pictures of the screen anew that make test compares; look at each that changed
+	$(BIN)/pytest -n auto --dist worksteal tests/tui/pictures --snapshot-update
 
 properties: $(READY) ## every property, at random, with twenty times as many examples
 	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal -m hypothesis

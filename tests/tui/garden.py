@@ -83,5 +83,10 @@ tags: [日记, 花园]
 
 ﾊﾝｶｸ と 全角,é と é 的宽度都要对。菜园
 """,
+    "יומן/סנכרון.md": """# סנכרון בין מכשירים
+
+כאשר שני מכשירים משנים אותה רשימה (note) לפני סנכרון, הגרסה החדשה נשמרת. ראו [[Merging|איחוד]] ו־`backup.log`.
+""",
+    "يوميات/مزامنة.md": "# مزامنة\n\nتُحفظ النسخة الأحدث بعد סנכרון (backup)، والأقدم بجانبها.\n",
 }
-"""Found by `trellis`, `garden` and `菜园`, and by no query of other pictures."""
+"""Found by `trellis`, `garden`, `菜园` and `סנכרון`, and by no query of other pictures."""

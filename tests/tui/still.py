@@ -50,8 +50,9 @@ from tests.tui.nearby import map_of, related_of
 from tests.tui.overviews import OVERVIEW
 from tests.tui.remembered import badges_of, standings_of
 
+VAULT = Path("/home/ada/notes")
 STATUS = Status(
-    vault="/home/ada/notes",
+    vault=str(VAULT),
     generation=7,
     notes=171,
     fragments=1_204,
@@ -218,8 +219,8 @@ class ScriptedEngine(EngineWorker):
                 narrower = Suggestion(Way.NARROWER, "tag:sync", f"tag:sync {query}", 2)
                 wider = Suggestion(Way.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
                 return narrower, wider
-            case AskCorrection():
-                return ""
+            case AskCorrection(query=query):
+                return query.replace("konflict", "conflict") if "konflict" in query else ""
             case AskStrategies(query=query):
                 found = [self.found(query, strategy) for strategy in Strategy]
                 # Each begins one hit later, so that all move.
@@ -331,8 +332,8 @@ class StillApp(ExcerptApp):
     """The app on a vault that is only spoken of; memories are real files under `data`."""
 
     def __init__(self, data: Path, settings: Settings) -> None:
-        ada = Path("/home/ada")
-        self._still = (ada / "notes", settings, Places(data / "config", ada / ".cache/excerpt", data, data / "state"))
+        places = Places(data / "config", VAULT.parent / ".cache/excerpt", data, data / "state")
+        self._still = (VAULT, settings, places)
         super().__init__(*self._still, {})
 
     def get_default_screen(self) -> StillScreen:

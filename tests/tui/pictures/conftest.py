@@ -1,14 +1,12 @@
-"""Pictures of the whole app at four sizes, compared with those that were looked at.
+"""Pictures of the whole app at two sizes, compared with those that were looked at.
 
-After a change: `EXCERPT_PICTURES=all pytest tests/tui/pictures --snapshot-update`, then look at each that changed
-before it is taken.
+After a change: `make pictures` records them anew; look at each that changed before it is taken.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -22,10 +20,11 @@ from excerpt.model import Source
 from excerpt.settings import Places
 from excerpt.tui.app import ExcerptApp
 from tests.tui.pictures.steps import Steps
+from tests.tui.still import VAULT
 
-EVERY_SIZE = ((80, 24), (120, 36), (60, 15), (200, 60))
-SIZES = EVERY_SIZE if os.environ.get("EXCERPT_PICTURES") == "all" else EVERY_SIZE[:2]
-"""`make pictures` compares all four; in the whole suite two are enough to tell that something is drawn otherwise."""
+SMALL = ((80, 24),)
+LARGE = ((140, 45),)
+BOTH = (*SMALL, *LARGE)
 
 _SETTLED = 0.3
 """Seconds after which what marking a fragment would cost is no longer guessed but counted."""
@@ -39,7 +38,7 @@ def pictures(snapshot: SnapshotAssertion) -> Pictures:
     it takes longer than a picture, and a window may be made larger and smaller at any time."""
     compared = snapshot.use_extension(SVGImageExtension)
 
-    async def take(app: ExcerptApp, steps: Steps, sizes: tuple[tuple[int, int], ...] = SIZES) -> None:
+    async def take(app: ExcerptApp, steps: Steps, sizes: Sequence[tuple[int, int]] = BOTH) -> None:
         others: list[str] = []
         async with app.run_test(size=sizes[0]) as pilot:
             await steps(pilot)
@@ -63,7 +62,7 @@ def steady_cursors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TextArea, "cursor_blink", False)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Local time is UTC, whatever the machine's."""
     monkeypatch.setenv("TZ", "UTC")
@@ -74,10 +73,17 @@ def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, greenwich: None) -> Path:
+def begun(tmp_path: Path) -> Path:
+    """A data folder of somebody who has opened a vault before."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "begun").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def memories(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder with two memories of fixed times."""
-    places = Places(tmp_path, tmp_path, tmp_path / "data", tmp_path)
-    store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
+    store = MemoryStore(Places(begun, begun, begun, begun).memory_folder(VAULT))
     numbers = count(1)  # ids count in the tokens of a pack
     monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-02-27T09:30:00+00:00")
@@ -91,4 +97,4 @@ def memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, greenwich: None) -
         source=source,
         query="sync conflict",
     )
-    return tmp_path / "data"
+    return begun

@@ -1,0 +1,229 @@
+"""Pictures of what stands over the tabs: questions, forms, the index, the keys, the choice of a vault."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widgets import Button, OptionList, Static
+
+from excerpt.known_vaults import remember_vault
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.dialog import Confirm
+from excerpt.tui.common.help import Help
+from excerpt.tui.index.dialog import IndexDialog
+from excerpt.tui.memory.form import OfferList
+from excerpt.tui.messages import IndexPaused
+from excerpt.tui.palette import Palette
+from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.strategies import StrategiesScreen
+from excerpt.tui.search.why_view import WhyNot
+from excerpt.tui.settings.theme_picker import ThemePicker
+from excerpt.tui.vaults.chooser import VaultChooser
+from tests.tui.conftest import places_under, until
+from tests.tui.pictures.conftest import SMALL, Pictures
+from tests.tui.pictures.steps import Steps, app_on, building, known_tags, ready, results, said, still
+from tests.tui.still import EMPTIED
+
+
+async def opened(pilot: Pilot[None], kind: type[Screen[Any]]) -> None:
+    await until(pilot, lambda: isinstance(pilot.app.screen, kind) and pilot.app.screen.is_mounted, kind.__name__)
+    await pilot.pause()
+
+
+async def keys_listed(pilot: Pilot[None]) -> None:
+    """Those that work in the list go first."""
+    await results(pilot)
+    await pilot.press("escape", "question_mark")
+    await opened(pilot, Help)
+
+
+async def keys_filtered(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("f1", *"pack")
+    await opened(pilot, Help)
+
+
+async def palette(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("ctrl+g", *"mem")
+    await opened(pilot, Palette)
+    commands = pilot.app.screen.query_one(OptionList)
+    await until(pilot, lambda: bool(commands.option_count), "the commands")
+    await pilot.pause(0.5)  # they come in bits
+
+
+async def why_not(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.app.run_action("why_not", still(pilot).still.query_one(SearchPane))
+    await opened(pilot, WhyNot)
+    await pilot.press(*"Kitchen", "enter")
+
+
+async def compared(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("unbound-compare")
+    await opened(pilot, StrategiesScreen)
+    await until(pilot, lambda: bool(getattr(pilot.app.screen, "rows", ())), "the answers")
+
+
+async def theme_picker(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.app.run_action("change_theme")
+    await opened(pilot, ThemePicker)
+
+
+async def index(pilot: Pilot[None]) -> None:
+    """A file was skipped, and one has a warning."""
+    await ready(pilot)
+    await pilot.app.run_action("open_index", still(pilot).still)
+    await opened(pilot, IndexDialog)
+
+
+async def index_building(pilot: Pilot[None]) -> None:
+    await index(pilot)
+    await building(pilot)
+
+
+async def index_paused(pilot: Pilot[None]) -> None:
+    await index_building(pilot)
+    await said(pilot, IndexPaused(paused=True))
+
+
+async def rebuild(pilot: Pilot[None]) -> None:
+    await index(pilot)
+    pilot.app.screen.query_one("#rebuild", Button).press()
+    await opened(pilot, Confirm)
+
+
+async def emptied(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await said(pilot, EMPTIED)
+    await opened(pilot, Confirm)
+
+
+SMALL_ONES: list[Steps] = [
+    keys_listed,
+    keys_filtered,
+    why_not,
+    theme_picker,
+    index_building,
+    index_paused,
+    rebuild,
+    emptied,
+]
+"""Those that hardly change in a larger window."""
+
+
+@pytest.mark.parametrize("steps", [palette, compared, index], ids=lambda steps: steps.__name__)
+async def test_dialog(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps)
+
+
+@pytest.mark.parametrize("steps", SMALL_ONES, ids=lambda steps: steps.__name__)
+async def test_dialog_at_one_size(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps, SMALL)
+
+
+async def test_remembering_what_is_remembered(pictures: Pictures, memories: Path) -> None:
+    """The form offers the memory that it may be merged with."""
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await results(pilot)
+        rows = still(pilot).still.query_one(HitList)
+        await until(pilot, lambda: bool(rows.badges), "the badge")
+        while rows.selected is not None and rows.selected.fragment.id not in rows.badges:
+            await pilot.press("down")
+        await pilot.press("ctrl+r")
+        await known_tags(pilot)
+        await until(pilot, lambda: bool(pilot.app.screen.query_one(OfferList).offers), "the offers")
+
+    await pictures(app_on(memories), steps)
+
+
+# --- which vault ------------------------------------------------------------------------------------------------------
+
+HOUR = 3_600
+NAMES = {"notes": HOUR, "Work/wiki": 5 * HOUR, "日记": 30 * HOUR, "[bold]x": 24 * 40 * HOUR}
+"""Vaults opened lately, by their path in the home folder, and how many seconds ago."""
+GONE = "Documents/Projects/2024/A name that is longer than most windows are wide/Archive/old notes"
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Path:
+    """A home folder with nothing in it."""
+    (tmp_path / "ada").mkdir()
+    return tmp_path / "ada"
+
+
+@pytest.fixture
+def known(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with vaults that were opened, and some that Obsidian knows."""
+    now = time.time()
+    for name, ago in NAMES.items():
+        (user / name).mkdir(parents=True)
+        with monkeypatch.context() as earlier:
+            earlier.setattr("excerpt.known_vaults.time.time", lambda then=now - ago: then)
+            remember_vault(places_of(user), user / name)
+    for folder in ("Zettelkasten/.obsidian", "Work/Wissen 2024/.obsidian", "Work/同步"):
+        (user / folder).mkdir(parents=True)
+    vaults = {str(at): {"path": str(user / name), "ts": 9 - at} for at, name in enumerate(("Zettelkasten", GONE))}
+    listed = user / ".config/obsidian/obsidian.json"
+    listed.parent.mkdir(parents=True)
+    listed.write_text(json.dumps({"vaults": vaults}))
+    return user
+
+
+def places_of(user: Path) -> Places:
+    return places_under(user.parent)
+
+
+def fresh(user: Path) -> ExcerptApp:
+    return ExcerptApp(None, Settings(), places_of(user), {"HOME": str(user)})
+
+
+async def chooser(pilot: Pilot[None]) -> VaultChooser:
+    """What is known is listed, and it is known what of it is missing."""
+    await opened(pilot, VaultChooser)
+    shown = pilot.app.screen
+    assert isinstance(shown, VaultChooser)
+    await until(pilot, lambda: bool(shown.rows), "the list")
+    gone = {row.path for row in shown.rows if row.path.name == "old notes"}
+    await until(pilot, lambda: shown.missing == gone, "what is missing")
+    return shown
+
+
+async def known_vaults(pilot: Pilot[None]) -> None:
+    await chooser(pilot)
+
+
+async def path_typed(pilot: Pilot[None]) -> None:
+    shown = await chooser(pilot)
+    await pilot.press(*"~/Work/")
+    await until(pilot, lambda: [row.name for row in shown.rows] == ["Work", "wiki", "Wissen 2024", "同步"], "folders")
+
+
+async def bad_path(pilot: Pilot[None]) -> None:
+    await chooser(pilot)
+    await pilot.press(*"/nowhere/my_notes", "enter")
+    await until(pilot, lambda: bool(str(pilot.app.screen.query_one("#trouble", Static).content)), "what is wrong")
+
+
+@pytest.mark.parametrize("steps", [path_typed, bad_path], ids=lambda steps: steps.__name__)
+async def test_choosing_a_vault(pictures: Pictures, known: Path, steps: Steps) -> None:
+    await pictures(fresh(known), steps, SMALL)
+
+
+async def test_known_vaults(pictures: Pictures, known: Path) -> None:
+    await pictures(fresh(known), known_vaults)
+
+
+async def test_no_vault_known(pictures: Pictures, user: Path) -> None:
+    await pictures(fresh(user), known_vaults, SMALL)

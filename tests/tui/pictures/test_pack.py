@@ -1,0 +1,71 @@
+"""Pictures of the pack: marks, its panel, decisions made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from excerpt.tui.pack.budget_dialog import BudgetDialog
+from tests.tui.conftest import until
+from tests.tui.pictures.conftest import SMALL, Pictures
+from tests.tui.pictures.steps import Steps, app_on, ready, results, settled, typed
+
+
+async def marked(pilot: Pilot[None]) -> None:
+    """Two rows marked, so that no other is in the pack."""
+    await results(pilot)
+    await pilot.press("tab", "tab")
+    await settled(pilot)
+
+
+async def marked_before(pilot: Pilot[None]) -> None:
+    """What was marked is not in the list of the next query."""
+    await ready(pilot)
+    await typed(pilot, "litres")
+    await pilot.press("tab", "tab", "ctrl+u")
+    await typed(pilot, "sync conflict")
+
+
+async def decided(pilot: Pilot[None]) -> None:
+    """One passage is dropped, one moved, one has a scope of its own."""
+    await results(pilot)
+    await pilot.press("ctrl+o")
+    for key in ("shift+down", "s", "down", "x"):
+        await pilot.press(key)
+        await settled(pilot)
+
+
+async def left_out(pilot: Pilot[None]) -> None:
+    """A budget that holds two of the passages."""
+    await results(pilot)
+    await pilot.press("escape", "b")
+    await until(pilot, lambda: isinstance(pilot.app.screen, BudgetDialog), "the dialog")
+    await pilot.press(*"220", "enter", "ctrl+o")
+    await settled(pilot)
+
+
+async def empty(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("ctrl+o")
+
+
+async def budget_refused(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await pilot.press("escape", "b")
+    await until(pilot, lambda: isinstance(pilot.app.screen, BudgetDialog), "the dialog")
+    await pilot.press(*"much", "enter")
+
+
+STATES: list[Steps] = [marked, marked_before, decided, left_out]
+
+
+@pytest.mark.parametrize("steps", STATES, ids=lambda steps: steps.__name__)
+async def test_pack(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps)
+
+
+@pytest.mark.parametrize("steps", [empty, budget_refused], ids=lambda steps: steps.__name__)
+async def test_pack_at_one_size(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps, SMALL)

@@ -1,0 +1,199 @@
+"""Pictures of the Search tab: what is found and what is not, the query bar, the four views beside the list."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from excerpt.settings import Places
+from excerpt.tui.messages import IndexOpened
+from excerpt.tui.search.history import add_query
+from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.query_bar import QueryBar, QueryStatus
+from tests.tui.conftest import until
+from tests.tui.pictures.conftest import SMALL, Pictures
+from tests.tui.pictures.steps import (
+    WATCHED,
+    Steps,
+    app_on,
+    building,
+    panel_shown,
+    ready,
+    results,
+    said,
+    settled,
+    still,
+    typed,
+)
+from tests.tui.still import BROKEN, STATUS, VAULT
+
+
+async def no_notes(pilot: Pilot[None]) -> None:
+    await said(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())), WATCHED)
+
+
+async def broken(pilot: Pilot[None]) -> None:
+    await said(pilot, BROKEN)
+
+
+async def grouped(pilot: Pilot[None]) -> None:
+    """Thirty fragments of one note: two below the best, the others folded."""
+    await ready(pilot)
+    await typed(pilot, "litres")
+
+
+async def unfolded(pilot: Pilot[None]) -> None:
+    await grouped(pilot)
+    await pilot.press("escape", "right", *["down"] * 4)
+    await settled(pilot)
+
+
+async def meant_otherwise(pilot: Pilot[None]) -> None:
+    """Nothing is found, but for a word spelled nearly so."""
+    await ready(pilot)
+    await typed(pilot, "konflict")
+
+
+async def weak(pilot: Pilot[None]) -> None:
+    """There are hits, and none is likely to answer."""
+    await ready(pilot)
+    await typed(pilot, "conflict of interest")
+
+
+async def hostile(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "bidi")
+
+
+async def chinese(pilot: Pilot[None]) -> None:
+    """Emoji, half and full width, combining characters; the second row selected."""
+    await ready(pilot)
+    await typed(pilot, "菜园")
+    await pilot.press("down")
+    await settled(pilot)
+
+
+async def right_to_left(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, "סנכרון")
+
+
+async def chips_and_doubt(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await typed(pilot, 'tag:sync -path:Archive "line by')
+    status = still(pilot).still.query_one("#search QueryStatus", QueryStatus)
+    await until(pilot, lambda: bool(status.doubt), "the doubt")
+
+
+async def passage(pilot: Pilot[None]) -> None:
+    """Frontmatter, a folded callout with a quotation in it, highlights; the cursor is on a link."""
+    await ready(pilot)
+    await typed(pilot, "water main garden")
+    await pilot.press("escape", "l")
+    await settled(pilot)
+
+
+async def passage_scrolled(pilot: Pilot[None]) -> None:
+    """Lists, a table, embeds, code, a formula, a footnote, picked lines."""
+    await ready(pilot)
+    await typed(pilot, "wires trellis")
+    await pilot.press("escape", "l", "G", *["k"] * 14, "shift+down", "shift+down")
+    await settled(pilot)
+
+
+async def why(pilot: Pilot[None]) -> None:
+    await results(pilot)
+    await panel_shown(pilot, "ctrl+t")
+
+
+async def related(pilot: Pilot[None]) -> None:
+    """The note at the top lacks a link; the one below it is selected."""
+    await results(pilot)
+    await panel_shown(pilot, "unbound-related", "down")
+
+
+async def mapped(pilot: Pilot[None]) -> None:
+    """One branch is open, and the cursor is in it."""
+    await results(pilot)
+    await panel_shown(pilot, "unbound-map", "down", "down", "right", "right")
+
+
+STATES: list[Steps] = [
+    ready,
+    grouped,
+    unfolded,
+    meant_otherwise,
+    weak,
+    hostile,
+    chinese,
+    right_to_left,
+    chips_and_doubt,
+    passage,
+    passage_scrolled,
+    why,
+    related,
+    mapped,
+]
+
+
+@pytest.mark.parametrize("steps", STATES, ids=lambda steps: steps.__name__)
+async def test_search(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps)
+
+
+@pytest.mark.parametrize("steps", [no_notes, building, broken], ids=lambda steps: steps.__name__)
+async def test_without_notes_to_search(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps, SMALL)
+
+
+async def test_the_first_run(pictures: Pictures, tmp_path: Path) -> None:
+    await pictures(app_on(tmp_path), ready, SMALL)
+
+
+async def test_hits_with_marks_and_memories(pictures: Pictures, memories: Path) -> None:
+    """One row marked, the others in the pack unasked, one remembered, a memory among them."""
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await results(pilot)
+        await until(pilot, lambda: bool(still(pilot).still.query_one(HitList).badges), "the badge")
+
+    await pictures(app_on(memories), steps)
+
+
+async def completed(pilot: Pilot[None]) -> None:
+    """The menu behind a filter's beginning, with hits below it."""
+    await ready(pilot)
+    await typed(pilot, "merge tag:")
+    bar = still(pilot).still.query_one(QueryBar)
+    await until(pilot, lambda: bar.menu.is_open, "the menu")
+
+
+async def suggested(pilot: Pilot[None]) -> None:
+    """Narrower and wider queries."""
+    await results(pilot)
+    await pilot.press("unbound-suggest")
+    bar = still(pilot).still.query_one(QueryBar)
+    await until(pilot, lambda: bar.menu.is_open and bool(bar.menu.choices), "the menu")
+
+
+async def asked_before(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("unbound-history")
+    bar = still(pilot).still.query_one(QueryBar)
+    await until(pilot, lambda: bar.menu.is_open, "the menu")
+
+
+@pytest.mark.parametrize("steps", [completed, suggested, asked_before], ids=lambda steps: steps.__name__)
+async def test_menu(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    """At one size, as a menu closes when the window gets another."""
+    file = Places(begun, begun, begun, begun / "state").history_file(VAULT)
+    for query in (
+        "how do I keep what two devices wrote into one note",
+        'tag:sync "line by line" -binary',
+        "[bold]同步 冲突 path:同步/",
+    ):
+        add_query(file, query)
+    await pictures(app_on(begun), steps, SMALL)

@@ -1,0 +1,107 @@
+"""Pictures of the Overview and Memory tabs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from excerpt.tui.memory.list import MemoryList
+from excerpt.tui.memory.pane import MemoryPane
+from tests.tui.conftest import until
+from tests.tui.pictures.conftest import SMALL, Pictures
+from tests.tui.pictures.steps import Steps, app_on, ready, results, still
+
+
+async def no_topic(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("f3")
+
+
+async def overview(pilot: Pilot[None]) -> None:
+    """Of the query that was searched, with its second line selected."""
+    await results(pilot)
+    await pilot.press("f3", "down")
+
+
+async def overview_of_all_lines(pilot: Pilot[None]) -> None:
+    """The last ones in sight, with the passage where there is room only for one of both."""
+    await overview(pilot)
+    await pilot.press("unbound-overview-all", "escape", "G", "v")
+
+
+async def overview_of_nothing(pilot: Pilot[None]) -> None:
+    await no_topic(pilot)
+    await pilot.press(*"zebra_[/x]")
+
+
+@pytest.mark.parametrize("steps", [overview, overview_of_all_lines], ids=lambda steps: steps.__name__)
+async def test_overview(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps)
+
+
+async def no_memories(pilot: Pilot[None]) -> None:
+    await ready(pilot)
+    await pilot.press("f4")
+
+
+@pytest.mark.parametrize("steps", [no_topic, overview_of_nothing, no_memories], ids=lambda steps: steps.__name__)
+async def test_empty_tabs(pictures: Pictures, begun: Path, steps: Steps) -> None:
+    await pictures(app_on(begun), steps, SMALL)
+
+
+async def listed(pilot: Pilot[None]) -> MemoryList:
+    await ready(pilot)
+    await pilot.press("f4")
+    rows, pane = still(pilot).still.query_one(MemoryList), still(pilot).still.query_one(MemoryPane)
+    await until(pilot, lambda: rows.row_count > 1 and pane.all_known, "the memories")
+    return rows
+
+
+async def changed(pilot: Pilot[None]) -> None:
+    """The source of the first says something else by now: both texts side by side."""
+    await listed(pilot)
+
+
+async def own_thought(pilot: Pilot[None]) -> None:
+    await listed(pilot)
+    await pilot.press("escape", "down")
+
+
+async def none_matches(pilot: Pilot[None]) -> None:
+    rows = await listed(pilot)
+    pane = still(pilot).still.query_one(MemoryPane)
+    await pilot.press(*"source:Nowhere")
+    await until(pilot, lambda: not rows.row_count and pane.all_known, "no memory")
+
+
+async def hinted(pilot: Pilot[None]) -> None:
+    """What is written looks like a filter that is close to a known one."""
+    await listed(pilot)
+    pane = still(pilot).still.query_one(MemoryPane)
+    hint = pane.query_one("#filter-hint", Static)
+    await pilot.press(*"tga:kitchen")
+    await until(pilot, lambda: bool(str(hint.content)) and pane.all_known, "the hint")
+
+
+@pytest.mark.parametrize("steps", [changed, own_thought], ids=lambda steps: steps.__name__)
+async def test_memories(pictures: Pictures, memories: Path, steps: Steps) -> None:
+    await pictures(app_on(memories), steps)
+
+
+@pytest.mark.parametrize("steps", [none_matches, hinted], ids=lambda steps: steps.__name__)
+async def test_filtered_memories(pictures: Pictures, memories: Path, steps: Steps) -> None:
+    await pictures(app_on(memories), steps, SMALL)
+
+
+async def test_a_memory_that_cannot_be_read(pictures: Pictures, memories: Path) -> None:
+    folder = next((memories / "memories").iterdir())
+    (folder / "broken.md").write_text("---\ntags: [open\n---\nText.\n")
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await listed(pilot)
+        await pilot.press("escape", "G")
+
+    await pictures(app_on(memories), steps, SMALL)
