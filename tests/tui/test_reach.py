@@ -12,7 +12,7 @@ from textual.widgets import OptionList
 
 from excerpt.kinds import Format, Scope
 from excerpt.settings import Settings
-from excerpt.tui.pack.budget_dialog import BudgetDialog
+from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.programs import Programs
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from excerpt.tui.pack.budget_dialog import BudgetDialog
+from excerpt.tui.pack.panel import BudgetDialog
 from tests.tui.conftest import until
 from tests.tui.pictures.conftest import SMALL, Pictures
 from tests.tui.pictures.steps import Steps, app_on, ready, results, settled, typed
