@@ -86,10 +86,10 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         bar = screen_of(again).query_one(PackBar)
         assert bar.marked == 0
         assert "1 marked before" in str(screen_of(again).query_one("#before").render())
+        await until(pilot, lambda: screen_of(again).query_one(HitList).display, "the hits of the query of before")
         await pilot.press("escape", "o")
-        await until(pilot, lambda: bar.pack is not None and bool(bar.pack.packs), "the pack of the marks")
+        await until(pilot, lambda: bar.marked == 1 and pane_of(again).asked_all_answered, "the pack of the marks")
         assert bar.pack is not None
-        assert bar.marked == 1
         assert bar.pack.query == "conflict"
         assert {mark.fragment for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
         await search(pilot, again, "conflict")
@@ -140,7 +140,7 @@ async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_star
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test() as pilot:
         await until(pilot, lambda: status_of(again) is not None, "the index")
-        await pilot.press("escape", "o")
+        await pilot.press("unbound-show-earlier")
         await until(pilot, lambda: packed_paths(again) == ["renamed/Other.md"], "the pack of the marks")
     assert [mark.path for mark in read_marks(places.marks_file(vault)).marks] == ["renamed/Other.md"]
 
