@@ -85,8 +85,9 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         await until(pilot, lambda: status_of(again) is not None, "the index")
         bar = screen_of(again).query_one(PackBar)
         assert bar.marked == 0
-        assert "1 marked before" in str(screen_of(again).query_one("#before").render())
-        await until(pilot, lambda: screen_of(again).query_one(HitList).display, "the hits of the query of before")
+        await search(pilot, again, "conflict")
+        line = screen_of(again).query_one("#before")
+        assert (line.display, "1 marked before" in str(line.render())) == (True, True)
         await pilot.press("escape", "o")
         await until(pilot, lambda: bar.marked == 1 and pane_of(again).asked_all_answered, "the pack of the marks")
         assert bar.pack is not None

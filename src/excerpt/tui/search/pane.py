@@ -10,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Input, Static
 
@@ -157,7 +156,7 @@ class SearchPane(Vertical):
         yield QueryBar(self._engine)
         with Split(id="body"):
             with Vertical(id="found"):
-                yield Static(id="before")
+                yield Static(id="before", markup=False)
                 yield HitList(id="hits")
                 yield Notice(id="notice")
             yield Vertical(id="aside")
@@ -428,6 +427,7 @@ class SearchPane(Vertical):
         result, bar = self.result, self._bar
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
+        self._show_earlier()
         notice.display = not self._hits.display
         self._show_side()
         found = self.query_one("#found")
@@ -536,10 +536,12 @@ class SearchPane(Vertical):
     def _show_earlier(self) -> None:
         """Tell above the list of marks that are not in it."""
         line, count = self.query_one("#before", Static), len(self.pack.earlier)
-        line.display = count > 0
+        line.display = count > 0 and self._hits.display
         if count:
             shows, drops = key_sign("list-show-earlier"), key_sign("list-drop-earlier")
-            line.update(Content(f"● {count:,} marked before: {shows} shows, {drops} drops"))
+            told = f"● {count:,} marked before: {shows} shows, {drops} drops"
+            if line.content != told:
+                line.update(told)
 
     def show_cost(self) -> None:
         """Show what is known at once of what one more fragment costs; the exact cost follows."""
