@@ -109,6 +109,11 @@ THEMES: Sequence[Key] = (
     *moving("themes", "theme", arrows=True),
 )
 
+BUDGET: Sequence[Key] = while_typing(
+    Key("budget-take", "enter", "take(False)", "take", "Take the budget", shown=True),
+    Key("budget-copy", "ctrl+y", "take(True)", "copy pack", "Take the budget, and copy the pack with it", shown=True),
+)
+
 STRATEGIES: Sequence[Key] = while_typing(
     Key("strategies-use", "enter", "choose", "use", "Go on with the strategy that ranks it highest", shown=True),
     Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
@@ -396,6 +401,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Remember": REMEMBER,
     "The text of a memory": TEXT,
     "Remember, with what is offered focused": OFFERS,
+    "The budget": BUDGET,
     "Strategies": STRATEGIES,
     "Themes": (),
     "Themes, with the list focused": THEMES,
@@ -422,7 +428,7 @@ AROUND: Mapping[str, str] = {
     "The text of a memory": "Remember",
     "Opening a vault": "Always",
     **dict.fromkeys(
-        ("A question", "The keys", "Remember", "Strategies", "Themes"),
+        ("A question", "The keys", "Remember", "The budget", "Strategies", "Themes"),
         "Any dialog",
     ),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from excerpt.kinds import Confidence, Scope, Strategy
 from excerpt.search.boosts import WEIGHTS as BOOSTS
@@ -17,11 +17,12 @@ from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
 from excerpt.tui.messages import SearchDone, Trouble
 from excerpt.tui.pack.bar import PackBar
+from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import Answer, QueryStatus
 from excerpt.tui.search.why_view import LEGEND, WhyNot
-from tests.tui.conftest import AppPilot, pane_of, screen_of, search, strategy_of, titles, top_screen, until
+from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
 
 async def packed(pilot: AppPilot, app: ExcerptApp) -> PackBar:
@@ -125,6 +126,31 @@ async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: Excerp
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 3000, "the larger pack")
         await pilot.press("unbound-budget-down", "unbound-budget-down")
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 1500, "the smaller pack")
+
+
+async def test_a_typed_budget_is_that_of_the_pack_or_what_is_wrong_with_it_is_said(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        await pilot.press("escape", "b", *"few", "enter")
+        assert isinstance(top_screen(app), BudgetDialog)
+        assert "such as 4000 or 4k" in str(top_screen(app).query_one("#told", Static).content)
+        await pilot.press("ctrl+u", *"1k", "enter")
+        await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
+
+
+async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
+    app: ExcerptApp, places: Places, quiet_clipboard: None
+) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "conflict")
+        at_once(app, "escape", "b", *"99", "ctrl+y")
+        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        packed = pane_of(app).pack.packed
+        assert packed is not None
+        assert packed.result.budget == 99
+        assert packed.tokens <= 99
+        (file,) = places.copies_folder().glob("*.md")
+        assert file.read_text(encoding="utf-8") == packed.text
 
 
 async def test_scope_and_strategy_go_round(app: ExcerptApp) -> None:

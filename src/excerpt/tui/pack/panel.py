@@ -11,11 +11,10 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
@@ -23,11 +22,12 @@ from excerpt.text.counted import counted
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.dialog import Dialog
+from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.row_names import path_below
 from excerpt.tui.common.strips import Part, line
+from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import typed_budget
 from excerpt.tui.pack.packer import Left, Packed
 
@@ -187,8 +187,18 @@ class PackPanel(RowList):
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
 
 
-class BudgetDialog(Dialog[int]):
-    """Dismissed with the tokens that were typed."""
+@dataclass(frozen=True, slots=True)
+class TypedBudget:
+    """The tokens that were typed. `copying`: the pack is to be copied with them."""
+
+    budget: int
+    copying: bool
+
+
+class BudgetDialog(Dialog[TypedBudget]):
+    """Dismissed with what was typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("The budget")
 
     DEFAULT_CSS = """
     BudgetDialog {
@@ -203,16 +213,21 @@ class BudgetDialog(Dialog[int]):
         self._budget = budget
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
+        with Box() as box:
             box.border_title = Content("token budget of the pack")
+            box.hint(
+                f"{key_sign('budget-take')} take",
+                f"{key_sign('budget-copy')} take and copy the pack",
+                f"{key_sign('dialog-leave')} close",
+            )
             yield Field(str(self._budget), select_on_focus=True)
             yield Static(Content("A number of tokens, such as 4000 or 4k."), id="told")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        typed = typed_budget(event.value)
+    def action_take(self, copying: bool) -> None:
+        """Take what is typed, where it is a budget."""
+        typed = typed_budget(self.query_one(Field).value)
         if isinstance(typed, int):
-            self.dismiss(typed)
+            self.dismiss(TypedBudget(typed, copying))
         else:
             told = self.query_one("#told", Static)
             told.set_class(True, "-wrong")

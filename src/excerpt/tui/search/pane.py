@@ -50,7 +50,7 @@ from excerpt.tui.search.reading_controller import Location
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import Found, MemoryWorker
-    from excerpt.tui.pack.panel import PackPanel
+    from excerpt.tui.pack.panel import PackPanel, TypedBudget
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
 
@@ -625,11 +625,13 @@ class SearchPane(Vertical):
         """Have the budget typed."""
         from excerpt.tui.pack.panel import BudgetDialog
 
-        def typed(budget: int | None) -> None:
-            if budget is not None:
-                self.budget = budget
+        def answered(typed: TypedBudget | None) -> None:
+            if typed is not None:
+                self.budget = typed.budget
+                if typed.copying:
+                    self.action_copy_pack()
 
-        self.app.push_screen(BudgetDialog(self.budget), typed)
+        self.app.push_screen(BudgetDialog(self.budget), answered)
 
     def action_order(self) -> None:
         self._decide(self.pack.decide(self.pack.choices.next_order(self.pack.query)))
