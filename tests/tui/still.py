@@ -12,6 +12,7 @@ from textual.message import Message
 from excerpt.insight.completions import Completion
 from excerpt.insight.overview_parts import Overview
 from excerpt.insight.overview_parts import Place as Stands
+from excerpt.insight.render import as_markdown
 from excerpt.insight.suggestions import Suggestion, Way
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status
@@ -32,7 +33,9 @@ from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 from excerpt.tui.questions import (
     AskCompletions,
     AskCorrection,
+    AskDrill,
     AskMap,
+    AskMarkdown,
     AskNarrowed,
     AskOverview,
     AskPassage,
@@ -40,7 +43,8 @@ from excerpt.tui.questions import (
     AskRelated,
     AskSuggestions,
 )
-from excerpt.tui.search.note_window import AskWindow, NoteWindow, window_around
+from excerpt.tui.search.note_window import AskLink, AskWindow, LinkFound, NoteWindow, window_around
+from excerpt.tui.search.reading_controller import Location
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session
@@ -205,6 +209,12 @@ class ScriptedEngine(EngineWorker):
                 self.topic = topic
                 made = OVERVIEW if "sync" in topic else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
                 return replace(made, topic=topic), None
+            case AskMarkdown(overview=overview):
+                return as_markdown(overview), 420
+            case AskDrill(query=query, filters=filters):
+                return " ".join((*filters, query))
+            case AskLink(to=to):
+                return self._link_to(to.address)
             case AskPassage(place=place):
                 return self._passage_at(place)
             case AskReading(query=query, thoroughly=thoroughly):
@@ -232,6 +242,12 @@ class ScriptedEngine(EngineWorker):
             case AskWhy(query=query, asked=asked, about=Hit() as hit):
                 return _told(query, asked, hit)
         raise AssertionError(question)
+
+    def _link_to(self, address: str) -> LinkFound:
+        there = next((each for each in self.notes.fragments if each.path == f"{address}.md"), None)
+        if there is None:
+            return LinkFound(told=f"There is no note {address} in the vault yet.")
+        return LinkFound(Location(there.id, there.path, there.line_start))
 
     def _passage_at(self, place: Stands) -> NoteWindow:
         text = self.notes.note_text(place.path)
