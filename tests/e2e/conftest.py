@@ -20,7 +20,7 @@ EXCERPT = (sys.executable, "-m", "excerpt")
 
 def environment(home: Path) -> dict[str, str]:
     """What a user's shell would hand over, and nothing of the terminal that the tests run in."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
     return {**kept, "EXCERPT_HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
 
 

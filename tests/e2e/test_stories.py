@@ -1,7 +1,7 @@
-"""Ten things that people come for, each from the first key to the last, in a terminal of 80 columns and 24 rows.
+"""What people come for, each from the first key to the last, in a small terminal and in a large one.
 
-They use no keys but those that the footer and F1 name, and end by what is outside of the screen wherever there is such
-a thing: the clipboard, the files in the home, what the editor was started with.
+They press what the screen offers at that moment, or what the help says, and end by what is outside of the screen
+wherever there is such a thing: the clipboard, the files in the home, what the editor was started with.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,24 @@ GARDEN = {
     "Tomatoes.md": "---\ntags: [vegetables, guide]\n---\n# Tomatoes\n\nTomatoes want sun, warmth and dry leaves.\n\n"
     "## Blight\n\nBlight spreads in wet weather. Never put leaves with blight on the compost heap.\n",
 }
+ALMANAC = {
+    f"Month {month}.md": f"# Month {month}\n\n"
+    + "\n\n".join(
+        f"## Week {week}\n\nSow {crop} in week {week} of month {month}, water the {crop} at dawn, weed around it once, "
+        "and write down what came up and what the slugs have left of it by the end of the week."
+        for week, crop in enumerate(("carrots", "peas", "spinach", "lettuce"), 1)
+    )
+    + "\n"
+    for month in range(1, 13)
+}
+"""Far more than a pack of 1,000 tokens holds."""
 KITCHEN = {"Soup.md": "# Soup\n\nSimmer red lentils with cumin.\n"}
+
+SIZE = (80, 24)
+"""Columns and rows of the terminal, by the fixture `size`."""
+
+_SIGNS = {"⇥": "tab", "⏎": "enter", "space": " ", "⌫": "backspace"}
+"""Keys that the screen shows by a sign."""
 
 _SOURCE = re.compile(r"^From (?P<path>.+\.md):(?P<first>\d+)(?:-(?P<last>\d+))?, modified", re.MULTILINE)
 _FENCED = re.compile(r"^(?P<fence>`{3,})\n(?P<text>.*?)\n(?P=fence)$", re.MULTILINE | re.DOTALL)
@@ -54,6 +71,12 @@ def read(folder: Path) -> dict[str, str]:
     """All files of a folder, by path."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+@pytest.fixture(autouse=True, params=[(80, 24), (140, 45)], ids=["80x24", "140x45"])
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every story in both terminals."""
+    monkeypatch.setattr("tests.e2e.test_stories.SIZE", request.param)
 
 
 @pytest.fixture
@@ -92,7 +115,7 @@ def shell(home: Path, editor: Path) -> Mapping[str, str]:
 @contextmanager
 def opened(shell: Mapping[str, str], *arguments: str) -> Iterator[Terminal]:
     """The program, which is left by ctrl+q and gives the terminal back as it was."""
-    with Terminal([*EXCERPT, *arguments], shell, 80, 24) as app:
+    with Terminal([*EXCERPT, *arguments], shell, *SIZE) as app:
         yield app
         app.press("ctrl+q")
         assert app.wait_exit() == 0
@@ -105,21 +128,79 @@ def reading(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
     """The program on a vault, once all of it is indexed; it leaves the vault as it was."""
     before = read(vault)
     with opened(shell, str(vault)) as app:
-        app.wait_for(f"{len(before)} note", "· up to date")
+        wait_indexed(app, len(before))
         yield app
     assert read(vault) == before
+
+
+def wait_indexed(app: Terminal, notes: int) -> None:
+    """Until all of a vault is indexed; a machine may have no watches left to tell of changes."""
+    states = (f"{notes} note{'' if notes == 1 else 's'} · {state}" for state in ("up to date", "polled"))
+    told = tuple(states)
+    app.wait_until(lambda: any(each in app.text for each in told), f"to show {told}")
 
 
 def search(app: Terminal, query: str, first: str) -> None:
     """Type a query and wait until what is to be first is, with the pack."""
     app.type(query)
-    app.wait_for(f"❯ {query}", f"▌ 1   {first}", " hit", " tokens ")
+    app.wait_for(f"❯ {query}", " hit", " tokens ")
+    app.wait_until(lambda: first_hit(app) == first, f"to have {first} first")
+    app.wait_until(lambda: "pack: 0" not in app.text, "to build the pack")
 
 
-def next_copy(app: Terminal, key: str) -> str:
-    """Press a key that copies; what it sent to the clipboard."""
+def first_hit(app: Terminal) -> str:
+    """The first hit of the list: its note and heading, without the sign before."""
+    row = next((line for line in app.lines if re.match(r"[▌ ] 1 ", line)), "")
+    return re.split(r"\s{2,}", row[4:].lstrip("●○◆ "))[0]
+
+
+def press(app: Terminal, *offers: str) -> None:
+    """Press the keys of what the screen offers, such as `^y copy pack`, each once it does."""
+    for offer in offers:
+        app.wait_for(f" {offer}")
+        sign = offer.partition(" ")[0].replace("^", "ctrl+")
+        app.press(_SIGNS.get(sign) or (sign.lower() if len(sign) > 1 else sign))
+
+
+def key_by_help(app: Terminal, what: str) -> str:
+    """Ask the help for what does something; the key it says."""
+    press(app, "? help" if " ? help" in app.text else "F1 help")
+    app.wait_for("A key, or what it does")
+    app.type(what)
+    app.wait_gone("A key, or what it does")
+    app.wait_until(lambda: bool(rows_of_help(app, what)), f"to say the key for {what!r}")
+    row = rows_of_help(app, what)[0]
+    app.press("esc")
+    app.wait_for("A key, or what it does")
+    app.press("esc")
+    app.wait_gone("─ Keys ─")
+    return row.split()[0]
+
+
+def rows_of_help(app: Terminal, what: str) -> list[str]:
+    """The rows of the help that have a key for something, from the key on."""
+    rows = (line.partition("│ ")[2] for line in app.lines)
+    return [row for row in rows if what in row and not row.startswith((" ", what))]
+
+
+def run_by_name(app: Terminal, name: str) -> None:
+    """Have the palette run a command, as the help says."""
+    app.press(key_by_help(app, "Find any command by name").replace("^", "ctrl+"))
+    app.wait_for("Search for commands")
+    app.type(name)
+    app.wait_until(lambda: any(name in line for line in app.lines[6:]), f"to find {name!r}")
+    app.press("enter")
+    app.wait_gone("🔎")
+
+
+def next_copy(app: Terminal, offer: str) -> str:
+    """Press the key of an offer that copies; what it sent to the clipboard."""
+    return copied_by(app, lambda: press(app, offer))
+
+
+def copied_by(app: Terminal, act: Callable[[], object]) -> str:
     before = len(app.copied())
-    app.press(key)
+    act()
     app.wait_until(lambda: len(app.copied()) > before, "to copy by OSC 52")
     return app.copied()[-1]
 
@@ -162,12 +243,11 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
         app.press("down")
         app.wait_for("▌ 2 ")
         app.type(" worms")
-        app.wait_for("❯ compost worms", "▌ 1   Compost › Worms", "─Compost.md · 10")
-        app.press("tab")
-        app.wait_for("1 marked", "▌ 2 ")
-        app.press("tab")
-        app.wait_for("2 marked", "▌ 3 ")
-        copied = next_copy(app, "ctrl+y")
+        app.wait_for("❯ compost worms", "▌ 1 ", "Compost › Worms", "Compost.md · 10")
+        for marked in (1, 2, 3):
+            press(app, "⇥ mark")
+            app.wait_for(f"all {marked} marked", f"▌ {marked + 1} ")
+        copied = next_copy(app, "^y copy pack")
         app.wait_for("Pack of", "sent to")
     assert WORMS in copied
     assert [text for _, text in passages(copied)] == [in_note(place) for place, _ in passages(copied)]
@@ -175,56 +255,78 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
     assert file.read_text(encoding="utf-8") == copied
 
 
+def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
+    shell: Mapping[str, str], tmp_path: Path
+) -> None:
+    almanac = written(tmp_path / "Almanac", ALMANAC)
+    with reading(shell, almanac) as app:
+        assert key_by_help(app, "then go to the list") == "esc"
+        assert key_by_help(app, "Type the token budget") == "b"
+        app.type("when to sow peas")
+        app.wait_for("❯ when to sow peas", " hit", " of 4,000 tokens")
+        app.press("esc")
+        app.wait_for("space mark")
+        app.press("b")
+        app.wait_for("^y take and copy the pack", "such as 4000 or 4k")
+        app.press("1", "k")
+        app.wait_for(" 1k ")
+        copied = copied_by(app, lambda: app.press("ctrl+y"))
+        app.wait_for(" of 1,000 tokens")
+        command = ("pack", "when to sow peas", "--vault", str(almanac), "--budget", "1000")
+        assert copied == printed(shell, *command)
+        assert 800 < json.loads(printed(shell, *command, "--json"))["tokens"] <= 1000
+
+
 def test_someone_refines_a_search_with_filters_and_takes_one_off(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
         app.type(" path:")
         app.wait_for("path: ─", "▌Diary/", "2 notes")
-        app.press("tab")
-        app.wait_for("❯ compost heap path:/Diary/✕", "▌ 1   May", " 2 hits")
-        assert set(sources(next_copy(app, "ctrl+y"))) == {"Diary/May.md", "Diary/June.md"}
+        press(app, "⇥ take")
+        app.wait_for("❯ compost heap path:/Diary/✕", " 2 hits")
+        assert set(sources(next_copy(app, "^y copy pack"))) == {"Diary/May.md", "Diary/June.md"}
         app.press("ctrl+w")
-        app.wait_for("▌ 1   Compost", " 6 hits")
+        app.wait_for(" 6 hits")
         app.wait_gone("path:")
         app.type("tag:")
         app.wait_for("tag: ─", "▌diary", "guide", "2 notes")
         app.press("down")
         app.wait_for("▌guide")
-        app.press("tab")
+        press(app, "⇥ take")
         app.wait_for("❯ compost heap tag:guide✕", " 4 hits", "Tomatoes › Blight")
-        copied = next_copy(app, "ctrl+y")
+        copied = next_copy(app, "^y copy pack")
     assert set(sources(copied)) == {"Compost.md", "Tomatoes.md"}
 
 
 def test_someone_packs_to_a_budget_and_sees_what_is_left_out(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "compost heap", "Compost")
-        app.wait_for(" / 4,000 tokens")
-        for budget in ("3,000", "2,000", "1,500", "1,000", "500", "250"):
-            app.press("f7")
-            app.wait_for(f" / {budget} tokens")
-        app.press("f9")
-        app.wait_for("─pack · ", "left out", "out of budget")
-        copied = next_copy(app, "ctrl+y")
+        run_by_name(app, "Type the token budget")
+        app.wait_for("such as 4000 or 4k")
+        app.type("250")
+        press(app, "⏎ take")
+        app.wait_for(" of 250 tokens", "full: the next needs")
+        app.press(key_by_help(app, "what is in the pack and what is not").replace("^", "ctrl+"))
+        app.wait_for("pack · ", "left out", "out of budget")
+        copied = copied_by(app, lambda: app.press("ctrl+y"))
         command = ("pack", "compost heap", "--vault", str(garden), "--budget", "250")
         assert copied == printed(shell, *command)
         assert json.loads(printed(shell, *command, "--json"))["tokens"] <= 250
-        app.wait_for("▌ 1 Compost")
-        app.press("d")
+        press(app, "x drop")
         app.wait_for("dropped")
-        assert "Compost.md" not in sources(next_copy(app, "ctrl+y"))
+        assert "Compost.md" not in sources(copied_by(app, lambda: app.press("ctrl+y")))
 
 
 def test_someone_changes_how_far_the_pack_grows_around_a_hit(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms", "Compost › Worms")
-        app.press("tab")
-        app.wait_for("1 marked", "neighbors")
+        press(app, "⇥ mark")
+        app.wait_for("all 1 marked")
+        app.press("esc")
         grown = {}
         for scope in ("section", "note", "none", "neighbors"):
-            app.press("ctrl+e")
-            app.wait_for(f" {scope}, 1 marked")
-            (grown[scope],) = passages(next_copy(app, "ctrl+y"))
+            press(app, "s scope")
+            (grown[scope],) = passages(copied_by(app, lambda: app.press("ctrl+y")))
     assert grown["none"] == ("Compost.md:10-10", WORMS)
     assert grown["section"] == ("Compost.md:8-10", f"## Worms\n\n{WORMS}")
     assert grown["note"] == ("Compost.md:4-14", in_note("Compost.md:4-14"))
@@ -234,64 +336,95 @@ def test_someone_changes_how_far_the_pack_grows_around_a_hit(shell: Mapping[str,
 def test_someone_remembers_a_passage_and_recalls_it(shell: Mapping[str, str], garden: Path, home: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms", "Compost › Worms")
-        app.press("ctrl+r")
+        press(app, "^r remember")
         app.wait_for("Compost.md, line 10", "Why it matters")
         app.type("soil")
         app.wait_for("  soil")
-        app.press("tab")
+        press(app, "⇥ next field")
         app.type("for the talk")
         app.wait_for("  for the talk")
-        app.press("enter")
-        app.wait_for("Remembered under #soil.", "◆ Memory › Compost.md, line 10 · for the talk")
+        press(app, "⏎ or ^s keep")
+        app.wait_for("Remembered under #soil.")
+        app.wait_for("◆", "Memory › Compost.md, line 10 · for the talk")
         (kept,) = (home / "data").rglob("*.md")
         assert all(part in kept.read_text(encoding="utf-8") for part in (WORMS, "for the talk", "soil"))
-        app.press("f4")
+        app.press(key_by_help(app, "Go to the Memory tab").lower())
         app.wait_for("memories · 1")
         app.type("#soil worms")
         app.wait_for(" #soil worms", f"▌ {WORMS[:40]}", "for the talk")
-        assert next_copy(app, "ctrl+y").strip() == WORMS
-        app.press("esc")
-        app.wait_for("x forget")
-        app.type("x")
+        assert next_copy(app, "^y copy").strip() == WORMS
+        press(app, "esc back", "x forget")
         app.wait_gone("memories · 1")
         (trashed,) = (home / "data").rglob("*.md")
         assert trashed.parent.name == "trash"
 
 
-def test_someone_follows_a_link_of_the_context_and_comes_back(shell: Mapping[str, str], garden: Path) -> None:
+def test_someone_follows_a_link_of_the_passage_and_comes_back(shell: Mapping[str, str], garden: Path) -> None:
     with reading(shell, garden) as app:
         search(app, "red worms kitchen", "Compost › Worms")
-        app.wait_for("─Compost.md · 10")
-        app.press("alt+g")
-        app.wait_for("Type the letters on a link")
-        label = app.line_with("10≈").partition("See ")[2][0]
-        app.press(label)
-        app.wait_for("─Wormery.md · 10", PEEL)
-        app.press("shift+tab")
-        app.wait_for("space mark")
-        app.press("shift+tab")
-        app.wait_gone("space mark")
-        assert next_copy(app, "y") == PEEL
-        app.press("alt+left")
-        app.wait_for("─Compost.md · 10")
-        assert next_copy(app, "y") == WORMS
-        app.press("alt+right")
-        app.wait_for("─Wormery.md · 10", "▌ 1   Compost › Worms")
+        app.wait_for("Compost.md · 10")
+        app.press("esc")
+        app.press(key_by_help(app, "to the next link"))
+        app.wait_for("l link")
+        assert key_by_help(app, "enter follows it") == "l"
+        app.press("enter")
+        app.wait_for("Wormery.md · 10", PEEL)
+        assert next_copy(app, "y copy one") == PEEL
+        press(app, "⌫ back")
+        app.wait_for("Compost.md · 10")
+        assert next_copy(app, "y copy one") == WORMS
+
+
+def test_someone_asks_why_a_hit_stands_where_it_stands(shell: Mapping[str, str], garden: Path) -> None:
+    with reading(shell, garden) as app:
+        search(app, "compost heap", "Compost")
+        app.press(key_by_help(app, "Why the fragment stands where it stands").replace("^", "ctrl+"))
+        app.wait_for("[why]", "1st: both words, one of them in its title.", "words", "proximity")
+        app.press("down")
+        app.wait_for("▌ 2 ", "2nd: ")
+
+
+def test_someone_goes_through_related_notes_and_narrows_by_the_map(shell: Mapping[str, str], garden: Path) -> None:
+    with reading(shell, garden) as app:
+        search(app, "compost heap", "Compost")
+        app.press("esc")
+        press(app, "v view")
+        app.wait_for("[why]")
+        press(app, "v view")
+        app.wait_for("[related]", "related to Compost", "▌ 1   May")
+        press(app, "v view")
+        app.wait_for("[map]", "▾ folders", "▸ tags")
+        app.press(key_by_help(app, "Into the side panel"))
+        app.wait_for("→ unfold")
+        app.press("j")
+        press(app, "space filter")
+        app.wait_for("❯ path:/Diary/✕compost heap", " 2 hits")
+        press(app, "⌫ filter off")
+        app.wait_for("❯ compost heap", " 6 hits")
 
 
 def test_someone_edits_a_note_and_finds_what_it_says_now(shell: Mapping[str, str], garden: Path, editor: Path) -> None:
     (editor.parent / "edit").write_text(json.dumps(["citrus", "quinces"]))
     with opened(shell, str(garden)) as app:
-        app.wait_for("5 notes · up to date")
+        wait_indexed(app, 5)
         search(app, "peel citrus", "Wormery › Feeding")
-        app.press("enter")
+        press(app, "⏎ open")
         app.wait_for("never quinces or onions")
         assert arguments_of(editor) == ["+10", str(garden / "Wormery.md")]
         # At once, as one types: none of it may be lost while the list is still drawn.
         app.press("ctrl+u")
         search(app, "quinces", "Wormery › Feeding")
-        assert PEEL.replace("citrus", "quinces") in next_copy(app, "ctrl+f")
+        app.press("esc")
+        assert PEEL.replace("citrus", "quinces") in next_copy(app, "y copy one")
     assert read(garden) == {**GARDEN, "Wormery.md": GARDEN["Wormery.md"].replace("citrus", "quinces")}
+
+
+def test_someone_copies_the_overview_of_a_topic(shell: Mapping[str, str], garden: Path) -> None:
+    with reading(shell, garden) as app:
+        search(app, "compost heap", "Compost")
+        app.press(key_by_help(app, "Go to the Overview tab").lower())
+        app.wait_for("◎ compost heap", "main notes Compost", "passages")
+        assert next_copy(app, "^y copy") == printed(shell, "overview", "compost heap", "--vault", str(garden))
 
 
 def test_someone_goes_to_another_vault_and_back_each_with_its_own_query(
@@ -300,53 +433,50 @@ def test_someone_goes_to_another_vault_and_back_each_with_its_own_query(
     kitchen = written(tmp_path / "Kitchen", KITCHEN)
     with reading(shell, garden) as app:
         search(app, "worms", "Compost › Worms")
-        app.press("alt+v")
-        app.wait_for("Open another vault", "open now")
+        run_by_name(app, "Open another vault")
+        app.wait_for("A name, or a path", "open now")
         app.type(str(kitchen)[:-2])
-        app.wait_for("▌folder   Kitchen")
-        app.press("tab")
+        app.wait_for("folder   Kitchen")
+        press(app, "⇥ complete")
         app.wait_for("Kitchen/")
-        app.press("enter")
-        app.wait_for("Kitchen · 1 note · up to date", "Search 1 note")
+        press(app, "⏎ open")
+        app.wait_for("Kitchen · ", "Search 1 note")
+        wait_indexed(app, 1)
         search(app, "lentils", "Soup")
-        copied = next_copy(app, "ctrl+y")
+        copied = next_copy(app, "^y copy pack")
         assert passages(copied) == [("Soup.md:3-3", KITCHEN["Soup.md"].split("\n")[2])]
-        app.press("alt+v")
-        app.wait_for("▌lately   Garden")
-        app.press("enter")
-        app.wait_for("Garden · 5 notes · up to date", "❯ worms", "▌ 1   Compost › Worms")
-        app.press("alt+v")
-        app.wait_for("▌lately   Kitchen")
-        app.press("enter")
-        app.wait_for("Kitchen · 1 note", "❯ lentils", "▌ 1   Soup")
+        run_by_name(app, "Open another vault")
+        app.wait_for("lately   Garden")
+        press(app, "⏎ open")
+        app.wait_for("Garden · 5 notes", "❯ worms", "Compost › Worms")
+        run_by_name(app, "Open another vault")
+        app.wait_for("lately   Kitchen")
+        press(app, "⏎ open")
+        app.wait_for("Kitchen · 1 note", "❯ lentils", "Soup")
     assert read(kitchen) == KITCHEN
 
 
 def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: Path, home: Path, editor: Path) -> None:
-    (editor.parent / "edit").write_text(json.dumps(["", '\n[screen.keys]\ncopy-pack = "ctrl+g"\n']))
+    (editor.parent / "edit").write_text(json.dumps(["[screen.keys]\n", '[screen.keys]\ncopy-pack = "ctrl+x"\n']))
     with reading(shell, garden) as app:
         search(app, "worms", "Compost › Worms")
         app.wait_for("^y copy pack")
         dark = app.backgrounds(1)
-        app.press("alt+p")
-        app.wait_for("▌Theme ", "‹ excerpt-dark ›")
-        app.press("right")
-        app.wait_for("‹ excerpt-light ›", "all vaults")
-        app.press("o")
+        run_by_name(app, "Change the theme")
+        app.wait_for("▌ excerpt-dark")
+        app.press("down")
+        app.wait_for("▌ excerpt-light")
+        press(app, "⏎ keep")
+        app.wait_for("excerpt-light is the theme from now on")
+        run_by_name(app, "Settings: open their file")
         app.wait_until((editor.parent / "arguments").exists, "to run the editor")
         app.wait_back()
         settings = home / "config" / "excerpt.toml"
         assert arguments_of(editor)[-1] == str(settings)
-        app.press("esc")
-        app.wait_for("^g copy pack")
+        app.wait_for("^x copy pack")
         assert app.backgrounds(1) != dark
-        app.press("f1")
-        app.wait_for("Keys")
-        app.type("copy the pack")
-        app.wait_for("^g", "Copy the pack")
-        app.press("esc", "esc")
-        app.wait_gone("esc close")
-        assert WORMS in next_copy(app, "ctrl+g")
+        assert key_by_help(app, "Copy the pack") == "^x"
+        assert WORMS in next_copy(app, "^x copy pack")
     assert settings.read_text(encoding="utf-8").count('theme = "excerpt-light"') == 1
 
 
@@ -355,19 +485,16 @@ def test_someone_opens_it_for_the_first_time(shell: Mapping[str, str], garden: P
         app.wait_for("where are your notes?", "The guide")
         app.type(str(garden.parent / "Gar"))
         app.wait_for("folder   Garden")
-        app.press("tab")
+        press(app, "⇥ complete")
         app.wait_for("Garden/")
-        app.press("enter")
-        app.wait_for("5 notes · up to date")
+        press(app, "⏎ open")
+        wait_indexed(app, 5)
         search(app, "worms", "Compost › Worms")
-        assert WORMS in next_copy(app, "ctrl+y")
-        app.press("ctrl+g")
-        app.wait_for("Search for commands")
-        app.type("Open another vault")
-        app.wait_for("Open another vault", "here ·")
-        app.press("enter")
+        assert WORMS in next_copy(app, "^y copy pack")
+        run_by_name(app, "Open another vault")
         app.wait_for("guide    The guide")
-        app.press("enter")
-        app.wait_for("marks one for the pack")
+        app.press("down")
+        press(app, "⏎ open")
+        app.wait_for("Search your notes")
     assert read(garden) == GARDEN
     assert (home / "state" / "begun").exists()
