@@ -24,7 +24,7 @@ from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.keymap import keys_of
 from excerpt.tui.keys import PLACES
 from excerpt.tui.memory.form import Remember
-from excerpt.tui.pack.budget_dialog import BudgetDialog
+from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.palette import Palette
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.strategies import StrategiesScreen

@@ -437,6 +437,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def _when_listed(self, act: Callable[[], None]) -> None:
         """Act on the list of what was typed last: where it is of something before that, as soon as it is there."""
+        if not self.query(Field):  # a key held down comes again when all of it has gone
+            return
         self._waits = (self._typed, act) if self._listed != self._typed else None
         if self._waits is None:
             act()
