@@ -63,11 +63,11 @@ def test_an_overview_leads_to_passages_to_the_editor_and_to_a_search(app: Termin
 
 
 def test_related_notes_are_followed_and_come_back(app: Terminal, editor: tuple[Path, Path]) -> None:
-    app.press("alt+r")
+    app.press("esc", "v", "v", "shift+tab")
     app.wait_for("related to Token budget", "▌ 1 ", " words", "meaning", "names", "common")
     first = re.split(r"\s{2,}", selected(app, "related to"))[1]
     assert not first.startswith("Token budget")
-    app.press("f")
+    app.press("l")
     app.wait_for(f"related to {first}")
     app.press("backspace")
     app.wait_for("related to Token budget", first)
@@ -84,7 +84,7 @@ def test_related_notes_are_followed_and_come_back(app: Terminal, editor: tuple[P
 def test_a_branch_of_the_map_becomes_a_filter_and_is_taken_off_again(app: Terminal) -> None:
     found = re.search(r"(\d+) hits · ", app.text)
     assert found
-    app.press("alt+m")
+    app.press("esc", "v", "v", "v", "shift+tab")
     app.wait_for(f"map of token budget · {found[1]} fragments in ", "folders", "▸ tags")
     app.press("j", "j")
     app.wait_for("▌▸ tags")

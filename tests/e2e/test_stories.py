@@ -364,7 +364,7 @@ def test_someone_follows_a_link_of_the_passage_and_comes_back(shell: Mapping[str
         search(app, "red worms kitchen", "Compost › Worms")
         app.wait_for("Compost.md · line 10")
         app.press("esc")
-        app.press(key_by_help(app, "to the next link"))
+        app.press(key_by_help(app, "ext link of the passage"))
         app.wait_for("l link")
         assert key_by_help(app, "enter follows it") == "l"
         app.press("enter")

@@ -404,7 +404,8 @@ async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, 
     app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), places)
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, app, "conflict")
-        await press(pilot, app)
+        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await pilot.pause()
         assert " · the best hit" in str(screen_of(app).query_one(PackBar).render())
 
 
