@@ -32,7 +32,7 @@ def app(shell: Mapping[str, str], editor: tuple[Path, Path]) -> Iterator[Termina
     with Terminal([*EXCERPT, "demo"], {**shell, "EDITOR": str(editor[0])}, 80, 24) as terminal:
         terminal.wait_for("Search", " notes")
         terminal.type("token budget")
-        terminal.wait_for("❯ token budget", " hits · ", "▌ 1   Token budget")
+        terminal.wait_for("❯ token budget", " hits · ", "▌ 1 ○ Token budget")
         yield terminal
         terminal.press("ctrl+q")
         assert terminal.wait_exit() == 0
@@ -59,7 +59,7 @@ def test_an_overview_leads_to_passages_to_the_editor_and_to_a_search(app: Termin
     app.type("search for what is selected")
     app.wait_for("Search for what is selected")
     app.press("enter")
-    app.wait_for('❯ path:"/Token budget.md"✕token', " hits", "▌ 1   Token budget")
+    app.wait_for('❯ path:"/Token budget.md"✕token', " hits", "▌ 1 ○ Token budget")
 
 
 def test_related_notes_are_followed_and_come_back(app: Terminal, editor: tuple[Path, Path]) -> None:
