@@ -27,7 +27,7 @@ def app(shell: Mapping[str, str]) -> Iterator[Terminal]:
 
 def test_typing_shows_ranked_fragments_and_the_best_one_in_its_note(app: Terminal) -> None:
     app.wait_for("▌ 1 ○ Token budget", "auto ▸ adaptive")
-    assert re.search(r"\d+t$|\d+t\s+▏", app.line_with("▌ 1 "))
+    assert re.search(r"\d+t\s+\S+\s*($|▏)", app.line_with("▌ 1 "))
     app.wait_for("Token budget.md · ")
 
 
