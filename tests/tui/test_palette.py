@@ -24,9 +24,20 @@ async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_sa
         assert len(set(names)) == len(names)
         tabs = [place for place in PLACES if place.partition(",")[0] in ("Search", "Overview", "Memory")]
         assert {key.what for place in tabs for key in PLACES[place]} <= set(names)
+        assert found[0].what == "List the keys that work here", "F1 is the terminal's own in some"
         here = [command.here for command in found if not command.what.startswith(("Next", "Previous", "Scroll"))]
         assert here == sorted(here, reverse=True)
         assert next(each for each in found if each.what == "Copy the pack").where.startswith("not now: There is noth")
+
+
+async def test_what_can_be_done_now_comes_before_what_cannot(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    moves = {key.what for place in PLACES.values() for key in place if key.moves}
+    async with app.run_test(size=(80, 24)):
+        found = [each for each in commands(app.screen, {}) if each.here and each.what not in moves]
+        refused = [each.where.startswith("not now") for each in found]
+        assert True in refused and False in refused
+        assert refused == sorted(refused)
 
 
 async def test_a_command_without_a_key_tells_its_place_alone(tmp_path: Path, home: Path) -> None:

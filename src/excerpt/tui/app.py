@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from rich.console import RenderableType
 from textual import events, on
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.actions import ActionParseResult
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode
@@ -78,7 +78,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
     CSS = CSS_OF_TEXTUAL
-    COMMANDS = App.COMMANDS | {_key_commands}
+    COMMANDS = {_key_commands}  # noqa: RUF012 - Textual types it
     DEFAULT_CSS = """
     VerticalScroll { scrollbar-size-vertical: 1; }
     Input>.input--placeholder { color: $text-faint; }
@@ -408,13 +408,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
         else:
             screen = self.screen
             self.push_screen(Help(places_here(screen), self._keymap, reasons_here(screen)))
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What has no key; `palette.py` has what a key does."""
-        if isinstance(screen, MainScreen):
-            why_not_note = screen.command_callback("search", "why_not")
-            yield SystemCommand("Why not this note…", "Why a note is not higher, or not there", why_not_note)
-        yield SystemCommand("Change the theme", "Look at each while choosing", self.action_change_theme)
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

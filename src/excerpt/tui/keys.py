@@ -135,7 +135,8 @@ EVERYWHERE: Sequence[Key] = (
     Key("index", "", "open_index", "index", "The index: how far it is, what was skipped and why"),
     Key("settings", "", "settings", "settings", "Settings: open their file in your editor"),
     Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here"),
-    Key("update", "", "update_index", "update", "Update the index: look at the whole vault now"),
+    Key("update", "", "update_index", "update", "Update the index: look at all files now"),
+    Key("change-theme", "", "app.change_theme", "theme", "Change the theme"),
     Key("vault-settings", "", "settings(True)", "settings", "Settings of this vault alone: open their file"),
     Key("switch-vault", "", "app.switch_vault", "vault", "Open another vault", first=True),
 )
@@ -149,6 +150,7 @@ FINDING: Sequence[Key] = while_typing(
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "ctrl+r", "remember", "remember", "Remember the fragment", shown=True),
     Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or the passage again"),
+    Key("why-not", "", "why_not", "why not", "Why not this note: ask of one that you miss, or would have higher"),
     Key("compare", "", "compare", "compare", "Compare strategies: where they differ for this query"),
     Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or not"),
 )

@@ -30,6 +30,8 @@ _WIDGETS = {
 }
 """What has the focus in these places."""
 
+_FIRST = next(row.what for row in PLACES["Always"] if row.id == "help")
+"""Some terminals take F1 for themselves: help is the first row."""
 _ELSEWHERE = 0.8
 """What the score of a command is worth that does not work where the user is."""
 
@@ -45,11 +47,12 @@ class Command:
 
 
 def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]:
-    """Those of a screen, each action once: what works here, what works elsewhere, then movement. What edits a field is
-    none."""
+    """Those of a screen, each action once: help, what can be done here, what cannot now, what works elsewhere, then
+    movement. What edits a field is none."""
     rows = {binding.id: binding for place in PLACES.values() for binding in place}
     moves = frozenset(id_ for id_, row in rows.items() if row.moves)
     found: dict[object, Command] = {}
+    not_now: dict[object, Command] = {}
     late: dict[object, Command] = {}
     for each in active(screen):
         binding = rows[each.binding.id or ""]
@@ -58,15 +61,17 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]
         run = partial(screen.app.run_action, binding.action, each.node)
         reason = why_not(each.node, binding.action)
         where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", _keys(binding, keymap))))
-        into = late if binding.id in moves else found
+        into = late if binding.id in moves else not_now if reason else found
         into.setdefault(doer(each.node, binding.action), Command(binding.what, where, True, run))
-    said = {command.what for command in (*found.values(), *late.values())}
+    said = {command.what for command in (*found.values(), *not_now.values(), *late.values())}
+    found |= not_now
     if isinstance(screen, MainScreen):
         for id_, command in _elsewhere(screen, keymap):
             if command.what not in said and id_ != "palette":
                 said.add(command.what)
                 (late if id_ in moves else found)[id_] = command
-    return [*found.values(), *late.values()]
+    every = [*found.values(), *late.values()]
+    return sorted(every, key=lambda command: command.what != _FIRST)
 
 
 def _elsewhere(screen: MainScreen, keymap: Mapping[str, str]) -> Iterator[tuple[str, Command]]:

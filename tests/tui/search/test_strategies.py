@@ -118,13 +118,10 @@ async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(tmp_path:
 async def test_the_palette_asks_why_a_note_is_not_there_and_takes_its_name_at_once(tmp_path: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(80, 24)) as pilot:
-        titles = [command.title for command in app.get_system_commands(app.screen)]
-        assert "Why not this note…" in titles
-        pane = app.still.query_one(SearchPane)
-        pane.action_why_not()
+        await pilot.press("unbound-why-not")
         assert app.screen is app.still
         await results(pilot)
-        pane.action_why_not()
+        await pilot.press("unbound-why-not")
         await until(
             pilot, lambda: isinstance(app.screen, WhyNot) and bool(app.screen.query("#note:focus")), "the field"
         )
