@@ -24,6 +24,7 @@ PATIENCE = 60.0
 KEYS = {
     "enter": "\r",
     "tab": "\t",
+    "space": " ",
     "esc": "\x1b",
     "up": "\x1b[A",
     "down": "\x1b[B",

@@ -19,7 +19,7 @@ def app(shell: Mapping[str, str]) -> Iterator[Terminal]:
     with Terminal([*EXCERPT, "demo"], shell, 140, 45) as terminal:
         terminal.wait_for("Search", "Memory", " notes")
         terminal.type("token budget")
-        terminal.wait_for("❯ token budget", " hits · ", "pack: ")
+        terminal.wait_for("❯ token budget", " hits", "pack: ")
         yield terminal
         terminal.press("ctrl+q")
         assert terminal.wait_exit() == 0

@@ -75,7 +75,7 @@ def remember_thought(app: Terminal, text: str) -> None:
 
 def test_what_is_kept_is_among_the_hits_and_the_memory_that_answers_comes_first(app: Terminal) -> None:
     remember_hit(app)
-    app.wait_for("▌ 1 ○ Launch", "◆ Memory › Launch.md, line 3 · final date")
+    app.wait_for("▌ 1 ○ Launch", "◆   Memory › Launch.md, line 3 · final date")
     app.press("f4")
     app.wait_for("memories · 1", _SHIPS, "#release")
     remember_thought(app, _PAYS)

@@ -15,7 +15,7 @@ def test_no_letter_empties_the_list(shell: Mapping[str, str]) -> None:
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", "Memory", " notes")
         app.type(SENTENCE[:3])
-        app.wait_for(f"❯ {SENTENCE[:3]}", "▌ 1 ", " hits · ")
+        app.wait_for(f"❯ {SENTENCE[:3]}", "▌ 1 ", " hits")
         before = len(app.output)
         for end in range(4, len(SENTENCE) + 1):
             app.type(SENTENCE[end - 1])
@@ -32,7 +32,7 @@ def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(
     with Terminal([*EXCERPT, "demo"], shell) as app:
         app.wait_for("Search", " notes")
         app.type("token budget")
-        app.wait_for("▌ 1 ", " hits · ", "pack: ")
+        app.wait_for("▌ 1 ", " hits", "pack: ")
         shown = ("Search", "❯ token budget", "▌ 1 ", "Token budget.md", "pack: ", "quit")
         for kill in (app.suspend, lambda: app.press("ctrl+z")):
             kill()
@@ -50,12 +50,15 @@ def test_why_answers_for_a_note_that_is_not_in_sight(shell: Mapping[str, str]) -
     with Terminal([*EXCERPT, "demo"], shell, 140, 45) as app:
         app.wait_for("Search", " notes")
         app.type("token budget")
-        app.wait_for("▌ 1 ", " hits · ")
+        app.wait_for("▌ 1 ", " hits")
         app.press("ctrl+t")
-        app.wait_for("Why here", "rarity", "Rank by strategy")
-        app.press("tab")
+        app.wait_for("its note is called just what you typed", "rarity", "Rank by strategy")
+        app.press("ctrl+g")
+        app.type("why not this")
+        app.wait_for("Why not this note: ask of one")
+        app.press("enter")
+        app.wait_gone("Why not this note: ask of one")
         app.type("clipboard")
-        app.wait_for("clipboard")
         app.press("enter")
         app.wait_for("Why not higher", "Copying.md")
         app.press("esc")

@@ -207,7 +207,7 @@ LIST: Sequence[Key] = (
     too(SEARCH, "remember", "list-remember", "m"),
     too(SEARCH, "obsidian", "list-obsidian", "O"),
     Key("list-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
-    Key("list-link", "l", "pane('enter_side')", "link", "Next link of the passage"),
+    Key("list-link", "l", "pane('enter_side')", "link", "Into the panel; in a passage, to its next link"),
     too(SEARCH, "scope", "list-scope", "s"),
     too(SEARCH, "format", "list-format", "f"),
     too(SEARCH, "budget", "list-budget", "b"),
