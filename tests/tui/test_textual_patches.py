@@ -57,7 +57,11 @@ def _cells(seen: pyte.Screen) -> list[list[pyte.screens.Char]]:
     return [[seen.buffer[row][column] for column in range(SIZE[0])] for row in range(SIZE[1])]
 
 
-async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path: Path, home: Path) -> None:
+async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A style keeps the codes that it was first written with, which are those of all colours where a picture was taken.
+    monkeypatch.setenv("COLORTERM", "truecolor")
     app = Terminal(tmp_path / "data", Settings())
     async with app.run_test(size=SIZE) as pilot:
         for key in STEPS:
