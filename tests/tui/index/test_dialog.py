@@ -57,7 +57,9 @@ async def index_opened(pilot: AppPilot, app: ExcerptApp) -> IndexDialog:
 
 async def pressed(pilot: AppPilot, dialog: IndexDialog, button: str) -> None:
     """That button, by the keys of any dialog."""
-    dialog.query_one(f"#{button}", Button).focus()
+    there = dialog.query_one(f"#{button}", Button)
+    there.focus()
+    await until(pilot, lambda: there.has_focus, f"{button} to have the focus")
     await pilot.press("enter")
 
 
