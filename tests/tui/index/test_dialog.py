@@ -322,11 +322,11 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
         await until(pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.at_work, "the index")
         before = status_of(app)
         dialog = await index_opened(pilot, app)
-        await pressed(pilot, dialog, "rebuild")
-        assert isinstance(top_screen(app), Confirm)
-        await pilot.press("n")
-        await pressed(pilot, dialog, "rebuild")
-        await pilot.press("y")
+        for answer in "ny":
+            await pressed(pilot, dialog, "rebuild")
+            await until(pilot, lambda: isinstance(top_screen(app), Confirm), "the question")
+            await pilot.press(answer)
+            await until(pilot, lambda: top_screen(app) is dialog, "the dialog again")
         await until(pilot, lambda: status_of(app) != before, "another index")
         await until(pilot, lambda: dialog.state.progress is None, "the end")
         assert dialog.state.trouble is None
