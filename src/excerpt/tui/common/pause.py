@@ -32,11 +32,13 @@ class Pause:
         """Wait so long, then make that call."""
 
         def done() -> None:
-            self._timer = None
-            call()
+            # A timer that is over may be stopped while its call is still on its way through the queue of messages.
+            if self._timer is timer:
+                self._timer = None
+                call()
 
         self.stop()
-        self._timer = self._after(seconds, done)
+        timer = self._timer = self._after(seconds, done)
 
     def stop(self) -> None:
         """Make no call."""

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.reactive import reactive, var
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -20,6 +19,7 @@ from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Fragment, Hit
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
@@ -105,7 +105,7 @@ class OverviewPane(Vertical):
         self._scene = (False, False, False)
         self._copy_waits = False
         self._waits_for_passage: Callable[[Fragment], object] | None = None
-        self._patience: Timer | None = None
+        self._patience = Pause(self.set_timer)
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="topic-bar"):
@@ -166,8 +166,8 @@ class OverviewPane(Vertical):
             self.overview = None
         else:
             self._engine.ask(AskOverview(self.topic), self._overview_found, self._overview_failed)
-            if self._patience is None:
-                self._patience = self.set_timer(_PATIENCE, self._say_busy)
+            if not self._patience.waits:
+                self._patience.begin(_PATIENCE, self._say_busy)
         self._show()
 
     def _say_busy(self) -> None:
@@ -175,9 +175,7 @@ class OverviewPane(Vertical):
 
     def _stop_waiting(self) -> None:
         self._failed = None
-        if self._patience is not None:
-            self._patience.stop()
-            self._patience = None
+        self._patience.stop()
 
     def _overview_found(self, found: tuple[Overview, Marks | None]) -> None:
         self._stop_waiting()

@@ -16,7 +16,6 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.suggester import Suggester
-from textual.timer import Timer
 from textual.widgets import Label, Static, TextArea
 
 from excerpt.model import Memory
@@ -26,6 +25,7 @@ from excerpt.text.visible import visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
+from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.snippet import snippet
 from excerpt.tui.common.strips import Part, line
@@ -176,7 +176,7 @@ class Remember(Dialog[Kept]):
         self._why = why
         self._ask = ask
         self._offering = offering
-        self._settling: Timer | None = None
+        self._settling = Pause(self.set_timer)
         self._suggester = TagSuggester()
 
     def compose(self) -> ComposeResult:
@@ -217,10 +217,8 @@ class Remember(Dialog[Kept]):
 
     @on(TextArea.Changed)
     def _text_changed(self) -> None:
-        if self._settling is not None:
-            self._settling.stop()
         if self._offering:
-            self._settling = self.set_timer(_SETTLED, self._look)
+            self._settling.begin(_SETTLED, self._look)
 
     def _look(self) -> None:
         if self._ask is not None:

@@ -12,11 +12,11 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.strip import Strip
-from textual.timer import Timer
 
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Dialog
+from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
 from excerpt.tui.keymap import key_sign
@@ -70,7 +70,7 @@ class ThemePicker(Dialog[str]):
         self._names = tuple(names)
         self._own = own
         self._before = ""
-        self._resting: Timer | None = None
+        self._resting = Pause(self.set_timer)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -93,12 +93,9 @@ class ThemePicker(Dialog[str]):
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         event.stop()
-        if self._resting is not None:
-            self._resting.stop()
-        self._resting = self.set_timer(_REST, partial(self._show, self._names[event.row]))
+        self._resting.begin(_REST, partial(self._show, self._names[event.row]))
 
     def _show(self, name: str) -> None:
-        self._resting = None
         if self.is_current:
             self.app.theme = name
 

@@ -1,0 +1,32 @@
+"""A call to come that a newer one replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from excerpt.tui.common.pause import Pause
+
+
+class Over:
+    """A timer of Textual's that is over: stopped to no effect, as its call waits in the queue of messages."""
+
+    def stop(self) -> None:
+        pass
+
+
+def test_a_call_on_its_way_is_not_made_after_all_when_it_is_stopped_or_replaced() -> None:
+    queue, made = list[Callable[[], object]](), list[str]()
+
+    def after(seconds: float, call: Callable[[], object]) -> Over:
+        queue.append(call)
+        return Over()
+
+    pause = Pause(after)
+    pause.begin(0.1, lambda: made.append("stopped"))
+    pause.stop()
+    pause.begin(0.1, lambda: made.append("replaced"))
+    pause.begin(0.1, lambda: made.append("last"))
+    for call in queue:
+        call()
+    assert made == ["last"]
+    assert not pause.waits
