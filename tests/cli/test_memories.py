@@ -88,7 +88,7 @@ def test_recall_is_a_query_that_says_how_sure_it_is(excerpt: Excerpt, vault: Pat
 def test_recall_says_where_no_memory_answers_and_shows_those_that_share_a_word(excerpt: Excerpt, vault: Path) -> None:
     for text in ("Sync keeps versions for 12 months", "The history shows versions of a note"):
         excerpt("remember", text, "--vault", vault)
-    answer = excerpt("recall", "how", "long", "are", "versions", "kept", "--vault", vault)
+    answer = excerpt("recall", "which", "python", "versions", "run", "--vault", vault)
     assert answer.code == 0
     assert "no memory answers this" in answer.err
     assert "12 months" in answer.out
