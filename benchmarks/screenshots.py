@@ -29,8 +29,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.insight.overview_pane import OverviewPane
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.memory.list import MemoryList
-from excerpt.tui.memory.pane import MemoryPane
+from excerpt.tui.memory.pane import MemoryList, MemoryPane
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview

@@ -25,8 +25,8 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import Answer, EngineWorker, Question
 from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskStandings
-from excerpt.tui.memory.recall_controller import AskBadges
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest

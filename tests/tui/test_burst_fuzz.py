@@ -17,9 +17,9 @@ from textual.widgets import Input
 from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
 from excerpt.tui.common.help import Help
-from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.keymap import keys_of
 from excerpt.tui.keys import PLACES
@@ -30,7 +30,7 @@ from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
 from excerpt.tui.settings.theme_picker import ThemePicker
-from excerpt.tui.vaults.chooser import VaultChooser
+from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import AppPilot, at_once, until
 from tests.tui.still import StillApp
 

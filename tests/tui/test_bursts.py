@@ -14,14 +14,14 @@ from excerpt.memory.offers import Offer
 from excerpt.model import Memory
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.common.tab_bar import TabBar
+from excerpt.tui.common.bars import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.worker import Offers
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.vaults.chooser import VaultChooser
+from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
 from tests.tui.still import StillApp
 

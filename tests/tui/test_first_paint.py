@@ -38,8 +38,6 @@ AFTER = {
     *NEXT,
     *LATER,
     "excerpt.model",
-    "excerpt.tui.common.inked_line",
-    "excerpt.tui.search.block_drawing",
     "excerpt.tui.common.line_drawing",
     "excerpt.tui.search.note_window",
     "excerpt.tui.palette",

@@ -22,7 +22,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.insight.overview_pane import OverviewPane
-from excerpt.tui.memory.list import MemoryList
+from excerpt.tui.memory.pane import MemoryList
 from tests.tui.conftest import pane_of, places_under, screen_of, until
 
 WORD = "zebra"

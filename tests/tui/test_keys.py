@@ -22,8 +22,8 @@ from excerpt import tui
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.bindings import groups, matching
+from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.common.help import Help
-from excerpt.tui.common.key_bar import KeyBar
 from excerpt.tui.keymap import UNSAFE, clashes, doubtful, key_sign, keys_of, shown_key, spell_keys, usable, use_keys
 from excerpt.tui.keys import PLACES
 from excerpt.tui.search.hit_list import HitList

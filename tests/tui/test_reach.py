@@ -16,7 +16,7 @@ from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.programs import Programs
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.search.query_menu import QueryMenu
+from excerpt.tui.search.query_bar import QueryMenu
 from excerpt.tui.search.side_panel import View
 from tests.tui.conftest import AppPilot, until
 from tests.tui.still import StillApp

@@ -10,8 +10,8 @@ import pytest
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Fragment, Hit
 from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
+from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.split import SHARE
-from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import (

@@ -32,8 +32,8 @@ from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
 from excerpt.tui.bindings import Waiting, bindings, doer, places_here, reasons_here, why_not
+from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import Harmless, Plain
-from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW, session_of
@@ -41,7 +41,7 @@ from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEF
 from excerpt.tui.textual_patches import ChangedCells, SentParts, guard_page_keys, keep_alt_keys
 
 if TYPE_CHECKING:
-    from excerpt.tui.vaults.chooser import Opening
+    from excerpt.tui.vault_chooser import Opening
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
@@ -160,7 +160,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
                     bar.vault = name
 
     def action_switch_vault(self) -> None:
-        from excerpt.tui.vaults.chooser import VaultChooser
+        from excerpt.tui.vault_chooser import VaultChooser
 
         if isinstance(self.screen, VaultChooser):
             return

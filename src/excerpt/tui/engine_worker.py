@@ -24,8 +24,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
-from excerpt.tui.common.answers import Answers
-from excerpt.tui.messages import AllMarked, Answered, IndexOpened, SearchDone, Trouble
+from excerpt.tui.messages import AllMarked, Answered, Answers, IndexOpened, SearchDone, Trouble
 
 if TYPE_CHECKING:
     from excerpt.model import Result, Status

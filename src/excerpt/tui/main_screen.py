@@ -23,9 +23,8 @@ from excerpt.settings import Places, Settings
 from excerpt.text.counted import counted
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.key_bar import KeyBar
+from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
-from excerpt.tui.common.tab_bar import TABS, TabBar
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words
 from excerpt.tui.memory.controller import MemoryController
 from excerpt.tui.memory.worker import MemoryAnswered, MemoryChanged
@@ -50,10 +49,10 @@ from excerpt.tui.messages import (
     Trouble,
 )
 from excerpt.tui.programs import Programs
-from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.query_controller import QueryKeeper
 from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, UseRecorder, changed_by_hand
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all

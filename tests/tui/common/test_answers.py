@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from excerpt.tui.common.answers import Answers
-from excerpt.tui.messages import Trouble
+from excerpt.tui.messages import Answers, Trouble
 
 
 def test_only_the_newest_question_of_a_kind_is_answered() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.tui.common.inked_line import Ink, Run, wrap
+from excerpt.tui.common.line_drawing import Ink, Run, wrap
 from excerpt.tui.common.strips import fit, fit_parts, line
 
 PLAIN = Style.null()

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.kinds import LinkKind
-from excerpt.tui.common.inked_line import Ink, LinkTo
-from excerpt.tui.common.line_drawing import LONGEST, Around, Context, draw_line, drawn_characters
+from excerpt.tui.common.line_drawing import LONGEST, Around, Context, Ink, LinkTo, draw_line, drawn_characters
 
 
 def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:

@@ -14,7 +14,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.memory.list import MemoryList
+from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.search.hit_list import HitList
 from tests.tui.conftest import AppPilot, screen_of, search, until
 

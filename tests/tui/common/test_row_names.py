@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.model import Fragment, Hit, Span
-from excerpt.tui.common.row_names import BETWEEN, Name, name_parts, names_of, shortened
+from excerpt.tui.common.row_list import BETWEEN, Name, name_parts, names_of, shortened
 from excerpt.tui.common.strips import fit_parts
 
 

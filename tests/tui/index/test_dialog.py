@@ -15,9 +15,9 @@ from excerpt.index.build import build
 from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
 from excerpt.tui.common.notice import Notice, Said
-from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.index.controller import Watch
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.search.hit_list import HitList

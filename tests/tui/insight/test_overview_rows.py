@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from excerpt.insight.overview_parts import LinkedName, MainNote, Month, Overview, Timeline
-from excerpt.tui.insight.overview_rows import Item, Row, counts_by_time, first_rows, headline, rows_of, search_for
+from excerpt.tui.insight.overview_list import Item, Row, counts_by_time, first_rows, headline, rows_of, search_for
 from tests.tui.overviews import CONFLICTS, MERGING, MONTHS, OVERVIEW, RESOLVE
 
 PARTS = ["main notes", "sections", "passages", "themes", "stands out", "related", "names", "when"]

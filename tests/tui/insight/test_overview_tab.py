@@ -18,8 +18,8 @@ from excerpt.insight.render import as_markdown
 from excerpt.search.engine import Engine
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.notice import Notice
-from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_overview
 from excerpt.tui.memory.form import Remember

@@ -9,7 +9,7 @@ from excerpt.model import Hit, Memory, Source
 from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment
 from excerpt.settings import MemorySettings
-from excerpt.tui.memory.recall_controller import RecallController, Showing
+from excerpt.tui.memory.controller import RecallController, Showing
 from excerpt.tui.memory.worker import Found
 from tests.tui.asked import HeldEngine, hit
 

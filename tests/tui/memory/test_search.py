@@ -16,8 +16,8 @@ from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
 from excerpt.settings import MemorySettings, PackSettings, Places, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.memory.controller import Showing, among, is_memory, showing_of
 from excerpt.tui.memory.form import Remember
-from excerpt.tui.memory.recall_controller import Showing, among, is_memory, showing_of
 from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview

@@ -17,8 +17,15 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.memory.decisions import Kept, editing
 from excerpt.tui.memory.form import OfferList, Remember, completed, split_tags
-from excerpt.tui.memory.list import MemoryList
-from excerpt.tui.memory.pane import MemoryFilter, MemoryPane, MemoryScene, in_memory, read_filter, toggling_stale
+from excerpt.tui.memory.pane import (
+    MemoryFilter,
+    MemoryList,
+    MemoryPane,
+    MemoryScene,
+    in_memory,
+    read_filter,
+    toggling_stale,
+)
 from excerpt.tui.memory.view import MemoryView
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.search.hit_list import HitList

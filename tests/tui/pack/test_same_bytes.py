@@ -14,7 +14,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.pack.savings import SavingsFile
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.memory.recall_controller import is_memory
+from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.search.hit_list import HitList
 from tests.tui.conftest import AppPilot, pane_of, search, until
 

@@ -26,7 +26,7 @@ from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
 from excerpt.tui.settings.theme_picker import ThemePicker
-from excerpt.tui.vaults.chooser import VaultChooser
+from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import places_under, until
 from tests.tui.pictures.conftest import SMALL, Pictures
 from tests.tui.pictures.steps import Steps, app_on, building, known_tags, ready, results, said, still

@@ -8,8 +8,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from excerpt.tui.memory.list import MemoryList
-from excerpt.tui.memory.pane import MemoryPane
+from excerpt.tui.memory.pane import MemoryList, MemoryPane
 from tests.tui.conftest import until
 from tests.tui.pictures.conftest import SMALL, Pictures
 from tests.tui.pictures.steps import Steps, app_on, ready, results, still

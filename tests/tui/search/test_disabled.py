@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.settings import Settings
-from excerpt.tui.common.key_bar import KeyBar, Offer, fitting
+from excerpt.tui.common.bars import KeyBar, Offer, fitting
 from excerpt.tui.search.disabled import Row, SearchState, search_disabled
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import until

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Span
-from excerpt.tui.common.inked_line import Ink
+from excerpt.tui.common.line_drawing import Ink
 from excerpt.tui.search.note_window import REACH, WHOLE_REACH, NoteWindow, View, spans_by_line, window_around
 
 

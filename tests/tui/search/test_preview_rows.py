@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Section
-from excerpt.tui.common.inked_line import LinkTo
-from excerpt.tui.common.line_drawing import draw_line
+from excerpt.tui.common.line_drawing import LinkTo, draw_line
 from excerpt.tui.search.preview import heading_beyond, heading_path_at, link_at, links_of, rows_of
 
 SECTIONS = (

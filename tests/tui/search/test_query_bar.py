@@ -12,10 +12,9 @@ from textual.pilot import Pilot
 from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
-from excerpt.tui.search.history import add_query, change_saved, read_history, read_saved
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.query_bar import QueryBar, QueryStatus
-from excerpt.tui.search.query_menu import QueryMenu
+from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
+from excerpt.tui.search.query_controller import add_query, change_saved, read_history, read_saved
 from tests.tui.conftest import screen_of, search, until
 from tests.tui.still import StillApp
 

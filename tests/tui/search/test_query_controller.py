@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from excerpt.search.reading import Reading
-from excerpt.tui.search.history import QueryHistory, QueryKeeper
-from excerpt.tui.search.query_controller import QueryController
+from excerpt.tui.search.query_controller import QueryController, QueryHistory, QueryKeeper
 from tests.tui.asked import HeldClock, HeldEngine
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Hit
-from excerpt.tui.common.inked_line import LinkTo
+from excerpt.tui.common.line_drawing import LinkTo
 from excerpt.tui.search.note_window import LinkFound, window_around
 from excerpt.tui.search.reading_controller import Location, ReadingController
 from tests.tui.asked import HeldEngine, hit

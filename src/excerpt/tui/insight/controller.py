@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.memory.recall_controller import is_memory
+from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:

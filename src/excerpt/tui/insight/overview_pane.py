@@ -23,8 +23,7 @@ from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.insight.overview_list import OverviewList
-from excerpt.tui.insight.overview_rows import headline, search_for
+from excerpt.tui.insight.overview_list import OverviewList, headline, search_for
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     CopyRequested,

@@ -19,7 +19,7 @@ from excerpt.model import Fragment, Span
 from excerpt.text.line_range import line_range
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import act_around, bindings
-from excerpt.tui.common.inked_line import Ink, Run, wrap
+from excerpt.tui.common.line_drawing import Ink, Run, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList

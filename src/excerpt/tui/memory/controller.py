@@ -1,15 +1,23 @@
-"""What the user is asked about a memory, and what the memories' thread is asked for it."""
+"""What the user is asked about a memory, what the memories' thread is asked for it, and memories in the Search tab:
+among the hits, in the pack, as badges on fragments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
+from weakref import ref
 
 from textual.message import Message
 
-from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.settings import Places, Settings
+from excerpt.kinds import Confidence, next_of
+from excerpt.pack.marks_file import Mark
+from excerpt.pack.memory_fragment import as_fragment, memory_id_of
+from excerpt.settings import MemorySettings, Places, Settings
+from excerpt.tui.engine_worker import Asks
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
 
@@ -20,6 +28,12 @@ if TYPE_CHECKING:
 
     Answered = Callable[[Kept | None], None]
     """Called with what the user has written into a form; with None where nothing is to be kept."""
+    from excerpt.index.snapshot import Snapshot
+    from excerpt.memory.badges import Badges
+    from excerpt.model import Fragment
+    from excerpt.search.engine import Engine
+    from excerpt.tui.memory.worker import Found
+    from excerpt.tui.search.note_window import NoteWindow
 
 
 class MemoryController:
@@ -78,3 +92,214 @@ def source_of(hit: Hit) -> Source | None:
     if memory_id_of(fragment.id) is not None:
         return None
     return Source(fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path)
+
+
+_LATEST = 2
+"""Hits before the first memory at most, so that it is in sight at once in the smallest window. The scores of two
+indexes cannot be compared; how sure each is can."""
+
+
+class Showing(StrEnum):
+    """Whether memories are shown in the Search tab, and where."""
+
+    AMONG = "among the hits"
+    FIRST = "before the hits"
+    OFF = "off"
+
+
+class Recalls(Protocol):
+    """What is needed of the memories' thread."""
+
+    def find(self, query: str, on_found: Callable[[Found], object]) -> None: ...
+
+    def waits(self, kind: str) -> bool: ...
+
+
+class BadgeKeeper:
+    """The badges of the last snapshot and memories asked for, kept from one search to the next. Used in the engine's
+    thread."""
+
+    def __init__(self) -> None:
+        self._memories: tuple[Memory, ...] = ()
+        self._snapshot: ref[Snapshot] | None = None
+        self._badges: Badges | None = None
+
+    def of(self, memories: tuple[Memory, ...], snapshot: Snapshot) -> Badges:
+        from excerpt.memory.badges import Badges
+
+        same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
+        if self._badges is None or not same:
+            self._badges = Badges(memories, snapshot)
+            self._memories, self._snapshot = memories, ref(snapshot)
+        return self._badges
+
+
+@dataclass(frozen=True, slots=True)
+class AskBadges:
+    """Which memories are about the fragments of a list, by the fragments' ids."""
+
+    kind: ClassVar[str] = "badges"
+    keeper: BadgeKeeper
+    memories: tuple[Memory, ...]
+    fragments: Sequence[Fragment]
+
+    def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
+        badges = self.keeper.of(self.memories, engine.snapshot)
+        found = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
+        return {fragment_id: memories for fragment_id, memories in found if memories}
+
+
+class RecallController:
+    """Own where memories are shown, those that answer the query, and, once they were asked for, all there are.
+
+    They are asked for when a search is answered or a memory is marked: never before. `found` is called with the answer,
+    `changed` when other fragments have a badge.
+    """
+
+    def __init__(
+        self,
+        engine: Asks,
+        memories: Recalls,
+        settings: MemorySettings,
+        *,
+        found: Callable[[Found], object],
+        changed: Callable[[], object],
+    ) -> None:
+        self.showing = showing_of(settings)
+        self.badges: frozenset[str] = frozenset()
+        """Ids of the fragments that a memory is about."""
+        self._engine = engine
+        self._settings = settings
+        self._memories = memories
+        self._on_found = found
+        self._changed = changed
+        self._query = ""
+        self._found: tuple[Hit, ...] = ()
+        self._every: tuple[Memory, ...] = ()
+        self._by_id: dict[str, Memory] | None = None
+        self._keeper: BadgeKeeper | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the memories are those of what was asked last."""
+        return not self._memories.waits("find")
+
+    def use(self, settings: MemorySettings) -> bool:
+        """Go by other settings from now on; False if they say the same."""
+        before, self._settings = self._settings, settings
+        shown = self.showing
+        if before != settings:
+            self.showing = showing_of(settings)
+        return self.showing is not shown
+
+    def next_showing(self) -> None:
+        """Show memories in the next place, or not at all."""
+        self.showing = next_of(list(Showing), self.showing)
+
+    # --- what is found ------------------------------------------------------------------------------------------------
+
+    def ask(self, query: str, marks: Sequence[Mark]) -> None:
+        """Ask for what was remembered about the query that is answered, and for the memories among the marks."""
+        self._query = query
+        query = "" if self.showing is Showing.OFF else query
+        if query or _ids(marks):
+            self._memories.find(query, self._on_found)
+
+    def take(self, found: Found, *, listed: bool) -> None:
+        """Take an answer; `listed` says whether there is a list to show it in."""
+        self._every, self._by_id = found.memories, {memory.id: memory for memory in found.memories}
+        self._found = found.hits if listed else ()
+
+    def rows(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return the hits and the memories among them. Those of the query before stay until the next have come."""
+        return among(hits, self._found, self.showing) if hits else ()
+
+    def clear(self) -> None:
+        """List no memory: there is no query."""
+        self._found = ()
+
+    @property
+    def lists_any(self) -> bool:
+        """Whether there are memories for the list."""
+        return bool(self._found)
+
+    def ask_badges(self, hits: Sequence[Hit]) -> None:
+        """Ask which of these fragments a memory is about."""
+        if self.showing is Showing.OFF or not hits or not any(memory.source for memory in self._every):
+            self._engine.forget("badges")
+            self._take_badges({})
+            return
+        self._keeper = self._keeper or BadgeKeeper()
+        fragments = tuple(hit.fragment for hit in hits)
+        self._engine.ask(AskBadges(self._keeper, self._every, fragments), self._take_badges)
+
+    def _take_badges(self, memories: dict[str, tuple[Memory, ...]]) -> None:
+        self.badges = frozenset(memories)
+        self._changed()
+
+    # --- one memory ---------------------------------------------------------------------------------------------------
+
+    def memory_of(self, fragment_id: str) -> Memory | None:
+        """Return the memory that a fragment stands for; None for one of the vault."""
+        memory_id = memory_id_of(fragment_id)
+        return (self._by_id or {}).get(memory_id) if memory_id is not None else None
+
+    def window_of(self, fragment_id: str) -> NoteWindow | None:
+        """Return the text of a memory as the preview shows it, whether or not it is listed; None for a fragment."""
+        from excerpt.model import Hit
+
+        memory = self.memory_of(fragment_id)
+        return window_of_memory(Hit(as_fragment(memory, 0), 0.0)) if memory is not None else None
+
+    def marked(self, marks: Sequence[Mark]) -> tuple[Memory, ...] | None:
+        """Return the memories among some marks; None while they are being read."""
+        ids = _ids(marks)
+        if ids and self._by_id is None:
+            if self.is_answered:
+                self.ask(self._query, marks)
+            return None
+        known = self._by_id or {}
+        return tuple(known[each] for each in ids if each in known)
+
+
+def window_of_memory(hit: Hit | None) -> NoteWindow | None:
+    """Return the text of a memory as the preview shows it; None for a fragment of the vault."""
+    if hit is None or not is_memory(hit):
+        return None
+    from excerpt.tui.search.note_window import window_around
+
+    return window_around(hit.fragment.text, hit.fragment, hit.spans)
+
+
+def _ids(marks: Sequence[Mark]) -> list[str]:
+    found = (memory_id_of(mark.fragment) for mark in marks)
+    return [each for each in found if each is not None]
+
+
+# --- where memories stand among the hits ---------------------------------------------------------------------------
+
+
+def showing_of(settings: MemorySettings) -> Showing:
+    if settings.recall_first:
+        return Showing.FIRST
+    return Showing.AMONG if settings.in_search else Showing.OFF
+
+
+def is_memory(hit: Hit) -> bool:
+    """Whether a row of the list is a memory."""
+    return memory_id_of(hit.fragment.id) is not None
+
+
+def among(hits: Sequence[Hit], memories: Sequence[Hit], showing: Showing) -> tuple[Hit, ...]:
+    """The rows of the list: memories first, or before the first hit that is less sure than the surest of them."""
+    if showing is Showing.OFF or not memories:
+        return tuple(hits)
+    if showing is Showing.FIRST:
+        return (*memories, *hits)
+    surest = min(map(_doubt, memories))
+    at = next((at for at, hit in enumerate(hits[:_LATEST]) if _doubt(hit) > surest), min(_LATEST, len(hits)))
+    return (*hits[:at], *memories, *hits[at:])
+
+
+def _doubt(hit: Hit) -> int:
+    return list(Confidence).index(hit.confidence) if hit.confidence is not None else 0

@@ -16,7 +16,7 @@ from excerpt.model import Memory, Skipped, Source, Span
 from excerpt.text.line_range import lines_named
 from excerpt.text.times import local_time
 from excerpt.text.visible import visible, visible_line
-from excerpt.tui.common.inked_line import Ink, Run, wrap
+from excerpt.tui.common.line_drawing import Ink, Run, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign

@@ -19,8 +19,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence
 from excerpt.settings import Places, Settings
-from excerpt.tui.common.answers import Answers
-from excerpt.tui.messages import Trouble
+from excerpt.tui.messages import Answers, Trouble
 
 if TYPE_CHECKING:
     from excerpt.memory.offers import Offer

@@ -24,8 +24,7 @@ from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.row_names import path_below
+from excerpt.tui.common.row_list import RowList, path_below
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import typed_budget

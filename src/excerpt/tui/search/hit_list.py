@@ -19,10 +19,9 @@ from textual.strip import Strip
 from excerpt.text.times import age
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.row_names import BETWEEN, elided, name_parts, names_of
+from excerpt.tui.common.row_list import BETWEEN, RowList, elided, name_parts, names_of
 from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
-from excerpt.tui.memory.recall_controller import is_memory
+from excerpt.tui.memory.controller import is_memory
 
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Hit, Span

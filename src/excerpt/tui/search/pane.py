@@ -24,7 +24,7 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory.recall_controller import RecallController, Showing, is_memory, window_of_memory
+from excerpt.tui.memory.controller import RecallController, Showing, is_memory, window_of_memory
 from excerpt.tui.messages import (
     AllMarked,
     Answered,
@@ -40,11 +40,10 @@ from excerpt.tui.messages import (
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
 from excerpt.tui.search.disabled import Row, SearchState, search_disabled
-from excerpt.tui.search.history import QueryKeeper
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
-from excerpt.tui.search.query_bar import Answer, QueryBar
-from excerpt.tui.search.query_menu import QueryMenu
+from excerpt.tui.search.query_bar import Answer, QueryBar, QueryMenu
+from excerpt.tui.search.query_controller import QueryKeeper
 from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from excerpt.tui.engine_worker import Asks
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
-    from excerpt.tui.common.inked_line import LinkTo
+    from excerpt.tui.common.line_drawing import LinkTo
     from excerpt.tui.search.note_window import LinkFound, NoteWindow
 
 

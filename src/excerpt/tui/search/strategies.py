@@ -18,7 +18,7 @@ from excerpt.model import Fragment, Result
 from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Dialog
-from excerpt.tui.common.row_names import BETWEEN, path_below
+from excerpt.tui.common.row_list import BETWEEN, path_below
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 

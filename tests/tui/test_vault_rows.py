@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.known_vaults import DEMO, Recent
-from excerpt.tui.vaults.chooser import Kind, folder_rows, is_path, known_rows, matching, missing, short_path
+from excerpt.tui.vault_chooser import Kind, folder_rows, is_path, known_rows, matching, missing, short_path
 
 NOW = 1_800_000_000.0
 

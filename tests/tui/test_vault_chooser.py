@@ -15,11 +15,11 @@ from excerpt.moved_vaults import take_down
 from excerpt.pack.marks_file import read_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
-from excerpt.tui.common.tab_bar import TabBar
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import read_session
-from excerpt.tui.vaults.chooser import VaultChooser
+from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 
