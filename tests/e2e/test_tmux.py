@@ -89,7 +89,7 @@ def copy_pack(tmux: Tmux, told: str) -> None:
     terminal.press("esc")
     terminal.wait_for("? help")
     terminal.press("b")
-    terminal.wait_for("token budget of the pack")
+    terminal.wait_for("Token budget of the pack")
     terminal.type("128k")
     terminal.press("enter")
     terminal.wait_for(" of 128,000 tokens")

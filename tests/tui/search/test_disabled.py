@@ -129,3 +129,9 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(t
         assert "filter" not in {offer.label for offer in footer.shown}
         await pilot.press("down")
         await offered("filter")
+
+
+def test_why_needs_a_row_and_the_map_none() -> None:
+    nothing = SearchState()
+    assert search_disabled("show_view", nothing, ("why",)) == "Nothing is listed yet: type a query first."
+    assert search_disabled("show_view", nothing, ("map",)) == ""

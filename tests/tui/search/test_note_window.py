@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Span
 from excerpt.tui.common.line_drawing import Ink
-from excerpt.tui.search.note_window import REACH, WHOLE_REACH, NoteWindow, View, spans_by_line, window_around
+from excerpt.tui.search.note_window import (
+    REACH,
+    WHOLE_REACH,
+    NoteWindow,
+    View,
+    set_off,
+    spans_by_line,
+    window_around,
+)
 
 
 def fragment_of(note: str, first: int, last: int) -> Fragment:
@@ -146,3 +154,10 @@ def test_no_note_is_refused_and_every_line_is_drawn_once(note: str, spans: list[
     drawn = "".join(run.text for line in window.lines for run in (*line.runs, *line.aligned))
     assert not [c for c in drawn if c < " " or c in "\x7f\u202e"]
     assert window.line_count - len(numbers) == window.below
+
+
+def test_stop_words_of_the_query_are_not_set_off_unless_it_has_no_other() -> None:
+    text = "How to keep it, and how long"
+    how, keep = Span(0, 3), Span(7, 11)
+    assert set_off(text, (how, keep), "how do I keep it", "en") == [keep]
+    assert set_off(text, (how,), "how to", "en") == [how]

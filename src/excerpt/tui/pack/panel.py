@@ -213,7 +213,7 @@ class BudgetDialog(Dialog[TypedBudget]):
 
     def compose(self) -> ComposeResult:
         with Box() as box:
-            box.border_title = Content("token budget of the pack")
+            box.border_title = Content("Token budget of the pack")
             box.hint(
                 f"{key_sign('budget-take')} take",
                 f"{key_sign('budget-copy')} take and copy the pack",

@@ -43,14 +43,15 @@ _OF_PANEL = frozenset({"mark", "edit"})
 _NEED_ROW = frozenset({"mark", "edit", "obsidian", "copy_fragment"})
 
 
-def search_disabled(action: str, state: SearchState) -> str:
+def search_disabled(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
     """Return why the Search tab would not do that; "" where it can be done."""
     if state.on_name and action in ("mark", "copy_fragment", "obsidian"):
         return "That is a name, not a passage."
     if state.on_name and action == "edit":
         return ""
     takes = (state.in_panel and action in _OF_PANEL) or (state.meant and action == "edit")
-    if action in _NEED_ROW and state.row is Row.NOTHING and not takes:
+    needs_row = action in _NEED_ROW or parameters == ("why",)
+    if needs_row and state.row is Row.NOTHING and not takes:
         return "Nothing is found for this query." if state.typed else "Nothing is listed yet: type a query first."
     if action == "obsidian" and state.row is Row.MEMORY:
         return "A memory is no note of the vault."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, ClassVar
@@ -92,7 +92,7 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
     """Return the words among those that matched which say nothing of the subject; none where nothing else matched."""
     if not hits:
         return frozenset()
-    from excerpt.text.languages import detect_language, is_function_word  # takes 20 ms: not before the first frame
+    from excerpt.text.languages import detect_language  # takes 20 ms: not before the first frame
 
     matched: set[str] = set()
     for hit in hits:
@@ -101,8 +101,15 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
         for name, spans in zip((fragment.title, *fragment.heading_path), hit.named, strict=False):
             matched.update(name[span.start : span.end].casefold() for span in spans)
     languages = ("en", detect_language(hits[0].fragment.text))
-    stop_words = {word for word in matched if word in _ASKING or is_function_word(word, languages)}
-    return frozenset(stop_words) if stop_words < matched else frozenset()
+    return stop_words_among(matched, languages)
+
+
+def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
+    """Return those of the folded words that say nothing of a subject; none where there are no others."""
+    from excerpt.text.languages import is_function_word
+
+    stop_words = {word for word in words if word in _ASKING or is_function_word(word, languages)}
+    return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
 
 
 def followed(selected: Hit, hits: Sequence[Hit]) -> Hit | None:

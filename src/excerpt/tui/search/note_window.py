@@ -453,10 +453,11 @@ class AskWindow:
         if fragment is None:
             return None
         view = replace(self.view, near=self._near(engine, fragment))
-        text = snapshot.note_text(fragment.path)
-        spans = self.location.spans
-        if not spans and self.query:
-            spans = engine.spans(fragment.text, self.query, snapshot.note_info(fragment.path).language)
+        text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
+        found = self.location.spans
+        if not found and self.query:
+            found = engine.spans(fragment.text, self.query, language)
+        spans = set_off(fragment.text, found, self.query, language)
         elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
         return window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
@@ -470,6 +471,14 @@ class AskWindow:
             return nearest_sentences(engine, self.query, fragment.text)
         except ModelError:
             return ()
+
+
+def set_off(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
+    """Return what is set off of the text that `query` matched: no stop words, where the query has other words."""
+    from excerpt.tui.search.hit_list import stop_words_among
+
+    stop_words = stop_words_among(re.findall(r"\w+", query.casefold()), ("en", language))
+    return [span for span in spans if text[span.start : span.end].casefold() not in stop_words]
 
 
 def _fragment_at(snapshot: Snapshot, path: str, line: int) -> Fragment | None:
@@ -488,7 +497,8 @@ def _elsewhere(engine: Engine, query: str, text: str, fragment: Fragment, view: 
     language = engine.snapshot.note_info(fragment.path).language
     for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
         part = "\n".join(lines[begin - 1 : end])
-        for row, columns in columns_by_row(part, engine.spans(part, query, language)).items():
+        spans = set_off(part, engine.spans(part, query, language), query, language)
+        for row, columns in columns_by_row(part, spans).items():
             for one in columns:
                 yield begin + row, one
 

@@ -975,9 +975,9 @@ class SearchPane(Vertical):
             return False
         return super().check_action(action, parameters)
 
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action cannot be done now; "" where it can."""
-        return search_disabled(action, self._state_now())
+        return search_disabled(action, self._state_now(), parameters)
 
     def _refresh_keys(self) -> None:
         """Have the keys shown that work now, where they are others."""
