@@ -23,6 +23,7 @@ from excerpt.tui.memory.worker import Offers
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
+from tests.tui.pictures.steps import results
 from tests.tui.still import StillApp
 
 
@@ -129,6 +130,16 @@ async def test_the_next_pane_right_behind_the_key_of_a_tab(still: StillApp) -> N
 
 
 # --- the palette ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_next_pane_is_the_panel_of_which_another_view_has_just_come_up(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        await results(pilot)
+        await pilot.press("escape")
+        at_once(still, "v", "v", "shift+tab")
+        side = pane_of(still).side
+        await until(pilot, lambda: side.view == "related" and side.has_focus_within, "the panel to have the focus")
 
 
 async def test_pages_of_the_palette_are_turned_before_it_is_drawn(still: StillApp) -> None:

@@ -945,13 +945,11 @@ class SearchPane(Vertical):
         self._bar.field.focus()
 
     def action_pane(self) -> None:
-        every = (self._bar.field, self._hits, self.side.to_focus, self.pack_panel)
-        panes = [pane for pane in every if pane.focusable and pane.region]
-        if not panes:  # the tab has just come up, and is laid out with the next frame
-            self.call_after_refresh(self.action_pane)
-            return
-        at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
-        panes[(at + 1) % len(panes)].focus()
+        chain = self.screen.focus_chain  # who has no place yet in the next frame is in it too
+        panes = [pane for pane in (self._bar.field, self._hits, self.side.to_focus, self.pack_panel) if pane in chain]
+        if panes:  # none while the tab is about to go
+            at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
+            self.screen.set_focus(panes[(at + 1) % len(panes)])
 
     def action_back(self) -> None:
         """Close one layer at a time: what is picked, the pack, the side panel in the list's place; then to the list."""
