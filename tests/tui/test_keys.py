@@ -17,6 +17,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.dom import DOMNode
 from textual.events import Key
 from textual.keys import _character_to_key
+from textual.widgets import Input
 
 from excerpt import tui
 from excerpt.settings import Places, ScreenSettings, Settings
@@ -308,6 +309,18 @@ async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_clos
         await until(pilot, lambda: top_screen(app) is app.still, "the end of it")
         await pilot.press("f1", "f1")
         await until(pilot, lambda: top_screen(app) is app.still, "f1 closes it too")
+
+
+async def test_the_help_says_what_a_sign_means(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test() as pilot:
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        top_screen(app).query_one("#keys-filter", Input).value = "◆"
+        await pilot.pause()
+        shown = app.export_screenshot().replace("&#160;", " ")
+        assert "A memory, or a fragment that one is about" in shown
+        assert "undo" not in shown
 
 
 async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_list(app: ExcerptApp) -> None:

@@ -1,4 +1,4 @@
-"""F1: every key, made from the bindings themselves, those that work here first; typing leaves fewer."""
+"""F1: every key, made from the bindings themselves, those that work here first, and every sign; typing leaves fewer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,34 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from excerpt.tui.bindings import Group, bindings, groups, matching
+from excerpt.tui.bindings import Group, Row, bindings, groups, matching
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign
 
 _MOST_KEYS = 18
 """Cells for the keys of a binding; more go on in the next line."""
+
+_SIGNS = Group(
+    "Signs",
+    here=False,
+    rows=tuple(
+        Row("", sign, what)
+        for sign, what in (
+            ("●", "Marked: it is in the pack"),
+            ("○", "In the pack unasked, as one of the best hits"),
+            ("◆", "A memory, or a fragment that one is about"),
+            ("▆", "The score, beside that of the best hit"),
+            ("47t", "How many tokens it has"),
+            ("3d", "How long ago its note was changed"),
+            ("┃", "What of the note is in the pack"),
+            ("▎", "The selected fragment"),
+            ("≈", "A sentence near to the query in meaning"),
+            ("hit 2 +1", "What brought a passage into the pack: the second hit, and one more"),
+            ("[…]", "The section goes on, but had no room in the pack"),
+        )
+    ),
+)
 
 
 class Help(Dialog[None]):
@@ -40,7 +61,7 @@ class Help(Dialog[None]):
     def __init__(self, here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str, str]) -> None:
         """`here` are the places whose keys work now, `reasons` why some of these cannot be done, by their ids."""
         super().__init__()
-        self._groups = groups(here, keymap, reasons)
+        self._groups = (*groups(here, keymap, reasons), _SIGNS)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -105,7 +126,7 @@ def _drawn(group: Group, width: int, colours: Mapping[str, str], *, named: bool)
     told: set[str] = set()
     for row in group.rows:
         what = Text(row.what)
-        if named:
+        if named and row.id:
             what.append(f"  {row.id}", colours["text-soft"])
         if row.why_not in told:
             what.append(" · not now", colours["text-soft"])
