@@ -38,7 +38,7 @@ from excerpt.tui.keymap import usable, use_keys
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW, session_of
 from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
-from excerpt.tui.textual_patches import ChangedCells, SentParts, guard_page_keys, keep_alt_keys
+from excerpt.tui.textual_patches import ChangedCells, SentParts, keep_alt_keys
 
 if TYPE_CHECKING:
     from excerpt.tui.vault_chooser import Opening
@@ -113,7 +113,6 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._themes = ThemeController(places.config / "themes")
         self._show_first_theme(settings.screen.theme)
         keep_alt_keys()
-        guard_page_keys()
         self._sent = SentParts()
         self._plain = Plain()
         self._harmless = Harmless()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+from textual import work
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.css.query import NoMatches
 from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import Widget
@@ -101,7 +104,16 @@ def _keys(binding: Key, keymap: Mapping[str, str]) -> str:
 
 
 class Palette(CommandPalette, Leaving[None]):
-    """Textual's palette, which goes once however many keys ask for it."""
+    """Textual's palette, which goes once however many keys ask for it, and survives keys that are ahead of it."""
+
+    def _action_command_list(self, action: str) -> None:
+        with suppress(LookupError):  # a page of a list that is not drawn has no lines
+            super()._action_command_list(action)
+
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        with suppress(NoMatches):  # it may be gone before this begins
+            await CommandPalette._gather_commands.__wrapped__(self, search_value)  # type: ignore[attr-defined]
 
 
 class KeyCommands(Provider):

@@ -1,6 +1,6 @@
 """All that goes past Textual's public parts as a whole: for what it gains, and what a new Textual may break.
 
-Textual is pinned. What single widgets override stands with them (`LineView`, `Field`) and in docs/design/screen.md.
+Textual is pinned. What single widgets override stands with them (`LineView`, `Field`, `Palette`) and in docs/design/screen.md.
 
 - `SparingCompositor` asks for the lines that are drawn alone: a key takes the event loop 44 ms of CPU in place of 55
   on a busy machine, its frames 22 of 35. Breaks with `Compositor._render_chops`; a test holds it to Textual's drawing.
@@ -9,13 +9,11 @@ Textual is pinned. What single widgets override stands with them (`LineView`, `F
 - `PromptScreen` draws after 8 ms in place of 17, and works styles out once before the first frame in place of thrice.
   Breaks with `Screen._update_timer`, `_compose` and `_on_screen_resume`: slower, not wrong.
 - `keep_alt_keys` reads a character with alt as that. Breaks with `XTermParser._sequence_to_key_events`; a test types.
-- `guard_page_keys` has the palette survive page up before its list is drawn. Breaks with `CommandPalette`'s action.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import cast
@@ -28,7 +26,6 @@ from rich.style import Style
 from textual import events
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
 from textual._xterm_parser import XTermParser
-from textual.command import CommandPalette
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -257,17 +254,3 @@ def keep_alt_keys() -> None:
     types them as `^c`. And a character that no binding has with alt is typed as if it were alone.
     """
     setattr(XTermParser, "_sequence_to_key_events", _keys_of)  # noqa: B010 - mypy holds a method to be fixed
-
-
-_list_action = CommandPalette._action_command_list
-
-
-def _list_action_once_drawn(palette: CommandPalette, action: str) -> None:
-    with suppress(LookupError):
-        _list_action(palette, action)
-
-
-def guard_page_keys() -> None:
-    """From now on a page key does nothing in a palette whose list is not drawn: Textual looks for the lines of a page
-    in it, and raises."""
-    setattr(CommandPalette, "_action_command_list", _list_action_once_drawn)  # noqa: B010 - as above
