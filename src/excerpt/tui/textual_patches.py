@@ -1,6 +1,6 @@
 """All that goes past Textual's public parts as a whole: for what it gains, and what a new Textual may break.
 
-Textual is pinned. What single widgets override stands with them (`LineView`, `Field`, `Palette`) and in docs/design/screen.md.
+Textual is pinned. What one widget overrides stands with it (`LineView`, `Field`, `Palette`). See docs/design/screen.md.
 
 - `SparingCompositor` asks for the lines that are drawn alone: a key takes the event loop 44 ms of CPU in place of 55
   on a busy machine, its frames 22 of 35. Breaks with `Compositor._render_chops`; a test holds it to Textual's drawing.
