@@ -70,6 +70,17 @@ async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(st
         assert answers == [None]
 
 
+async def test_keys_ahead_of_a_dialog_or_behind_its_end_do_nothing_in_it(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        await results(pilot)
+        for _ in range(3):
+            at_once(still, "unbound-compare", "down", "up", "escape", "down", "enter", "up", "down")
+            await pilot.pause()
+            await pilot.press("escape")
+        await until(pilot, lambda: still.screen is still.still, "the end of the dialog")
+
+
 async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await begun(pilot, still)

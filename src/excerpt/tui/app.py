@@ -21,7 +21,7 @@ from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette, Provider
-from textual.dom import DOMNode
+from textual.dom import DOMNode, NoScreen
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.reactive import var
@@ -324,7 +324,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """As Textual does; where the action cannot be done now, that is said. What is pressed before the first frame is
-        complete waits for what it may be about."""
+        complete waits for what it may be about; what is pressed behind the end of a dialog does nothing in it."""
+        if not self._is_open(default_namespace):
+            return True
         early = isinstance(self.screen, MainScreen) and not self.screen.is_furnished
         if early and not isinstance(default_namespace, Input):  # editing keeps its order among the letters
             self.set_timer(_SOON, partial(self.run_action, action, default_namespace, namespaces))
@@ -342,6 +344,12 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self._reason_said = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
+
+    def _is_open(self, node: DOMNode | None) -> bool:
+        try:
+            return node is None or node is self or node.screen in self.screen_stack
+        except NoScreen:
+            return False
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         if priority:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from excerpt.insight.related import Related, RelatedNote
@@ -89,6 +90,20 @@ async def test_another_reason_is_looked_at_by_the_arrows_round_and_round(app: Ex
             seen.append(why.reason)
         await press(pilot, app, "left")
         assert why.reason == seen[-2]
+
+
+async def test_the_reason_is_of_the_selected_note_before_that_is_drawn(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened_on(pilot, app, "devices change conflict")
+        panel, first = panel_of(app), selected(app)
+        panel.why.note = replace(first, matches=first.matches * 2)
+        panel.why.reason = 1
+        panel.rows.notes = (panel.why.note, replace(first, path="Other.md", mentions=(), matches=()))
+        panel.rows.rows_changed(1)
+        assert panel.reason is not None
+        assert panel.reason.path == "Other.md"
+        panel.action_reason(1)
+        assert panel.why.note is panel.rows.notes[1]
 
 
 async def test_following_takes_the_passage_view_along_and_one_can_return(app: ExcerptApp) -> None:

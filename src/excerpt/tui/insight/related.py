@@ -200,7 +200,13 @@ class RelatedPanel(Vertical):
     @property
     def reason(self) -> Reason | None:
         """The place that the selected reason names."""
-        return reasons_of(self.selected)[self.why.reason] if self.selected is not None else None
+        return reasons_of(self.selected)[self._reason] if self.selected is not None else None
+
+    @property
+    def _reason(self) -> int:
+        """The number of that reason: of a note that has just been selected the first, whatever is still drawn."""
+        note = self.selected
+        return self.why.reason if note is None or note is self.why.note else first_reason(note)
 
     # --- what its keys do ---------------------------------------------------------------------------------------------
 
@@ -213,7 +219,9 @@ class RelatedPanel(Vertical):
     def action_reason(self, by: int) -> None:
         """Look at another reason of the selected note, round and round."""
         if self.selected is not None:
-            self.why.reason = (self.why.reason + by) % len(reasons_of(self.selected))
+            number = (self._reason + by) % len(reasons_of(self.selected))
+            self._show_why()
+            self.why.reason = number
             self.refresh_bindings()
 
     def action_follow(self) -> None:

@@ -184,8 +184,9 @@ class StrategiesScreen(Dialog[Choice]):
         return next((at for at, row in enumerate(self.rows) if row.fragment.id == fragment), 0)
 
     def action_move(self, rows: int) -> None:
-        table = self.query_one(DataTable)
-        table.move_cursor(row=table.cursor_row + rows)
+        if self.rows:
+            table = self.query_one(DataTable)
+            table.move_cursor(row=table.cursor_row + rows)
 
     @on(DataTable.RowSelected)
     def action_choose(self) -> None:
