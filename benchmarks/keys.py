@@ -207,11 +207,15 @@ class Typist:
         """Milliseconds from each press of the down key until the context of that row is drawn."""
         hits, preview = self._pane.query_one(HitList), self._pane.query_one(Preview)
         spent: list[float] = []
-        for _ in range(min(rows, len(hits.hits) - 1)):
+        for _ in range(min(rows, hits.row_count - 1)):
             drawn, row = asyncio.Event(), hits.cursor + 1
             began = time.perf_counter()
             self._app.post_message(events.Key("down", None))
-            while hits.cursor != row or not self._shows_selected(hits, preview):
+            while hits.cursor != row:
+                await asyncio.sleep(0.001)
+            if hits.selected is None:  # the row of further fragments
+                continue
+            while not self._shows_selected(hits, preview):
                 await asyncio.sleep(0.001)
             preview.call_after_refresh(drawn.set)
             await asyncio.wait_for(drawn.wait(), PATIENCE)
