@@ -384,7 +384,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if not first:
             # A letter is read by the field after those before it; in a list one of those may move the focus.
             return () if isinstance(focused, Input) else (focused,)
-        return around if screen.is_furnished else around[:-1]
+        # Once more at its head: of a letter that is read, a field tells itself first.
+        return (focused, *(around if screen.is_furnished else around[:-1]))
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):

@@ -350,8 +350,8 @@ class SearchPane(Vertical):
         self._failed = None
         self.result = message.result
         self.call_after_refresh(self._engine.drawn, message.number)
-        if not self._is_answering:
-            self._act_on_answer()
+        if not self._is_answering and self._early:
+            self.app.call_later(self._act_on_answer)
 
     @property
     def _is_answering(self) -> bool:
@@ -360,16 +360,18 @@ class SearchPane(Vertical):
     def is_early(self, action: str) -> bool:
         """Return whether the action is about hits that are still on their way."""
         walks = action == "move" and (self.query_one("#aside").has_focus_within or self._bar.queries.walks)
-        return action in _ABOUT_HITS and not walks and self._is_answering and self._engine.is_open
+        # Behind one that waits all wait, also when the answer has come: they are done in their order.
+        waits = self._is_answering or bool(self._early)
+        return action in _ABOUT_HITS and not walks and waits and self._engine.is_open
 
     def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
         """Act when the newest query is answered."""
         self._early.append(act)
 
-    def _act_on_answer(self) -> None:
+    async def _act_on_answer(self) -> None:
         acts, self._early = self._early, []
         for act in acts:
-            self.app.call_later(act)
+            await act()
 
     @on(AllMarked)
     def _all_marked(self, message: AllMarked) -> None:
