@@ -66,9 +66,6 @@ def test_the_wheel_names_every_licence_and_holds_what_they_point_to(wheel: Path)
 
 def test_the_demo_answers_is_packed_and_left(installed: Installed) -> None:
     with Terminal([installed.excerpt, "demo"], installed.environment, 80, 24) as app:
-        app.wait_for("Search", "esc close")
-        app.press("esc")
-        app.wait_gone("esc close")
         _ask_mark_and_copy(app, "token budget")
         app.press("f1")
         app.wait_for("Keys", "esc")
@@ -93,7 +90,7 @@ def test_a_vault_opens_and_the_next_start_opens_it_again(installed: Installed, v
 def _ask_mark_and_copy(app: Terminal, query: str) -> None:
     app.wait_for("Search", " notes")
     app.type(query)
-    app.wait_for(query, " / 4,000 tokens ▓")
+    app.wait_for(query, " of 4,000 tokens ▓")
     app.press("tab")
     app.wait_for("1 marked")
     app.press("ctrl+y")
