@@ -319,3 +319,13 @@ async def test_what_was_remembered_already_is_in_sight_in_a_small_window(still: 
         assert dialog.find_widget(offers).visible_region.height >= 1
         shown = "\n".join(strip.text for strip in still.screen._compositor.render_strips())
         assert "◆" in shown
+
+
+async def test_offers_that_come_while_the_form_is_being_removed_are_dropped(still: StillApp) -> None:
+    async with still.run_test() as pilot:
+        await begun(pilot, still)
+        dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
+        still.push_screen(dialog)
+        await until(pilot, lambda: dialog.is_mounted, "the form")
+        await dialog.query_one(".box").remove()
+        dialog.show_offers(Offers((), ("kitchen",)))

@@ -226,8 +226,8 @@ class Remember(Dialog[Kept]):
 
     def show_offers(self, offers: Offers) -> None:
         """Offer what is remembered already of the same thing, and complete the tags in use."""
-        if not self.is_attached:
-            return
+        if not self.query(OfferList):
+            return  # the answer came while the form is being removed, its fields first
         self._suggester.tags = offers.tags
         used = ", ".join(offers.tags[:_TAGS_SHOWN])
         self.query_one("#tags-label", Label).update(f"Tags · in use: {visible_line(used)}" if used else "Tags")
