@@ -40,7 +40,7 @@ SETS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "
 BUDGETS = (500, 1000, 2000, 4000)
 TOP = 50
 """Hits that a pack may be made of."""
-SCOPES = (Scope.NONE, Scope.NEIGHBORS, Scope.SECTION)
+SCOPES = tuple(Scope)
 TOKENIZER = open_tokenizer("o200k")
 
 LEAST_HELD = 0.85

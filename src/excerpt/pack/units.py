@@ -17,7 +17,7 @@ from excerpt.pack.shrink import inner_stretches, parts_of_block
 from excerpt.pack.source import OpenNote
 from excerpt.pack.worth import GRAIN, leading_worth
 
-_CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 1.0}
+_CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
 """What a fragment beside a hit is worth, as a share of the hit, or of _MOST_WIDENED where that is less, divided by the
 square of its distance: as little as has half of what could be widened at 4,000 tokens be so, many hits by a little
 rather than the best by a lot (see docs/design/packs.md)."""
