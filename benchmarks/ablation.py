@@ -16,8 +16,8 @@ from benchmarks.judgements import QuerySet, Summary, mean_of
 from benchmarks.measure import table
 from benchmarks.targets import verdict
 from excerpt.kinds import Strategy
-from excerpt.search import fusion
-from excerpt.search.fusion import SIGNALS, WEIGHTS, Weights
+from excerpt.search import ranking
+from excerpt.search.ranking import SIGNALS, WEIGHTS, Weights
 
 FOUR = (Strategy.HYBRID, Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC)
 HYBRID = WEIGHTS[Strategy.HYBRID]
@@ -150,7 +150,7 @@ def led(weights: Weights, lead: float) -> Mapping[Strategy, Weights]:
     """`weights` by the strategy that leads, whose own signal counts `lead` more."""
 
     def own(leader: Strategy) -> list[str]:
-        more = fusion.led_by(leader)
+        more = ranking.led_by(leader)
         return [name for name in SIGNALS if getattr(more, name) != getattr(HYBRID, name)]
 
     return {

@@ -47,7 +47,7 @@ class Clock:
 
 def measure(vault: Path) -> dict[str, float]:
     """Seconds by part, and of the whole as "all"."""
-    from excerpt.index import build, catalog, embed, fields, lexical, prepare, vectors, workers
+    from excerpt.index import build, catalog, embed, lexical, pool, postings, prepare, vectors
     from excerpt.settings import Settings
     from excerpt.text import markdown
     from excerpt.vault.readers import markdown as reader
@@ -60,8 +60,8 @@ def measure(vault: Path) -> dict[str, float]:
         (markdown, "_take_inline", "links and tags"),
         (prepare, "fragments_of", "fragments and their tokens"),
         (prepare, "text_to_row", "compress notes"),
-        (fields.FieldCollector, "add_note", "words"),
-        (fields.FieldCollector, "inverted", "count words"),
+        (postings.FieldCollector, "add_note", "words"),
+        (postings.FieldCollector, "inverted", "count words"),
         (embed.Embedder, "embed", "embed"),
         (catalog.Catalog, "rows", "catalog"),
         (catalog.Catalog, "_many", "catalog"),
@@ -70,7 +70,7 @@ def measure(vault: Path) -> dict[str, float]:
         (vectors.MatrixWriter, "commit", "matrix"),
     ):
         clock.watch(owner, name, part)
-    workers._WORTH_WORKERS = sys.maxsize
+    pool._WORTH_WORKERS = sys.maxsize
     began = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         build.build(vault, Path(folder), Settings())

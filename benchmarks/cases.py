@@ -19,16 +19,16 @@ import numpy.typing as npt
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
-from excerpt.search import boosts, evidence, fusion, graph
+from excerpt.search import evidence, ranking
 from excerpt.search.engine import Engine, Order, spread
-from excerpt.search.fusion import SIGNALS, Floats, Scored, Weights
 from excerpt.search.lexical import Rows
 from excerpt.search.query import Query
+from excerpt.search.ranking import SIGNALS, Floats, Scored, Weights
 from excerpt.settings import SearchSettings, Settings
 
 LIMIT = 50
 """Hits that are looked at, as many as the scorer asks for."""
-LINKS = boosts.WEIGHTS["links"]
+LINKS = ranking.BOOSTS["links"]
 PER_NOTE = SearchSettings().per_note
 
 
@@ -53,8 +53,8 @@ class Case:
 
     def leader(self, wanted: Strategy) -> Strategy:
         """Which strategy answers when `wanted` is asked for."""
-        return fusion.answering(
-            fusion.lead(self.word_count) if wanted is Strategy.AUTO else wanted,
+        return ranking.answering(
+            ranking.lead(self.word_count) if wanted is Strategy.AUTO else wanted,
             words_found=bool(self.signals[:, SIGNALS.index("words")].any()),
             meaning_found=bool(self.signals[:, SIGNALS.index("meaning")].any()),
         )
@@ -83,7 +83,7 @@ class Variant:
 
 def auto() -> Variant:
     """What is shipped."""
-    return Variant("auto", Strategy.AUTO, {leader: fusion.led_by(leader) for leader in Strategy})
+    return Variant("auto", Strategy.AUTO, {leader: ranking.led_by(leader) for leader in Strategy})
 
 
 def summaries(every: Sequence[Cases], variant: Variant) -> dict[str, Summary]:
@@ -109,14 +109,14 @@ def ranked(cases: Cases, case: Case, variant: Variant) -> list[Place]:
 def score(case: Case, variant: Variant) -> Scored:
     """A question's candidates with their scores under a variant, as the engine scores them."""
     if variant.weights is None:
-        return fusion.add_name(fusion.reciprocal(case.rows, case.signals), case.named, case.notes)
-    scored = fusion.weighted(case.rows, case.signals, variant.weights[case.leader(variant.wanted)])
+        return ranking.add_name(ranking.reciprocal(case.rows, case.signals), case.named, case.notes)
+    scored = ranking.weighted(case.rows, case.signals, variant.weights[case.leader(variant.wanted)])
     matching = np.flatnonzero(scored.scores > 0)
     scored, notes = scored.of_rows(matching), case.notes[matching]
     if variant.links:
-        linked = graph.backlinks(*case.links, notes, scored.scores, case.note_count)
+        linked = ranking.backlinks(*case.links, notes, scored.scores, case.note_count)
         scored = scored.with_signal("links", np.round(linked[notes], 6), variant.links)
-    return fusion.add_name(scored, case.named[matching], notes) if variant.names_first else scored
+    return ranking.add_name(scored, case.named[matching], notes) if variant.names_first else scored
 
 
 # --- asking the engine ------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
 from excerpt.pack.lookup import SnapshotLookup
-from excerpt.pack.passages import find, most_like
+from excerpt.pack.quotations import find, most_like
 from excerpt.settings import Settings
 
 SAMPLE = 600

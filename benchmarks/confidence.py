@@ -25,7 +25,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit
 from excerpt.search.confidence import LIKELY, STRONG, WEAK, evidence_for, judge
 from excerpt.search.engine import Engine
-from excerpt.search.fusion import lead
+from excerpt.search.ranking import lead
 from excerpt.settings import Places, Settings
 
 WORK = Path("build/quality")

@@ -12,8 +12,8 @@ from benchmarks.cases import LINKS, Cases, Variant, auto, summaries
 from benchmarks.judgements import QuerySet
 from benchmarks.measure import table
 from excerpt.kinds import Strategy
-from excerpt.search import fusion
-from excerpt.search.fusion import Weights
+from excerpt.search import ranking
+from excerpt.search.ranking import Weights
 
 SAMPLE = 150
 """Random weights that are tried, from SEED on."""
@@ -83,7 +83,7 @@ def _random(source: random.Random, name: str) -> Variant:
     drawn = {field.name: near(getattr(HYBRID, field.name)) for field in fields(HYBRID)}
     scale = sum(astuple(HYBRID)) / sum(drawn.values())
     weights = Weights(**{signal: scale * weight for signal, weight in drawn.items()})
-    return Variant(name, Strategy.AUTO, led(weights, near(fusion.LEAD)), links=near(LINKS))
+    return Variant(name, Strategy.AUTO, led(weights, near(ranking.LEAD)), links=near(LINKS))
 
 
 def _values(every: Sequence[Cases], variant: Variant) -> Values:

@@ -23,9 +23,9 @@ import numpy as np
 from excerpt.index.build import build
 from excerpt.index.embed import Embedder
 from excerpt.index.snapshot import Snapshot
-from excerpt.memory import recalling
-from excerpt.memory.files import now, render_memory
-from excerpt.memory.recalling import Recaller
+from excerpt.memory import recall
+from excerpt.memory.recall import Recalled, Recaller
+from excerpt.memory.store import now, render_memory
 from excerpt.model import Fragment, Memory, Source
 from excerpt.settings import Settings
 
@@ -111,7 +111,7 @@ def speed(vault: Path, scratch: Path, count: int) -> None:
     recaller.close()
 
 
-def answering(recaller: Recaller, query: str) -> list[recalling.Recalled]:
+def answering(recaller: Recaller, query: str) -> list[Recalled]:
     """The memories that answer; where none does, those that share a word with the query are not counted."""
     return [one for one in recaller.recall(query) if one.answers]
 
@@ -186,7 +186,7 @@ def meaning(vault: Path, queries: Path, strange: Path, scratch: Path) -> None:
     print("| cosine from | found among ten | memories, median | other vault's queries: none | memories, median |")
     print("|---|---|---|---|---|")
     for least in (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 2.0):
-        recalling.NEAR_IN_MEANING = least
+        recall.NEAR_IN_MEANING = least
         answers = [(answering(recaller, query), right) for query, right in asked]
         right = [any(e.memory.source and e.memory.source.digest in r for e in found[:10]) for found, r in answers]
         strangers = [len(answering(recaller, query)) for query in others]

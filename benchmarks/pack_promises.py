@@ -13,7 +13,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack.pack import MARKDOWN, build_pack
+from excerpt.pack.build import MARKDOWN, build_pack
 from excerpt.pack.render import PlainRenderer, Renderer, XmlRenderer, as_json
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer

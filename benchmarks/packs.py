@@ -27,9 +27,10 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack import cost, duplicates, shrink, worth
+from excerpt.pack import budget as budgeting
+from excerpt.pack import expand as expanding
+from excerpt.pack.build import build_pack
 from excerpt.pack.expand import expand
-from excerpt.pack.pack import build_pack
 from excerpt.pack.render import as_markdown
 from excerpt.pack.source import notes_of
 from excerpt.search.engine import Engine
@@ -269,7 +270,7 @@ def times(snapshot: Snapshot, found: Sequence[Found], scope: Scope) -> Times:
 def _forget(snapshot: Snapshot) -> None:
     """Give up what is known of notes and texts from earlier packs."""
     notes_of(snapshot).clear()
-    for module in (cost, duplicates, shrink, worth):
+    for module in (budgeting, expanding):
         for remembered in vars(module).values():
             if hasattr(remembered, "cache_clear"):
                 remembered.cache_clear()

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from benchmarks.indexing import index_folder
 from benchmarks.measure import WORK, Data, index, table
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.nearness import SIGNALS, WEIGHTS, nearest, origin_of
+from excerpt.insight.similarity import SIGNALS, WEIGHTS, nearest, origin_of
 from excerpt.settings import Settings
 from excerpt.text.words import terms_of
 

@@ -24,7 +24,7 @@ from excerpt.settings import (
     settings_of,
     vault_slug,
 )
-from excerpt.text import folding, languages
+from excerpt.text import words
 
 _NOBODY = 65534
 
@@ -145,8 +145,8 @@ def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Places,
 
 
 def test_a_language_is_one_that_the_analyzer_tells_from_others() -> None:
-    by_script = {*languages._NARROW_RUNS, *languages._WIDE} - {"kana", "han"} | {"ja", "zh"}
-    assert set(LANGUAGES) == {*folding._ALGORITHMS, *folding._SCRIPT_OF, *languages._STOP_WORDS, *by_script}
+    by_script = {*words._NARROW_RUNS, *words._WIDE} - {"kana", "han"} | {"ja", "zh"}
+    assert set(LANGUAGES) == {*words._ALGORITHMS, *words._SCRIPT_OF, *words._STOP_WORDS, *by_script}
 
 
 def test_a_byte_order_mark_is_left_out(file: Path) -> None:

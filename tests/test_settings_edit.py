@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from excerpt.errors import SettingsError
 from excerpt.settings import PackSettings, Places, Settings, load_settings
-from excerpt.settings_edit import Value, begin_with, change_setting, with_setting
+from excerpt.settings_file import Value, begin_with, change_setting, with_setting
 
 FILE = Path("/config/excerpt.toml")
 TEXT = """\

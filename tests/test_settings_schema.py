@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from excerpt.settings import Settings
-from excerpt.settings_schema import MEANINGS, keys, schema
+from excerpt.settings_file import MEANINGS, keys, schema
 from excerpt.tui.keymap import bindable
 
 

@@ -11,20 +11,28 @@ Obsidian keeps its vaults in `obsidian.json` in its "system folder"; where that 
 
 from __future__ import annotations
 
+import heapq
 import json
+import os
+import shlex
+import shutil
+import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from excerpt.errors import ExcerptError
 from excerpt.settings import Places, is_around_home, vault_slug
-from excerpt.state_files import replace_file
+from excerpt.state_files import make_folder, replace_file
+from excerpt.text.display import counted
 
 Shape = TypeVar("Shape")
 
@@ -162,3 +170,323 @@ def _read(file: Path, shape: type[Shape]) -> Shape | None:
         return msgspec.convert(json.loads(file.read_text(encoding="utf-8")), shape)
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return None
+
+
+_ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
+_SAMPLE = 64
+_MOST_LISTED = 5_000
+"""Files and folders that notes are chosen from: some 10 ms, however large the vault is."""
+_MOST_READ = 1 << 16
+_MOST_AGE = 86_400.0
+"""Seconds after which notes are taken down anew; those of a small vault are each time, as one edit is a large part."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    path: str
+    notes: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A vault that was known. `path` is "" where it is not known; `kept` says what the user made for it, "" if nothing.
+
+    `is_same` says that the vault asked about holds its notes, `is_like` that it has notes of the same names at least.
+    """
+
+    slug: str
+    path: str
+    kept: str
+    is_there: bool
+    is_same: bool
+    is_like: bool
+
+
+def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
+    """Take over what is kept of a vault that has moved to where `vault` is; returns what is to be told of it.
+
+    That is done where nothing is remembered here and exactly one vault that is gone held the same notes. Where it is
+    still there, or that is not sure, only the command is told: of a vault met for the first time, or with `offer`.
+    """
+    if where.memory_folder(vault).exists():
+        return ()
+    offer = offer or not where.known_notes_file(vault).exists()
+    formers = list(_formers(where, vault, and_there=offer))
+    gone = [former for former in formers if former.is_same and not former.is_there]
+    gone = [former for former in gone if former.kept] or gone
+    if len(gone) == 1:
+        try:
+            taken, _ = _take_over(where, vault, gone[0].slug, leave=False)
+        except OSError as error:
+            return (f"What is kept of {gone[0].path} could not be taken over: {error}. Nothing of it is lost.",)
+        return (f"This vault was at {gone[0].path} before: {taken} came along.",) if taken else ()
+    return tuple(_offered(former, vault) for former in formers if offer and former.kept)
+
+
+def take_down(where: Places, vault: Path) -> None:
+    """Write down by which notes `vault` is known, unless that was done within a day; not of a home folder that nobody
+    has agreed to look into. A data folder that cannot be written is no reason to stop."""
+    file = where.known_notes_file(vault)
+    known = _read_known(file)
+    with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
+        if known is not None and len(known.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MOST_AGE:
+            return
+        if too_broad(where, vault, Path.home().resolve()):
+            return
+        notes = _some_notes(vault)
+        if notes and (known is None or known.notes != notes or len(notes) == _SAMPLE):
+            # A path that is not UTF-8 becomes escapes that JSON reads back.
+            replace_file(file, json.dumps({"path": str(vault), "notes": notes}).encode("ascii") + b"\n")
+
+
+def left_behind(where: Places, vault: Path | None) -> Iterator[Former]:
+    """Yield the vaults, but for `vault`, that have memories and are not there, or of which no path is known."""
+    own = "" if vault is None else vault_slug(vault)
+    for folder in _listed(where.data / "memories"):
+        kept = _memories(folder)
+        if folder.name == own or not kept:
+            continue
+        path, notes = _path_of(where, folder.name), _notes_of(where, folder.name)
+        if not path or not _is_there(path, vault):
+            is_same, is_like = (False, False) if vault is None else _likeness(vault, notes)
+            yield Former(folder.name, path, _remembered(kept), False, is_same, is_like)
+
+
+def adopt(where: Places, vault: Path, named: str) -> str:
+    """Take over what is kept of the vault that is or was at the path `named`, or that has this name among the memories;
+    returns the sentence that says what. What is still there keeps its own. Raises ExcerptError."""
+    slug = named
+    if Path(named).name != named or not (where.data / "memories" / named).is_dir():
+        slug = vault_slug(Path(named).expanduser())
+    if slug == vault_slug(vault):
+        raise ExcerptError(f"{named} is this vault itself.", "Name the folder in which it was before.")
+    path = _path_of(where, slug) or named
+    try:
+        taken, left = _take_over(where, vault, slug, leave=_is_there(path, vault))
+    except OSError as error:
+        raise ExcerptError(
+            f"What is kept of {path} could not be taken over: {error}. Nothing of it is lost."
+        ) from error
+    if not taken and not left:
+        raise ExcerptError(
+            f"Nothing is kept of a vault at {named}.", "`excerpt doctor` names memories without a vault."
+        )
+    kept_apart = f" Left as it was, as this vault has its own: {left}." if left else ""
+    return f"Taken over from {path}: {taken or 'nothing'}.{kept_apart}"
+
+
+def command_for(former: Former, vault: Path | None) -> str:
+    """Return the command that takes over what is kept of a former vault; without `vault`, with a word in its place."""
+    argv = ("excerpt", "doctor", "--vault", str(vault or "ITS-FOLDER-NOW"), "--adopt", former.path or former.slug)
+    return shlex.join(argv) if os.name == "posix" else subprocess.list2cmdline(argv)
+
+
+# --- what is the same vault -------------------------------------------------------------------------------------------
+
+
+def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[Former]:
+    """The other vaults whose notes `vault` holds, or might: those that are gone, and if `and_there` the others."""
+    own = where.known_notes_file(vault)
+    for file in _listed(own.parent):
+        known = _read_known(file) if file.suffix == ".json" and file != own else None
+        if known is None:
+            continue
+        is_there = _is_there(known.path, vault)
+        if is_there and not and_there:
+            continue
+        is_same, is_like = _likeness(vault, known.notes)
+        if is_same or (is_like and not is_there):
+            yield Former(file.stem, known.path, _kept(where, vault, file.stem), is_there, is_same, is_like)
+
+
+def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
+    """Whether at least half of the notes stand in `vault` as they were, and whether half have their names there."""
+    found = {path: _digest(vault, path) for path in notes}
+    same = sum(found[path] == digest for path, digest in notes.items())
+    there = sum(bool(digest) for digest in found.values())
+    return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * there
+
+
+def _some_notes(vault: Path) -> dict[str, str]:
+    """Notes by path with their digests: of those near the top, the ones whose paths have the smallest hashes, which
+    stay the same when others come and go."""
+    paths: list[str] = []
+    pending, listed = deque([""]), 0
+    while pending and listed < _MOST_LISTED:
+        folder = pending.popleft()
+        with suppress(OSError), os.scandir(vault / folder) as entries:
+            for entry in entries:
+                listed += 1
+                if listed > _MOST_LISTED:
+                    break
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(f"{folder}{entry.name}/")
+                elif entry.name.lower().endswith(_ENDINGS):
+                    paths.append(folder + entry.name)
+    chosen = heapq.nsmallest(_SAMPLE, paths, key=lambda path: blake2b(os.fsencode(path), digest_size=8).digest())
+    digests = ((path, _digest(vault, path)) for path in chosen)
+    return {path: digest for path, digest in digests if digest}
+
+
+def _digest(vault: Path, path: str) -> str:
+    """Of a note's beginning; "" where it is empty, is none, or is reached through a link."""
+    file = vault / path
+    try:
+        if not file.is_file() or file.resolve() != file:
+            return ""
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_READ)
+    except (OSError, RuntimeError, ValueError):
+        return ""
+    return blake2b(data, digest_size=8).hexdigest() if data else ""
+
+
+def _is_there(path: str, vault: Path | None) -> bool:
+    """Whether there is a folder at `path` that is not `vault` under another name; of what cannot be told, yes."""
+    try:
+        Path(path).stat()
+        return vault is None or not vault.exists() or not Path(path).samefile(vault)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        return True
+
+
+def _path_of(where: Places, slug: str) -> str:
+    """Where a vault was the last time; "" if that is not known."""
+    known = _read_known(where.data / "vaults" / f"{slug}.json")
+    if known is not None:
+        return known.path
+    return next((recent.path for recent in recent_vaults(where) if vault_slug(Path(recent.path)) == slug), "")
+
+
+def _notes_of(where: Places, slug: str) -> dict[str, str]:
+    known = _read_known(where.data / "vaults" / f"{slug}.json")
+    return {} if known is None else known.notes
+
+
+def _read_known(file: Path) -> _Known | None:
+    try:
+        return msgspec.convert(json.loads(file.read_bytes()), _Known)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return None
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+# --- what is kept of it -----------------------------------------------------------------------------------------------
+
+
+def _things(where: Places, vault: Path) -> dict[str, Path]:
+    """The files of the user that are kept of a vault beside its memories, by what they are called in a sentence."""
+    return {
+        "settings": where.vault_settings_file(vault),
+        "saved queries": where.saved_queries_file(vault),
+        "marks": where.marks_file(vault),
+        "queries asked": where.history_file(vault),
+        "notes opened": where.use_file(vault),
+        "where you were": where.session_file(vault),
+        "what packs saved": where.savings_file(vault),
+    }
+
+
+def _of(slug: str, own: Path, vault: Path) -> Path:
+    """What for `vault` is `own`, for the vault of another slug."""
+    return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
+
+
+def _kept(where: Places, vault: Path, slug: str) -> str:
+    """What the user has made; marks and history are of no use to a copy."""
+    memories = _memories(_of(slug, where.memory_folder(vault), vault))
+    made = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
+    things = [name for name, own in made.items() if _of(slug, own, vault).exists()]
+    return ", ".join([_remembered(memories), *things] if memories else things)
+
+
+def _remembered(memories: int) -> str:
+    return counted(memories, "memory", "memories")
+
+
+def _memories(folder: Path) -> int:
+    names = (file.relative_to(folder).parts for file in folder.rglob("*.md"))
+    return sum(parts[0] != "trash" and not any(part.startswith(".") for part in parts) for parts in names)
+
+
+def _offered(former: Former, vault: Path) -> str:
+    command = command_for(former, vault)
+    if former.is_there:
+        return f"{former.path} holds the same notes, and has {former.kept}. To have them here too: {command}"
+    return (
+        f"This may be the vault that was at {former.path}, of which is kept: {former.kept}. To have it here: {command}"
+    )
+
+
+def _take_over(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
+    """Move, or with `leave` copy, what is kept of another vault to where that of `vault` is kept; returns what that was
+    and what was left, as there is such a thing here. Raises OSError; what is done by then stays, and goes on next time.
+    """
+    taken: list[str] = []
+    left: list[str] = []
+    memories = where.memory_folder(vault)
+    former = _of(slug, memories, vault)
+    if former.is_dir():
+        number = _memories(former)
+        _take_folder(former, memories, leave=leave)
+        taken += [_remembered(number)] if number else []
+    for name, own in _things(where, vault).items():
+        file = _of(slug, own, vault)
+        if not file.is_file():
+            continue
+        if own.exists():
+            left.append(name)
+            continue
+        _take_file(file, own, leave=leave)
+        taken.append(name)
+    if not leave:
+        _take_along(where, vault, slug)
+    return ", ".join(taken), ", ".join(left)
+
+
+def _take_along(where: Places, vault: Path, slug: str) -> None:
+    """What may be made again: the indexes, the place among the vaults opened lately, and what it was known by."""
+    path = _path_of(where, slug)
+    for own in (where.index_folder(vault), where.memory_index_folder(vault)):
+        with suppress(OSError):
+            if not own.exists():
+                _of(slug, own, vault).rename(own)
+    if any(recent.path == path for recent in recent_vaults(where)):
+        remember_vault(where, vault)
+        forget_vault(where, Path(path))
+    with suppress(OSError):
+        _of(slug, where.known_notes_file(vault), vault).unlink()
+
+
+def _take_folder(former: Path, folder: Path, *, leave: bool) -> None:
+    if not leave and not folder.exists():
+        make_folder(folder)
+        former.rename(folder)
+        return
+    for file in sorted(former.rglob("*")):
+        if not file.is_file() or file.is_symlink() or file.name == ".lock":
+            continue
+        to, number = folder / file.relative_to(former), 2
+        while to.exists() and to.read_bytes() != file.read_bytes():
+            to, number = (folder / file.relative_to(former)).with_stem(f"{file.stem}~{number}"), number + 1
+        if not to.exists() or not leave:
+            _take_file(file, to, leave=leave)
+
+
+def _take_file(file: Path, to: Path, *, leave: bool) -> None:
+    """Whole or not at all, with the time of its last change."""
+    make_folder(to)
+    if leave:
+        fresh = to.with_name(f".{to.name}.{os.getpid()}")
+        file = Path(shutil.copy2(file, fresh))
+    file.replace(to)

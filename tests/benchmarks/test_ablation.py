@@ -20,8 +20,8 @@ from benchmarks.cases import LINKS
 from benchmarks.judgements import Summary
 
 from excerpt.kinds import Strategy
-from excerpt.search import fusion
-from excerpt.search.fusion import SIGNALS
+from excerpt.search import ranking
+from excerpt.search.ranking import SIGNALS
 
 
 def reached(auto: float, best: float, others: float = 0.5) -> dict[str, dict[str, Summary]]:
@@ -68,5 +68,5 @@ def test_what_is_compared_has_names_of_its_own() -> None:
 
 @pytest.mark.parametrize("leader", list(Strategy))
 def test_the_shipped_lead_gives_the_shipped_weights(leader: Strategy) -> None:
-    assert led(HYBRID, fusion.LEAD)[leader] == fusion.led_by(leader)
+    assert led(HYBRID, ranking.LEAD)[leader] == ranking.led_by(leader)
     assert led(HYBRID, 0.0)[leader] == HYBRID

@@ -14,7 +14,7 @@ from benchmarks.judgements import Place, QualityError, QuerySet, Question
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.fusion import SIGNALS, WEIGHTS
+from excerpt.search.ranking import SIGNALS, WEIGHTS
 from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
 from tests.search.library import NOTES, open_vault
 

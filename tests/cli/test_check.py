@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from excerpt.memory.store import MemoryStore
-from excerpt.pack.marks_file import Kept, Mark, write_marks
 from excerpt.pack.memory_fragment import name_of
+from excerpt.pack.selection import Kept, Mark, write_marks
 from excerpt.settings import places
 from tests.cli.conftest import Excerpt, Piped
 

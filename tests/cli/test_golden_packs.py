@@ -15,10 +15,10 @@ import pytest
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.pack.build import build_pack
 from excerpt.pack.formats import renderer_for
-from excerpt.pack.marks_file import Kept, Mark, write_marks
-from excerpt.pack.pack import build_pack
 from excerpt.pack.render import Links, as_output
+from excerpt.pack.selection import Kept, Mark, write_marks
 from excerpt.settings import PackSettings, Settings, places
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Excerpt

@@ -18,8 +18,7 @@ from excerpt.cli.main import COMMANDS, program
 from excerpt.known_vaults import DEMO
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Note
-from excerpt.search.boosts import WEIGHTS as BOOSTS
-from excerpt.search.fusion import SIGNALS
+from excerpt.search.ranking import BOOSTS, SIGNALS
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS

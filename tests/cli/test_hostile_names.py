@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.cli.main import run
-from excerpt.search.use import Kind, UseLog
+from excerpt.search.usage import Kind, UseLog
 from excerpt.settings import places
 from tests.cli.conftest import Excerpt
 

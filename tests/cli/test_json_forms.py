@@ -16,7 +16,7 @@ import pytest
 
 from excerpt.cli.main import COMMANDS, program, run
 from excerpt.known_vaults import DEMO
-from excerpt.search.use import Kind, UseLog
+from excerpt.search.usage import Kind, UseLog
 from excerpt.settings import places
 from tests.insight.bees import NOTES
 

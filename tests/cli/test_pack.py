@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.known_vaults import DEMO, remember_vault
-from excerpt.pack.marks_file import Kept, Mark, write_marks
-from excerpt.pack.wishes import Wishes
+from excerpt.pack.selection import Kept, Mark, Wishes, write_marks
 from excerpt.settings import places
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Answer, Excerpt

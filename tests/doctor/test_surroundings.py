@@ -8,14 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.doctor import room
-from excerpt.doctor.finding import Finding, Level, named
+from excerpt.doctor import checks
+from excerpt.doctor.checks import (
+    Finding,
+    Level,
+    clipboard,
+    editor,
+    folders,
+    keys,
+    libraries,
+    model,
+    named,
+    read_settings,
+    terminal,
+    tokenizer,
+)
 from excerpt.doctor.look import group
-from excerpt.doctor.room import folders
-from excerpt.doctor.setup import model, read_settings, tokenizer
-from excerpt.doctor.terminal import terminal
-from excerpt.doctor.tools import clipboard, editor, keys
-from excerpt.doctor.versions import libraries
 from excerpt.settings import Places, ScreenSettings, Settings
 
 UTF8 = {"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}
@@ -203,7 +211,7 @@ def test_room_for_the_index_is_held_against_its_size(
 
 
 def test_an_index_on_a_network_drive_is_a_warning(where: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "is_silent", lambda _: True)
+    monkeypatch.setattr(checks, "is_silent", lambda _: True)
     assert any(
         line.startswith("warning: The index is on a network drive") for line in told(folders(where, where.cache, 0))
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.doctor import vault as vaults
-from excerpt.doctor.vault import look
+from excerpt.doctor import checks as vaults
+from excerpt.doctor.checks import look_at_vault
 from excerpt.settings import Settings, VaultSettings
 
 
@@ -23,7 +23,8 @@ def vault(tmp_path: Path) -> Path:
 
 def told(vault: Path, settings: Settings = Settings(), watches: int | None = None) -> list[str]:  # noqa: B008
     return [
-        f"{finding.level}: {finding.what} {finding.todo}".strip() for finding in look(vault, settings, watches).findings
+        f"{finding.level}: {finding.what} {finding.todo}".strip()
+        for finding in look_at_vault(vault, settings, watches).findings
     ]
 
 

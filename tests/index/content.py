@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from excerpt.index.catalog import Catalog
-from excerpt.index.fields import FIELDS
+from excerpt.index.postings import FIELDS
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.terms import Postings
 from excerpt.model import Fragment

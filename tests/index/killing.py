@@ -18,7 +18,8 @@ from collections import Counter
 from pathlib import Path
 
 from excerpt.errors import IndexUnusableError
-from excerpt.index import lexical, updating, vectors, workers
+from excerpt.index import build as building
+from excerpt.index import lexical, pool, vectors
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
@@ -37,10 +38,10 @@ _SEED = 1
 
 def _in_small_steps() -> None:
     """Let a dozen small notes go through all that a large vault does: several commits, merges, matrices anew."""
-    updating._FIRST_NOTES = 3
-    updating._FIRST_BYTES = 2_000
-    updating._GROWTH = 1
-    workers._HERE_FILES = 3
+    building._FIRST_NOTES = 3
+    building._FIRST_BYTES = 2_000
+    building._GROWTH = 1
+    pool._HERE_FILES = 3
     lexical._MERGE_WIDTH = 3
     vectors._MOST_BLOCKS = 4
 

@@ -19,7 +19,8 @@ import pytest
 from filelock import FileLock
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
-from excerpt.index import fields, prepare, updating, workers, writer
+from excerpt.index import build as building
+from excerpt.index import pool, postings, prepare, writer
 from excerpt.index.build import Updater, build
 from excerpt.index.catalog import FILE, Catalog
 from excerpt.index.snapshot import Snapshot
@@ -93,7 +94,7 @@ def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(write("Roses.md", ROSES), (1, 1))
-    monkeypatch.setattr(updating, "_TICK_NS", 0)  # what has just been written is looked at once more
+    monkeypatch.setattr(building, "_TICK_NS", 0)  # what has just been written is looked at once more
     first = build(vault, index, settings)
     told: list[Progress] = []
     second = build(vault, index, settings, told.append)
@@ -156,7 +157,7 @@ def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen(
 def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_seen(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(updating, "_TICK_NS", 0)
+    monkeypatch.setattr(building, "_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     os.utime(write("Other.md", TEA.replace("kettle", "basket")), (1, 1))
     build(vault, index, settings)
@@ -213,7 +214,7 @@ def test_a_file_with_an_older_time_is_read(vault: Path, index: Path, settings: S
 def test_when_files_were_looked_at_is_written_down_once(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(updating, "_TICK_NS", 0)
+    monkeypatch.setattr(building, "_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     build(vault, index, settings)
     with closing(Catalog.open_to_read(index)) as catalog:
@@ -329,7 +330,7 @@ def test_keys_are_never_used_twice(vault: Path, index: Path, settings: Settings,
 def test_the_most_recently_modified_notes_come_first(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(updating, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
     for number in range(20):
         os.utime(write(f"{number:02}.md", f"# Note\n\nText {number}.\n"), (number, number))
     first: list[tuple[str, ...]] = []
@@ -524,7 +525,7 @@ def test_another_text_to_embed_makes_the_vectors_anew(
 ) -> None:
     write("Roses.md", ROSES)
     build(vault, index, settings)
-    monkeypatch.setattr(writer, "EMBEDDED_TEXT_VERSION", fields.EMBEDDED_TEXT_VERSION + 1)
+    monkeypatch.setattr(writer, "EMBEDDED_TEXT_VERSION", postings.EMBEDDED_TEXT_VERSION + 1)
     report = build(vault, index, settings)
     assert report.embedded == report.fragments
 
@@ -610,8 +611,8 @@ def test_workers_make_the_same_index(
     vault: Path, index: Path, settings: Settings, many_notes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(vault, index.parent / "alone", settings)
-    monkeypatch.setattr(workers, "_WORTH_WORKERS", 0)
-    monkeypatch.setattr(workers, "_FIRST_FILES", 8)
+    monkeypatch.setattr(pool, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(pool, "_FIRST_FILES", 8)
     report = build(vault, index, settings)
     assert (report.added, report.skipped) == (90, ())
     alone, together = Snapshot.open(index.parent / "alone", settings), Snapshot.open(index, settings)

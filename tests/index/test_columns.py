@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.index.columns import Columns, DamagedColumnsError, pack
-from excerpt.index.postings import Segment, fuse
+from excerpt.index.postings import Columns, DamagedColumnsError, Segment, fuse, pack
 from tests.index.counting import invert
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.index import updating
-from excerpt.index.build import build
-from excerpt.index.control import BuildCancelled, Control
+from excerpt.index import build as building
+from excerpt.index.build import BuildCancelled, Control, build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Progress
 from excerpt.settings import Settings
@@ -20,7 +19,7 @@ from tests.index.conftest import WriteNote
 @pytest.fixture
 def thirty(write: WriteNote, monkeypatch: pytest.MonkeyPatch) -> None:
     """A vault of thirty notes, of which eight make the first batch."""
-    monkeypatch.setattr(updating, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
     for number in range(30):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
 
@@ -83,7 +82,7 @@ def test_the_time_that_a_file_has_been_in_work_is_told(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("excerpt.index.telling.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("excerpt.index.build.time.monotonic", lambda: now[0])
     write("slow.md", "# Slow\n")
 
     def slow(workers: object, recipe: object, tasks: object, tick: object) -> object:
@@ -93,7 +92,7 @@ def test_the_time_that_a_file_has_been_in_work_is_told(
             tick("slow.md")
         return iter(())
 
-    monkeypatch.setattr("excerpt.index.workers.Workers.prepare", slow)
+    monkeypatch.setattr("excerpt.index.pool.Workers.prepare", slow)
     told: list[Progress] = []
     build(vault, index, settings, told.append)
     assert [one.current_seconds for one in told if one.current == "slow.md"] == [0.0, 2.0, 4.0]

@@ -18,12 +18,11 @@ import pytest
 from excerpt.index import postings
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
-from excerpt.index.examine import examine
 from excerpt.index.files import seal
-from excerpt.index.health import Health, Part, Stale, tell_builds
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import Inverted, Segment, fuse
 from excerpt.index.snapshot import Snapshot
+from excerpt.index.verify import Health, Part, Stale, examine, tell_builds
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
 from tests.index.conftest import WriteNote

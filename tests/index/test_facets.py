@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from excerpt.index.build import build
-from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints, property_name
-from excerpt.index.links import LinkTargets
+from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints, LinkTargets, property_name
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import Settings
 

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from excerpt.errors import IndexUnusableError
-from excerpt.index import lexical, updating, vectors, workers
+from excerpt.index import build as building
+from excerpt.index import lexical, pool, vectors
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE, Catalog
 from excerpt.index.snapshot import Snapshot
@@ -79,10 +80,10 @@ def index(quick_folder: Path) -> Path:
 @pytest.fixture
 def disk(index: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     """One that a small vault's builds use as a large one's do: several commits, merges, matrices anew."""
-    monkeypatch.setattr(updating, "_FIRST_NOTES", 3)
-    monkeypatch.setattr(updating, "_FIRST_BYTES", 300)
-    monkeypatch.setattr(updating, "_GROWTH", 1)
-    monkeypatch.setattr(workers, "_HERE_FILES", 2)
+    monkeypatch.setattr(building, "_FIRST_NOTES", 3)
+    monkeypatch.setattr(building, "_FIRST_BYTES", 300)
+    monkeypatch.setattr(building, "_GROWTH", 1)
+    monkeypatch.setattr(pool, "_HERE_FILES", 2)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
     monkeypatch.setattr(vectors, "_MOST_BLOCKS", 3)
     return Disk(index)

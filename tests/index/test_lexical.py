@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 from whoosh.index import open_dir
 
-from excerpt.index.fields import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import LexicalWriter, placed
-from excerpt.index.lexical_reader import LexicalReader
-from excerpt.index.postings import Inverted
+from excerpt.index.lexical import LexicalReader, LexicalWriter, placed
+from excerpt.index.postings import FIELDS, Inverted
 from tests.index.conftest import full_disk
 from tests.index.counting import invert
 

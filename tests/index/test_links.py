@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.index.links import LinkTargets
+from excerpt.index.facets import LinkTargets
 
 TARGETS = LinkTargets(
     [

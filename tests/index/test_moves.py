@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.index import moves
+from excerpt.index import renames
 from excerpt.index.build import Updater, build
 from excerpt.index.catalog import Catalog
 from excerpt.index.snapshot import Snapshot
@@ -217,7 +217,7 @@ def test_a_move_before_the_index_is_made_anew_is_seen(notes: Vault) -> None:
 
 
 def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "MOST_KEPT", 3)
+    monkeypatch.setattr(renames, "MOST_KEPT", 3)
     for number in range(6):
         notes.write(f"gone {number}.md", TEA.replace(" ", f" {number}"))
         notes.write(f"moved {number}.md", ROSES.replace(" ", f" {number}"))
@@ -233,12 +233,12 @@ def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pyt
 
 
 def test_sketches_of_alike_texts_are_alike() -> None:
-    same = moves.sketch_of(TEA)
-    assert len(moves.sketch_of("")) == 0
-    assert len(moves.sketch_of("one")) == 1
-    assert set(moves.sketch_of(TEA + "Sugar.")) != set(same)
-    assert len(set(same.tolist()) & set(moves.sketch_of(TEA + "Sugar.").tolist())) > 50
-    assert not set(same.tolist()) & set(moves.sketch_of(ROSES).tolist())
+    same = renames.sketch_of(TEA)
+    assert len(renames.sketch_of("")) == 0
+    assert len(renames.sketch_of("one")) == 1
+    assert set(renames.sketch_of(TEA + "Sugar.")) != set(same)
+    assert len(set(same.tolist()) & set(renames.sketch_of(TEA + "Sugar.").tolist())) > 50
+    assert not set(same.tolist()) & set(renames.sketch_of(ROSES).tolist())
 
 
 def test_a_view_from_before_the_move_was_told_is_not_like_one_after(

@@ -21,7 +21,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from excerpt.index import lexical, updating, vectors, workers
+from excerpt.index import build as building
+from excerpt.index import lexical, pool, vectors
 from excerpt.index.build import Updater, build
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
@@ -201,10 +202,10 @@ STEPS = [0]
 def test_an_index_is_as_a_clean_build_makes_it_whatever_happened(
     models: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(updating, "_FIRST_NOTES", 2)
-    monkeypatch.setattr(updating, "_FIRST_BYTES", 500)
-    monkeypatch.setattr(updating, "_GROWTH", 1)
-    monkeypatch.setattr(workers, "_HERE_FILES", 2)
+    monkeypatch.setattr(building, "_FIRST_NOTES", 2)
+    monkeypatch.setattr(building, "_FIRST_BYTES", 500)
+    monkeypatch.setattr(building, "_GROWTH", 1)
+    monkeypatch.setattr(pool, "_HERE_FILES", 2)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
     monkeypatch.setattr(vectors, "_MOST_BLOCKS", 4)
     Vault.model = models[0]

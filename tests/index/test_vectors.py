@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.matrix import VectorMatrix
-from excerpt.index.vectors import MatrixSource, MatrixWriter, Quantised, quantise
+from excerpt.index.vectors import MatrixSource, MatrixWriter, Quantised, VectorMatrix, quantise
 
 WIDE = 8
 

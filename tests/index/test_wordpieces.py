@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model2vec import StaticModel
 
-from excerpt.index.embed import open_embedder
-from excerpt.index.wordpieces import WordPieces
+from excerpt.index.embed import WordPieces, open_embedder
 
 # What the tokenizer treats in a way of its own: its names, marks, controls, spaces, scripts, case.
 PARTS = [

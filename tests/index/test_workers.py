@@ -17,12 +17,11 @@ import pytest
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index import build as build_module
-from excerpt.index import workers as workers_module
+from excerpt.index import pool as workers_module
 from excerpt.index.build import Updater, build
-from excerpt.index.here import TooLongError, here_bytes
+from excerpt.index.pool import Tick, TooLongError, Workers, here_bytes
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.worker import Limits
-from excerpt.index.workers import Tick, Workers
 from excerpt.model import Skipped
 from excerpt.settings import Settings
 
@@ -312,7 +311,7 @@ import os, signal, time
 from pathlib import Path
 from excerpt.index.prepare import Recipe, Task
 from excerpt.index.worker import Limits
-from excerpt.index.workers import Tick, Workers
+from excerpt.index.pool import Tick, Workers
 from tests.index.test_workers import prepare_oddly
 if __name__ == "__main__":
     workers = Workers(1, Limits(seconds=1), prepare_oddly)

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.completions import complete
+from excerpt.insight.suggest import complete
 from tests.search.library import MODIFIED, NOTES, TODAY, notes_allowed, open_vault
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from excerpt.insight.corrections import corrected
+from excerpt.insight.suggest import corrected
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.search.library import NOTES, open_vault

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.insight.grouping import groups_of
+from excerpt.insight.themes import groups_of
 
 
 def test_three_heaps_are_three_groups() -> None:

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from excerpt.index.build import build
 from excerpt.index.facets import property_name
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.map import Branch, VaultMap, matches_map
+from excerpt.insight.facet_map import Branch, VaultMap, matches_map
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
-from excerpt.text.folding import fold
 from excerpt.text.markdown import parse_note
+from excerpt.text.words import fold
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
 Counted = dict[tuple[str, ...], tuple[int, int]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.insight.mentions import may_name, names_in, text_alone, without_addresses
+from excerpt.insight.similarity import may_name, names_in, text_alone, without_addresses
 
 NAMES = dict.fromkeys(["sync", "obsidian sync", "import notes", "wiki-link", "c++", "同步设置", "同步"])
 

@@ -15,7 +15,7 @@ import pytest
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, Place
-from excerpt.insight.standout import log_likelihood
+from excerpt.insight.significant import log_likelihood
 from excerpt.insight.topic import ANSWERS, COUNTED, worths
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.insight.plain import prose_of, sentences_of
+from excerpt.insight.passages import prose_of, sentences_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.errors import NotThereError
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.reading import OutlineEntry, peek, read
+from excerpt.insight.notes import OutlineEntry, peek, read
 from excerpt.text.tokens import open_tokenizer
 from tests.search.library import open_vault
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.insight.nearness import WEIGHTS
 from excerpt.insight.related import Linked, Related, RelatedNote, related
+from excerpt.insight.similarity import WEIGHTS
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.insight.gardens import NOTES

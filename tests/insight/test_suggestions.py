@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from excerpt.insight.suggestions import Suggestion, Way, suggestions
+from excerpt.insight.suggest import Suggestion, Way, suggestions
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.search.conftest import NOTES

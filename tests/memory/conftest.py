@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.memory.recalling import Recaller
+from excerpt.memory.recall import Recaller
 from excerpt.settings import Settings
 
 NOTES = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from excerpt.memory.badges import Badges, remembered_at
-from excerpt.memory.sources import from_lines
+from excerpt.memory.recall import Badges, remembered_at
+from excerpt.memory.stale import from_lines
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
 

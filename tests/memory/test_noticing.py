@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.memory.noticing import Noticing
-from excerpt.memory.store import MemoryStore
+from excerpt.memory.store import MemoryStore, Noticing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="nothing else tells at once")
 
@@ -90,7 +89,7 @@ def test_what_is_not_watched_is_never_sure(tmp_path: Path) -> None:
 
 
 def test_where_the_file_system_may_be_silent_nothing_is_sure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.memory.noticing.is_silent", lambda folder: True)
+    monkeypatch.setattr("excerpt.memory.store.is_silent", lambda folder: True)
     noticing = Noticing()
     noticing.begin()
     noticing.watch(folder)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from excerpt.memory.badges import Badges
-from excerpt.memory.offers import merged, offers
-from excerpt.memory.recalling import Recaller
-from excerpt.memory.sources import from_lines
+from excerpt.memory.recall import Badges, Recaller, merged, offers
+from excerpt.memory.stale import from_lines
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
 

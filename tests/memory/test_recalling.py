@@ -11,7 +11,7 @@ import pytest
 
 from excerpt.errors import MemoryUnusableError
 from excerpt.kinds import Confidence
-from excerpt.memory.recalling import Recaller
+from excerpt.memory.recall import Recaller
 from excerpt.model import Source
 
 Others = Callable[[], Recaller]

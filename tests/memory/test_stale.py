@@ -8,9 +8,8 @@ import pytest
 
 from excerpt.errors import MemoryUnusableError
 from excerpt.memory import stale
-from excerpt.memory.recalling import Recaller
-from excerpt.memory.sources import from_fragment, from_lines
-from excerpt.memory.stale import Kind, standing
+from excerpt.memory.recall import Recaller
+from excerpt.memory.stale import Kind, from_fragment, from_lines, standing
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault

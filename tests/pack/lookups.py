@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from excerpt.pack.lookup import Lines, telling_words
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, query_terms, terms_of
 from tests.pack.vaults import Vault
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack.cache import PackCache
-from excerpt.pack.pack import build_pack
+from excerpt.pack.build import PackCache, build_pack
 from excerpt.pack.render import MarkdownRenderer, XmlRenderer
 from excerpt.pack.source import NoteSource
 from excerpt.settings import PackSettings

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.pack.answers import read_answer
-from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, Verdict, check_answer
+from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, State, Verdict, check_answer
+from excerpt.pack.citations import read_answer
 from excerpt.pack.reading import PackFile, Source
-from excerpt.pack.standing import State
 from excerpt.text.fragments import digest_of_text
 from tests.pack.lookups import Notes
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.pack.answers import Answer, QuoteKind, read_answer
+from excerpt.pack.citations import Answer, QuoteKind, read_answer
 
 
 def cited(text: str) -> list[tuple[int, ...]]:

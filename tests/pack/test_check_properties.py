@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Strategy
 from excerpt.model import Hit
-from excerpt.pack.answers import read_answer
+from excerpt.pack.build import build_pack
 from excerpt.pack.check import Check, Verdict, check_answer
-from excerpt.pack.pack import build_pack
+from excerpt.pack.citations import read_answer
 from excerpt.pack.reading import PackFile, read_pack
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer

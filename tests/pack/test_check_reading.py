@@ -13,8 +13,8 @@ from excerpt.kinds import Scope, Strategy
 from excerpt.model import Entry, Pack, PackResult
 from excerpt.pack.reading import PackFile, PackUnreadableError, read_pack
 from excerpt.pack.render import MarkdownRenderer, PlainRenderer, XmlRenderer, as_json
+from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
-from excerpt.text.visible import visible_line
 
 
 def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:

@@ -6,8 +6,8 @@ import pytest
 
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack.duplicates import near_copy
-from excerpt.pack.pack import build_pack
+from excerpt.pack.build import build_pack
+from excerpt.pack.expand import near_copy
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.vaults import Vault

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Strategy
 from excerpt.model import PackResult
-from excerpt.pack.pack import build_pack
+from excerpt.pack.build import build_pack
 from excerpt.pack.render import MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer
-from excerpt.pack.render_template import TemplateRenderer
+from excerpt.pack.template import TemplateRenderer
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer
 from tests.pack.test_pack_properties import pack_settings

@@ -10,7 +10,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Result
-from excerpt.pack.fused import search_all
+from excerpt.pack.build import search_all
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 

@@ -10,9 +10,9 @@ import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Memory, PackResult, Source
+from excerpt.pack.build import build_pack
 from excerpt.pack.memories import WithMemories
 from excerpt.pack.memory_fragment import name_of
-from excerpt.pack.pack import build_pack
 from excerpt.pack.reading import read_pack
 from excerpt.pack.render import Links, as_json
 from excerpt.settings import PackSettings

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
-from excerpt.pack.moved_marks import followed
-from excerpt.pack.wishes import Wishes
+from excerpt.pack.memories import followed
+from excerpt.pack.selection import NOTHING_KEPT, Kept, Mark, Wishes
 from tests.pack.vaults import Vault, sentence
 
 TWICE = sentence("same", 200)

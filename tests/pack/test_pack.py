@@ -9,9 +9,8 @@ import pytest
 
 from excerpt.kinds import Format, Scope, Stopped, Strategy
 from excerpt.model import Hit, PackResult, Span
-from excerpt.pack.gather import MARK_SCORE
-from excerpt.pack.pack import build_pack
-from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.pack.build import MARK_SCORE, build_pack
+from excerpt.pack.selection import AS_RANKED, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.fragments import note_id
 from excerpt.text.tokens import open_tokenizer

@@ -14,7 +14,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack.pack import build_pack
+from excerpt.pack.build import build_pack
 from excerpt.pack.render import as_json
 from excerpt.pack.source import NoteSource
 from excerpt.settings import PackSettings, Settings

@@ -11,14 +11,13 @@ from markdown_it import MarkdownIt
 
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
-from excerpt.pack.gather import DROPPED
-from excerpt.pack.pack import MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
+from excerpt.pack.budget import GRAIN
+from excerpt.pack.build import DROPPED, MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
+from excerpt.pack.check import State, standing_of
 from excerpt.pack.reading import read_pack
 from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer, as_json
-from excerpt.pack.render_template import TemplateRenderer
-from excerpt.pack.standing import State, standing_of
-from excerpt.pack.wishes import AS_RANKED, Wishes
-from excerpt.pack.worth import GRAIN
+from excerpt.pack.selection import AS_RANKED, Wishes
+from excerpt.pack.template import TemplateRenderer
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.lookups import Notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excerpt.model import Hit, Span
-from excerpt.pack.worth import worths
+from excerpt.pack.budget import worths
 from tests.pack.vaults import Vault, sentence
 
 VAULT = Vault({"a.md": "\n\n".join(sentence(word, 200) for word in ("alpha", "beta", "gamma")), "b.md": "delta0 here"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.search.each_strategy import under_each
 from excerpt.search.engine import Engine
+from excerpt.search.explain import under_each
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result
 from excerpt.search.engine import FIRST, Engine
 from excerpt.search.evidence import count_words
-from excerpt.search.fusion import SIGNALS
+from excerpt.search.ranking import SIGNALS
 from excerpt.settings import EmbeddingSettings, SearchSettings, Settings
 from excerpt.text.words import analyze
 from tests.search.tiny import asked

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Result
 from excerpt.search.engine import Engine
-from excerpt.search.use import Kind, UseLog
+from excerpt.search.usage import Kind, UseLog
 from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
 from tests.search.conftest import NOTES
 

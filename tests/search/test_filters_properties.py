@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.filters import Flags, newest_first
-from excerpt.search.query import Query
-from excerpt.search.query_pieces import Filter, FilterKind
+from excerpt.search.query import Filter, FilterKind, Query
 from tests.search.library import MODIFIED, NOTES, open_vault, queries, rows_allowed
 
 VALUES = st.text(alphabet=st.characters(), max_size=40) | st.sampled_from(

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.search.fusion import SIGNALS, WEIGHTS, answering, lead, led_by
+from excerpt.search.ranking import SIGNALS, WEIGHTS, answering, lead, led_by
 
 
 @pytest.mark.parametrize(

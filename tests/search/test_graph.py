@@ -7,7 +7,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.search.graph import DAY, SECOND, backlinks, recency
+from excerpt.search.ranking import DAY, SECOND, backlinks, recency
 
 NOW = 20_000 * DAY
 

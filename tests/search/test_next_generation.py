@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from excerpt.index import catalog, lexical, matrix, vectors, vocabulary
+from excerpt.index import catalog, lexical, terms, vectors
 from excerpt.index.build import build
-from excerpt.index.fields import FIELDS
+from excerpt.index.postings import FIELDS
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Result
@@ -58,10 +58,10 @@ def wanted(models: tuple[Path, Path]) -> Settings:
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which a few notes fill chunks, merge segments and have the matrix written anew."""
-    monkeypatch.setattr(matrix, "CHUNK", 4)
+    monkeypatch.setattr(vectors, "CHUNK", 4)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 2)
     monkeypatch.setattr(vectors, "_MOST_BLOCKS", 3)
-    monkeypatch.setattr(vocabulary, "_SHARE", 0)
+    monkeypatch.setattr(terms, "_SHARE", 0)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from excerpt.search.phrases import rows_with
+from excerpt.search.proximity import rows_with
 from tests.search.tiny import TinyReader, asked
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import asked_words
-from excerpt.search.phrases import rows_of
+from excerpt.search.proximity import rows_of
 from tests.search.library import open_vault, queries, rows_allowed
 
 NOTES = {

@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.search.query import MAX_ALTERNATIVES, Query, alternatives, without_begun_filter
-from excerpt.search.query_pieces import KINDS, KINDS_OF_MEMORIES, Filter, FilterKind, KnownNames, hints
+from excerpt.search.query import (
+    KINDS,
+    KINDS_OF_MEMORIES,
+    MAX_ALTERNATIVES,
+    Filter,
+    FilterKind,
+    KnownNames,
+    Query,
+    alternatives,
+    hints,
+    without_begun_filter,
+)
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
 TAGS = frozenset({"project", "project/active", "überblick", "uberblick"})

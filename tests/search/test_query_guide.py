@@ -7,8 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from excerpt.search.query import Query, alternatives
-from excerpt.search.query_pieces import KINDS, KINDS_OF_MEMORIES, KnownNames, hints
+from excerpt.search.query import KINDS, KINDS_OF_MEMORIES, KnownNames, Query, alternatives, hints
 from excerpt.text.dates import is_period
 
 PAGE, MEMORIES = (

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from excerpt.search.query import MAX_ALTERNATIVES, PROSE, alternatives
-from excerpt.search.query_pieces import KINDS, KINDS_OF_MEMORIES, FilterKind, KnownNames, hints
+from excerpt.search.query import (
+    KINDS,
+    KINDS_OF_MEMORIES,
+    MAX_ALTERNATIVES,
+    PROSE,
+    FilterKind,
+    KnownNames,
+    alternatives,
+    hints,
+)
 
 PROPERTIES = frozenset({"status"})
 TAGS = frozenset({"project"})

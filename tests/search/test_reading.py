@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from excerpt.index.snapshot import Snapshot
+from excerpt.search.interpretation import read_query
 from excerpt.search.query import MAX_ALTERNATIVES, alternatives, conditions, unpaired_quotation_mark
-from excerpt.search.reading import read_query
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from excerpt.search.semantic import above_mean, trust
+from excerpt.search.evidence import above_mean, trust_in_meaning
 from tests.search.tiny import rows_of
 
 COSINES = np.array([0.9, 0.5, 0.3, 0.7], np.float32)
@@ -19,21 +19,21 @@ def test_where_nothing_stands_out_nothing_counts() -> None:
 
 
 def test_english_is_trusted_wholly() -> None:
-    assert trust("how do I keep notes", ("en", "de")) == 1.0
+    assert trust_in_meaning("how do I keep notes", ("en", "de")) == 1.0
 
 
 def test_a_vault_of_no_known_language_counts_as_english() -> None:
-    assert trust("notes", ()) == 1.0
+    assert trust_in_meaning("notes", ()) == 1.0
 
 
 def test_other_languages_are_trusted_less_and_other_scripts_not() -> None:
-    assert 0 < trust("Wie behalte ich Notizen", ("de", "en")) < 1
-    assert trust("新しい保管庫", ("ja",)) == 0.0
+    assert 0 < trust_in_meaning("Wie behalte ich Notizen", ("de", "en")) < 1
+    assert trust_in_meaning("新しい保管庫", ("ja",)) == 0.0
 
 
 def test_a_mixed_query_is_trusted_in_part() -> None:
-    assert 0 < trust("Obsidian 同期", ("en",)) < 1
+    assert 0 < trust_in_meaning("Obsidian 同期", ("en",)) < 1
 
 
 def test_a_query_without_letters_is_no_other_language() -> None:
-    assert trust("1.0.21", ("en",)) == 1.0
+    assert trust_in_meaning("1.0.21", ("en",)) == 1.0

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Span
-from excerpt.search.spans import SpanFinder, merged
+from excerpt.search.highlight import SpanFinder, merged
 from excerpt.text.words import analyze, query_terms
 
 

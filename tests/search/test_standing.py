@@ -13,7 +13,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL
-from excerpt.search.standing import COMPARED, AbsenceKind, NoteExplanation, Standing, explain_fragment, explain_note
+from excerpt.search.explain import COMPARED, AbsenceKind, NoteExplanation, Standing, explain_fragment, explain_note
 from excerpt.settings import Settings
 
 

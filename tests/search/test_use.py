@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.search import use
-from excerpt.search.use import HALF_LIFE_DAYS, Event, Kind, UseLog, at_home, by_note, latest, scores
+from excerpt.search import usage
+from excerpt.search.usage import HALF_LIFE_DAYS, Event, Kind, UseLog, at_home, by_note, latest, scores
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -112,7 +112,7 @@ def test_after_a_line_cut_short_the_next_is_whole(log: UseLog) -> None:
 
 @given(st.binary(max_size=400))
 def test_reading_never_fails(data: bytes) -> None:
-    assert isinstance(list(use._parsed(data)), list)
+    assert isinstance(list(usage._parsed(data)), list)
 
 
 def test_what_another_process_adds_is_seen(log: UseLog) -> None:
@@ -134,8 +134,8 @@ def test_clearing_forgets_all_and_says_how_much(log: UseLog) -> None:
 
 
 def test_a_large_log_is_compacted_to_the_newest_events_of_a_year(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(use, "COMPACT_BYTES", 20_000)
-    monkeypatch.setattr(use, "MOST_EVENTS", 50)
+    monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
+    monkeypatch.setattr(usage, "MOST_EVENTS", 50)
     log.record(Kind.OPEN, [("Old.md", "")], NOW - 400 * DAY)
     while log.events()[0].path == "Old.md":
         log.record(Kind.OPEN, [(f"{len(log.events())}.md", "")], NOW)
@@ -145,7 +145,7 @@ def test_a_large_log_is_compacted_to_the_newest_events_of_a_year(log: UseLog, mo
 
 
 def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(use, "COMPACT_BYTES", 20_000)
+    monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
     for number in range(40):
         log.record(Kind.OPEN, [(f"{'x' * 4000}{number}.md", "")], NOW)
         assert log.file.stat().st_size <= 20_000
@@ -153,9 +153,9 @@ def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.Mo
 
 
 def test_of_a_log_that_something_else_has_filled_the_end_is_read(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(use, "COMPACT_BYTES", 1_000)
+    monkeypatch.setattr(usage, "COMPACT_BYTES", 1_000)
     log.file.parent.mkdir()
-    log.file.write_bytes(b"x" * 50_000 + b"\n" + use._line(opened("A.md")))
+    log.file.write_bytes(b"x" * 50_000 + b"\n" + usage._line(opened("A.md")))
     assert [event.path for event in log.events()] == ["A.md"]
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.standing import NoteExplanation, explain_fragment, explain_note
-from excerpt.search.verdict import ordinal, verdict
+from excerpt.search.explain import NoteExplanation, explain_fragment, explain_note, ordinal, verdict
 
 
 def of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.text.counted import percent
+from excerpt.text.display import percent
 
 
 @pytest.mark.parametrize(

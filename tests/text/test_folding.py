@@ -1,6 +1,6 @@
 import pytest
 
-from excerpt.text.folding import MAX_TERM, fold, stem
+from excerpt.text.words import MAX_TERM, fold, stem
 
 
 @pytest.mark.parametrize(

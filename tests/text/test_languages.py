@@ -1,6 +1,6 @@
 import pytest
 
-from excerpt.text.languages import detect_language
+from excerpt.text.words import detect_language
 
 SENTENCES = {
     "en": "The search finds every passage of a note, even if you do not remember the exact words that are in it.",

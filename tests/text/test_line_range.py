@@ -1,4 +1,4 @@
-from excerpt.text.line_range import line_range, lines_named
+from excerpt.text.display import line_range, lines_named
 
 
 def test_one_line_is_one_number_and_several_are_the_first_and_the_last() -> None:

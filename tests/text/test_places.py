@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.text.places import in_place_of, place_of
+from excerpt.text.relocate import in_place_of, place_of
 
 NOTE = [
     "---",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.times import age
+from excerpt.text.display import age
 
 HOUR, DAY = 3600, 86_400
 

@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.visible import visible, visible_json, visible_line
+from excerpt.text.display import visible, visible_json, visible_line
 
 
 def test_an_escape_sequence_is_shown_as_characters() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
-from excerpt.pack.marks_file import Mark
+from excerpt.pack.selection import Mark
 from excerpt.tui.engine_worker import Answer, Question
 from excerpt.tui.pack.packer import Cost, Packed, PackRequest
 

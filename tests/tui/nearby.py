@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from excerpt.insight.map import Branch, VaultMap
+from excerpt.insight.facet_map import Branch, VaultMap
 from excerpt.insight.related import (
     CommonLink,
     Linked,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from excerpt.memory.badges import remembered_at
+from excerpt.memory.recall import remembered_at
 from excerpt.memory.stale import Kind, Standing
 from excerpt.model import Fragment, Memory
 from tests.pack.vaults import Vault

@@ -9,18 +9,27 @@ from pathlib import Path
 
 from textual.message import Message
 
-from excerpt.insight.completions import Completion
 from excerpt.insight.overview_parts import Overview
 from excerpt.insight.overview_parts import Place as Stands
 from excerpt.insight.render import as_markdown
-from excerpt.insight.suggestions import Suggestion, Way
+from excerpt.insight.suggest import Completion, Suggestion, Way
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status
-from excerpt.pack.marks_file import Mark
-from excerpt.search.explain import Explanation, Likeness, Place, StandIn, WordPart
+from excerpt.pack.selection import Mark
+from excerpt.search.explain import (
+    Absence,
+    AbsenceKind,
+    Explanation,
+    Gap,
+    Likeness,
+    NoteExplanation,
+    Place,
+    StandIn,
+    Standing,
+    WordPart,
+)
+from excerpt.search.interpretation import Doubt, Reading
 from excerpt.search.query import conditions, unpaired_quotation_mark
-from excerpt.search.reading import Doubt, Reading
-from excerpt.search.standing import Absence, AbsenceKind, Gap, NoteExplanation, Standing
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import Answer, EngineWorker, Question

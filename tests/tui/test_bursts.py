@@ -10,7 +10,7 @@ from textual._xterm_parser import XTermParser
 from textual.command import CommandPalette
 from textual.widgets import Input, OptionList
 
-from excerpt.memory.offers import Offer
+from excerpt.memory.recall import Offer
 from excerpt.model import Memory
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp

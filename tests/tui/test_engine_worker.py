@@ -14,9 +14,9 @@ from textual.message import Message
 
 from excerpt.index.build import build
 from excerpt.kinds import Scope, Strategy
-from excerpt.pack.marks_file import Mark
+from excerpt.pack.selection import Mark
 from excerpt.search.engine import Engine
-from excerpt.search.standing import NoteExplanation
+from excerpt.search.explain import NoteExplanation
 from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import (

@@ -26,9 +26,8 @@ HEAVY = {
 
 VALUES = {
     "excerpt.pack",
-    "excerpt.pack.marks_file",
+    "excerpt.pack.selection",
     "excerpt.pack.memory_fragment",
-    "excerpt.pack.wishes",
     "excerpt.insight",
     "excerpt.insight.overview_parts",
 }

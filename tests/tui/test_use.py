@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.search.use import Event, UseLog
+from excerpt.search.usage import Event, UseLog
 from excerpt.settings import BoostSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested

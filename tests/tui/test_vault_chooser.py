@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.known_vaults import DEMO, recent_vaults, remember_vault
+from excerpt.known_vaults import DEMO, recent_vaults, remember_vault, take_down
 from excerpt.memory.store import MemoryStore
-from excerpt.moved_vaults import take_down
-from excerpt.pack.marks_file import read_marks
+from excerpt.pack.selection import read_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
+from excerpt.cli.printing import put
 from excerpt.cli.vaults import VaultFolder, check_breadth, last_vault
 from excerpt.errors import VaultError
-from excerpt.known_vaults import recent_vaults, remember_vault
-from excerpt.moved_vaults import recognise
+from excerpt.known_vaults import DEMO, recent_vaults, recognise, remember_vault
 from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
 from excerpt.tui.startup import prefer_the_screen
 
@@ -75,3 +75,15 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     from excerpt.tui.app import run_app
 
     run_app(vault, settings, where, said)
+
+
+@click.command()
+@click.option("--path", is_flag=True, help="Print where the demo vault lies, and do not open it.")
+@click.pass_obj
+def demo_command(plain: bool, path: bool) -> None:
+    """Open the demo vault, which is also the user guide."""
+    if path:
+        put(str(DEMO))
+    else:
+        prefer_the_screen()
+        start_app(DEMO, keep_as_last=False, plain=plain)

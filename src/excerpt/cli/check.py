@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.input import read_input
-from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import narrate, print_json
-from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
+from excerpt.cli.printing import narrate, print_json, read_input
+from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.settings import places, settings_of
 
 _MOST = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
@@ -30,7 +28,7 @@ _MOST = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 @click.option("--strict", is_flag=True, help="Exit code 3 if something that may be a quotation could not be checked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
-def command(
+def check_command(
     *, answer: Path, pack_file: Path, vault: Path | None, uncited: bool, strict: bool, as_json: bool, no_refresh: bool
 ) -> int:
     """Check the citations and quotations of ANSWER, a file with an LLM's answer (- is stdin).
@@ -48,8 +46,8 @@ def command(
 
     from excerpt.cli.checked import check_as_json, print_check, summary_of
     from excerpt.memory.store import MemoryStore
-    from excerpt.pack.answers import read_answer
     from excerpt.pack.check import check_answer
+    from excerpt.pack.citations import read_answer
     from excerpt.pack.memories import LookupWithMemories
     from excerpt.pack.reading import read_pack
 

@@ -15,12 +15,18 @@ from typing import Any, TypeVar
 
 from excerpt.cli.hits import columns_of, cut, paint, share_of
 from excerpt.cli.printing import put
-from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, CheckedSentence, Place, Verdict
+from excerpt.pack.check import (
+    Check,
+    CheckedCitation,
+    CheckedQuotation,
+    CheckedSentence,
+    Place,
+    Standing,
+    State,
+    Verdict,
+)
 from excerpt.pack.reading import Source
-from excerpt.pack.standing import Standing, State
-from excerpt.text.counted import counted
-from excerpt.text.line_range import line_range
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, line_range, visible_line
 
 _WIDTH = 100
 _VERDICT = 14

@@ -18,10 +18,9 @@ from excerpt.cli.printing import for_stdout, put
 from excerpt.cli.vaults import VaultFolder, chosen_vault
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.settings import Settings, load_settings, places
-from excerpt.settings_edit import begin_with
-from excerpt.settings_schema import schema_text
+from excerpt.settings_file import begin_with, schema_text
 from excerpt.state_files import users_umask
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.keymap import bindable, usable
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
@@ -37,7 +36,7 @@ _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 @click.option("--check", is_flag=True, help="Say whether the settings file is valid, and what is wrong with it.")
 @click.option("--edit", is_flag=True, help="Open the settings file in your editor, made if need be, and check it.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of the settings file, for editors that know such.")
-def command(vault: Path | None, path: bool, check: bool, edit: bool, schema: bool) -> None:
+def config_command(vault: Path | None, path: bool, check: bool, edit: bool, schema: bool) -> None:
     """Show the settings in effect.
 
     They are printed as TOML that can be kept as excerpt.toml. With --vault, the file is the one of that vault alone:

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt import moved_vaults
+from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_json, put
 from excerpt.cli.vaults import last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.model import Progress
 from excerpt.settings import Places, check_apart, open_vault, places
-from excerpt.text.counted import counted
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, visible_line
 
 if TYPE_CHECKING:
     from excerpt.doctor.look import Diagnosis
-    from excerpt.doctor.mending import Mended
+    from excerpt.doctor.repairs import Mended
 
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 _EVERY = 0.1  # seconds
@@ -40,7 +39,7 @@ _EVERY = 0.1  # seconds
 )
 @click.option("--quick", is_flag=True, help="Do not count words or make vectors once more to compare them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
+def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
     """Look at everything that may be wrong.
 
     The vault, its index (every line range, vector and posting), settings, model, terminal, keys, editor, clipboard,
@@ -49,7 +48,7 @@ def command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_js
     if adopt is not None:
         if fix or quick or as_json:
             raise click.UsageError("--adopt goes with --vault alone.")
-        put(visible_line(moved_vaults.adopt(places(), open_vault(last_vault() if vault is None else vault), adopt)))
+        put(visible_line(known_vaults.adopt(places(), open_vault(last_vault() if vault is None else vault), adopt)))
         return 0
     began = time.monotonic()
     given, where = _vault_and_places(vault)
@@ -86,7 +85,7 @@ def _look_and_mend(
     found = look(given, where, ticker, quick=quick)
     if not fix:
         return found, None
-    from excerpt.doctor.mending import mend
+    from excerpt.doctor.repairs import mend
 
     mended = mend(found, where, line)
     return (look(given, where, ticker, quick=quick) if mended.done else found), mended

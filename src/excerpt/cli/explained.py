@@ -9,11 +9,8 @@ from typing import Any
 from excerpt.cli.hits import INDENT, bar, columns_of, cut, hit_as_json, paint, place_of, said_of, share_of, wrapped
 from excerpt.cli.printing import put
 from excerpt.model import Signal
-from excerpt.search.explain import Explanation, WordPart, lacking
-from excerpt.search.standing import NoteExplanation, Standing
-from excerpt.search.verdict import verdict
-from excerpt.text.line_range import line_range
-from excerpt.text.visible import visible_line
+from excerpt.search.explain import Explanation, NoteExplanation, Standing, WordPart, lacking, verdict
+from excerpt.text.display import line_range, visible_line
 
 _WIDTH = 80
 _WORD = 15

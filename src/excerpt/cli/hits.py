@@ -15,9 +15,7 @@ import click
 from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit, Result, Span
-from excerpt.text.counted import percent
-from excerpt.text.line_range import line_range
-from excerpt.text.visible import visible_line
+from excerpt.text.display import line_range, percent, visible_line
 
 _SEPARATOR = " › "
 INDENT = " " * 5

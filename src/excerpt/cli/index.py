@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.opening import build_index
-from excerpt.cli.printing import print_json, put
-from excerpt.cli.vaults import check_breadth, chosen_vault, vault_option
+from excerpt.cli.printing import narrate, print_json, put
+from excerpt.cli.vaults import build_index, check_breadth, chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.errors import ExcerptError
-from excerpt.model import BuildReport, Progress
+from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import places, settings_of
-from excerpt.text.visible import visible_line
+from excerpt.text.display import percent, visible_line
+from excerpt.vault.watch import is_watched
+
+if TYPE_CHECKING:
+    from excerpt.pack.savings import Savings, SavingsFile
+    from excerpt.search.usage import Event, UseLog
 
 _NAMED = 10
 
@@ -27,7 +34,7 @@ _NAMED = 10
 )
 @click.option("--progress", is_flag=True, help="Print progress as JSON lines, the last one being done or error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(
+def index_command(
     vault: Path | None, *, rebuild: bool, accept_empty: bool, accept_all: bool, progress: bool, as_json: bool
 ) -> int:
     """Bring the index up to date.
@@ -86,3 +93,141 @@ def _print_report(report: BuildReport) -> None:
             put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
         if len(found) > _NAMED:
             put(f"  and {len(found) - _NAMED:,} more; `excerpt status` lists them all")
+
+
+@click.command()
+@vault_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--clear-savings", is_flag=True, help="Begin the count of what packs saved again.")
+@refresh_option
+def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_refresh: bool) -> int:
+    """Show what is indexed, and what packs have saved.
+
+    The vault, its notes and fragments, with what they are indexed, whether it is watched, and every file that was
+    skipped and why. Saved is what packs had less than the whole notes that their passages are from.
+    """
+    from excerpt.pack.savings import SavingsFile
+
+    where = places()
+    chosen = chosen_vault(vault)
+    settings = settings_of(chosen, where)
+    file = SavingsFile(where.savings_file(chosen))
+    if clear_savings:
+        _clear(file)
+    with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
+        status = snapshot.status()
+    savings = file.read()
+    watched = is_watched(where.watch_folder(chosen))
+    if as_json:
+        print_json({**asdict(status), "watched": watched, "savings": _savings_as_json(savings)})
+    else:
+        _print_status(status, where.index_folder(chosen), watched, savings)
+    return 0
+
+
+def _clear(file: SavingsFile) -> None:
+    try:
+        file.clear()
+    except OSError as error:
+        raise ExcerptError(
+            f"{file.file} cannot be removed: {error.strerror or error}.", "Check the permissions of its folder."
+        ) from error
+
+
+def _savings_as_json(savings: Savings | None) -> dict[str, object] | None:
+    if savings is None:
+        return None
+    counts = {"packs": savings.packs, "tokens": savings.tokens, "source_tokens": savings.source_tokens}
+    return {**counts, "since": savings.since}
+
+
+def _savings_line(savings: Savings | None) -> str:
+    if savings is None:
+        return "nothing yet"
+    packs = "1 pack" if savings.packs == 1 else f"{savings.packs:,} packs"
+    of = f"{savings.tokens:,} tokens in place of {savings.source_tokens:,}"
+    return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
+
+
+def _print_status(status: Status, folder: Path, watched: bool, savings: Savings | None) -> None:
+    rows = (
+        ("vault", status.vault),
+        ("index", f"{folder} (generation {status.generation}, updated {status.updated})"),
+        (
+            "watched",
+            "yes: changes are taken in as they happen" if watched else "no: changes are seen by the next command",
+        ),
+        ("notes", f"{status.notes:,}"),
+        ("fragments", f"{status.fragments:,}"),
+        ("model", status.model),
+        ("tokenizer", status.tokenizer),
+        ("saved", _savings_line(savings)),
+    )
+    for name, value in rows:
+        put(visible_line(f"{name:<10} {value}"))
+    for said, found in (("skipped", status.skipped), ("warnings", status.warnings)):
+        put(f"{said:<10} {len(found):,}")
+        for one in found:
+            put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
+
+
+@click.command()
+@vault_option
+@click.option("--clear", is_flag=True, help="Forget all of it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
+    """Show which notes you opened and copied in the app, and what they gain by it, the most used first.
+
+    Times and paths are all that is kept, in one file in the state folder.
+    """
+    from excerpt.search.usage import UseLog, by_note, written_time
+
+    chosen, where = chosen_vault(vault), places()
+    log = UseLog(where.use_file(chosen))
+    if clear:
+        return _forget(log, as_json)
+    events = log.events()
+    notes = by_note(_at_home(events, where.index_folder(chosen)))
+    if as_json:
+        rows = [{**asdict(note), "last": written_time(note.last)} for note in notes]
+        print_json({"vault": str(chosen), "file": str(log.file), "events": len(events), "notes": rows})
+    for note in () if as_json else notes:
+        did = ", ".join(_counted(count, what) for count, what in ((note.opens, "open"), (note.packs, "pack")) if count)
+        put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {did:<18}  {note.path}"))
+    narrate(
+        f"{_counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
+    )
+    return 0 if notes else 1
+
+
+def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
+    """The events with the paths that their notes have in the index as it is; as they are where there is none."""
+    import sqlite3
+
+    from excerpt.index import renames
+    from excerpt.index.catalog import Catalog
+    from excerpt.search.usage import at_home
+
+    try:
+        with closing(Catalog.open_to_read(index)) as catalog:
+            return at_home(events, (), lambda path: renames.moved(catalog.rows, path))
+    except (sqlite3.DatabaseError, OSError):
+        return events
+
+
+def _forget(log: UseLog, as_json: bool) -> int:
+    try:
+        forgotten = log.clear()
+    except OSError as error:
+        raise ExcerptError(
+            f"{log.file} cannot be removed: {error.strerror or error}.", "Check the permissions of its folder."
+        ) from error
+    if as_json:
+        print_json({"forgotten": forgotten})
+    else:
+        put(f"Forgot {_counted(forgotten, 'event')}." if forgotten else "There was nothing to forget.")
+    return 0
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

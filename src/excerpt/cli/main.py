@@ -23,31 +23,30 @@ from excerpt.cli.printing import narrate, say, unwritten
 from excerpt.errors import ExcerptError
 from excerpt.settings import places
 from excerpt.state_files import close_if_open, keep_to_owner
-from excerpt.text.visible import visible
+from excerpt.text.display import visible
 from excerpt.tui.startup import prefer_the_screen
 
 FOUND, NOTHING_FOUND, USAGE, CANNOT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
-# Each is `command` in the module of cli/ that is named; imported when asked for, so that one command does not pay
-# for another.
+# The module of cli/ that has `NAME_command`; imported when asked for, so that one family does not pay for another.
 COMMANDS = {
-    "demo": "demo",
+    "demo": "app",
     "search": "search",
     "pack": "pack",
     "check": "check",
-    "overview": "overview",
-    "related": "related",
-    "map": "map",
-    "read": "read",
-    "peek": "peek",
-    "remember": "remember",
-    "recall": "recall",
-    "edit": "edit",
-    "forget": "forget",
-    "learned": "learned",
+    "overview": "insight",
+    "related": "insight",
+    "map": "insight",
+    "read": "insight",
+    "peek": "insight",
+    "remember": "memories",
+    "recall": "memories",
+    "edit": "memories",
+    "forget": "memories",
+    "learned": "index",
     "index": "index",
     "watch": "watch",
-    "status": "status",
+    "status": "index",
     "config": "config",
     "doctor": "doctor",
 }
@@ -62,7 +61,8 @@ class VaultOrCommand(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        found = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}").command
+        module = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}")
+        found = getattr(module, f"{cmd_name}_command")
         assert isinstance(found, click.Command)
         return found
 

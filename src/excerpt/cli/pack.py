@@ -12,21 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import for_stdout, narrate, put
-from excerpt.cli.saving import checked_output, save
-from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
+from excerpt.cli.printing import checked_output, for_stdout, narrate, put, save
+from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import known_vaults
 from excerpt.model import Hit, PackResult
 from excerpt.settings import MOST, PackSettings, Places, Settings, places, settings_of
-from excerpt.text.counted import percent
-from excerpt.text.line_range import line_range
+from excerpt.text.display import line_range, percent
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
-    from excerpt.pack.marks_file import Kept
-    from excerpt.pack.moved_marks import Moving
+    from excerpt.pack.memories import Moving
+    from excerpt.pack.selection import Kept
 
 
 @click.command()
@@ -62,7 +59,7 @@ if TYPE_CHECKING:
     "--id", "ids", multiple=True, metavar="FRAGMENT_ID", help="Pack this fragment; may be given more than once."
 )
 @refresh_option
-def command(
+def pack_command(
     *,
     queries: tuple[str, ...],
     vault: Path | None,
@@ -173,11 +170,11 @@ def _packed(
     asked: _Asked, snapshot: Snapshot, settings: Settings, where: Places, folder: Path
 ) -> tuple[PackResult | None, str]:
     """The pack and what is to be printed of it; None if it is to be of marks and there are none."""
+    from excerpt.pack.build import build_pack
     from excerpt.pack.formats import renderer_for
-    from excerpt.pack.marks_file import NOTHING_KEPT, read_marks
-    from excerpt.pack.moved_marks import followed
-    from excerpt.pack.pack import build_pack
+    from excerpt.pack.memories import followed
     from excerpt.pack.render import Links, as_output
+    from excerpt.pack.selection import NOTHING_KEPT, read_marks
     from excerpt.text.tokens import open_tokenizer
 
     kept = followed(read_marks(where.marks_file(folder)), snapshot) if asked.from_marks else NOTHING_KEPT
@@ -234,9 +231,9 @@ def _found(
     asked: _Asked, queries: Sequence[str], snapshot: Snapshot, settings: Settings, use_file: Path
 ) -> tuple[Strategy, Sequence[Hit]]:
     """What the queries find, and the strategy that led."""
-    from excerpt.pack.fused import search_all
+    from excerpt.pack.build import search_all
     from excerpt.search.engine import Engine
-    from excerpt.search.use import UseLog
+    from excerpt.search.usage import UseLog
 
     engine = Engine(snapshot, settings, UseLog(use_file))
     result = search_all(engine, queries, asked.strategy, max(asked.wanted.limit, settings.search.limit))
@@ -251,7 +248,7 @@ def _unknown(ids: Sequence[str], packed: PackResult) -> list[str]:
 
 def _why_empty(packed: PackResult) -> str:
     """Why nothing is in the pack, by the best of what was left out."""
-    from excerpt.pack.pack import TOO_LARGE
+    from excerpt.pack.build import TOO_LARGE
 
     if not packed.left_out:
         return "the pack is empty: nothing was found."

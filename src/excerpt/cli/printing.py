@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from excerpt.errors import StreamError
-from excerpt.text.visible import visible, visible_json, visible_line
+from excerpt.errors import ExcerptError, StreamError
+from excerpt.state_files import users_umask
+from excerpt.text.display import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from excerpt.model import Progress
@@ -79,3 +84,82 @@ class ProgressLine:
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
+
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def read_input(file: str | Path, what: str, most: int | None = None) -> str:
+    """The text of `file`, or of stdin where it is "-", its lines ended by line feeds; `what` is what it is to be.
+
+    It may be UTF-8, or UTF-16 that says so, as PowerShell writes it; a byte order mark is left out. Raises a usage
+    error if it is no text, a file that cannot be read, or more than `most` bytes; StreamError if stdin cannot be read.
+    """
+    name = f"The {what} {'on stdin' if str(file) == '-' else file}"
+    size = -1 if most is None else most + 1
+    content = _bytes_of_stdin(size, name) if str(file) == "-" else _bytes_of(Path(file), size, name)
+    if most is not None and len(content) > most:
+        raise click.UsageError(f"{name} is larger than {most >> 20} MB.")
+    try:
+        text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        encoding = error.encoding.upper()
+        raise click.UsageError(f"{name} is not {encoding}: {error.reason} at byte {error.start:,}.") from error
+    return io.StringIO(text, newline=None).read()
+
+
+def _bytes_of_stdin(size: int, name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read(size)
+    except OSError as error:
+        raise StreamError(f"{name} cannot be read", error) from error
+
+
+def _bytes_of(file: Path, size: int, name: str) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(size)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise click.UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def checked_output(file: Path, vaults: Iterable[Path]) -> Path:
+    """The file that `file` means, all links followed. Raises a usage error if it is in one of `vaults`, which excerpt
+    never writes to, or is a folder."""
+    try:
+        real = file.expanduser().resolve()
+        for vault in vaults:
+            if real.is_relative_to(vault):
+                raise click.UsageError(
+                    f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
+                )
+        if real.is_dir():
+            raise click.UsageError(f"{file} is a folder: name a file in it.")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise click.UsageError(f"{file} cannot be a file: {error}.") from error
+    return real
+
+
+def save(file: Path, text: str) -> int:
+    """Write `text` to `file`, all of it or nothing; returns its bytes. What is no regular file, such as a pipe, is
+    written to as it is. Raises ExcerptError."""
+    data = text.encode("utf-8", "backslashreplace")  # as on stdout
+    fresh = file.with_name(f".{file.name[:200]}.{os.getpid()}")
+    try:
+        if file.exists() and not file.is_file():
+            file.write_bytes(data)
+            return len(data)
+        fresh.write_bytes(data)
+        if file.exists():
+            fresh.chmod(file.stat().st_mode & 0o7777)
+        elif (umask := users_umask()) >= 0:
+            fresh.chmod(0o666 & ~umask)
+        fresh.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink()
+        raise ExcerptError(
+            f"{file} cannot be written: {error.strerror or error}.",
+            "Check that its folder is there and may be written to.",
+        ) from error
+    return len(data)

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from excerpt.cli.hits import confidence_as_json, hit_as_json, print_hits
-from excerpt.cli.input import read_input
-from excerpt.cli.opening import snapshot_of
-from excerpt.cli.printing import narrate, print_json
-from excerpt.cli.vaults import chosen_vault, refresh_option, vault_option
+from excerpt.cli.printing import narrate, print_json, read_input
+from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result
 from excerpt.settings import MOST, places, settings_of
@@ -56,7 +54,7 @@ class Asked:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one a line of the batch.")
 @refresh_option
-def command(
+def search_command(
     *,
     query: str | None,
     vault: Path | None,
@@ -90,7 +88,7 @@ def command(
     most = limit or (settings.search.limit if as_json else _SHOWN_TO_READERS)
     with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
         from excerpt.search.engine import Engine
-        from excerpt.search.use import UseLog
+        from excerpt.search.usage import UseLog
 
         engine = Engine(snapshot, settings, UseLog(where.use_file(folder)))
         if asked is not None:
@@ -118,7 +116,7 @@ def _explanations(engine: Engine, result: Result) -> tuple[Explanation, ...]:
 
 def _answer_why(engine: Engine, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
     from excerpt.cli.explained import note_as_json, print_note
-    from excerpt.search.standing import explain_note
+    from excerpt.search.explain import explain_note
 
     told = explain_note(engine, query, note, strategy)
     if as_json:

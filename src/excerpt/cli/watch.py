@@ -20,8 +20,8 @@ from excerpt.cli.vaults import check_breadth, chosen_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
-from excerpt.text.visible import visible_line
-from excerpt.vault.watched import told_as_watched
+from excerpt.text.display import visible_line
+from excerpt.vault.watch import told_as_watched
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Tell, Watching
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @vault_option
 @click.option("--poll", is_flag=True, help="Look at the vault every few seconds instead of waiting for its changes.")
 @click.option("--progress", is_flag=True, help="Print events as JSON lines and read commands from stdin.")
-def command(vault: Path | None, poll: bool, progress: bool) -> int:
+def watch_command(vault: Path | None, poll: bool, progress: bool) -> int:
     """Keep the index up to date while notes change.
 
     Brings it up to date, then prints a line for every update, until Ctrl+C. The app does this by itself while it is

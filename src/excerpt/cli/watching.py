@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
-from excerpt.index.build import Updater
-from excerpt.index.control import BuildCancelled, Control
+from excerpt.index.build import BuildCancelled, Control, Updater
 from excerpt.model import Progress
 from excerpt.settings import Settings
 from excerpt.vault.watch import Batch, VaultWatch

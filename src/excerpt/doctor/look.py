@@ -1,4 +1,4 @@
-"""Everything that the doctor looks at, in the order in which it is told; nothing of it is changed."""
+"""What an examination of the index found, in sentences; and who is writing it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,117 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from excerpt.doctor import room, setup, terminal, tools
-from excerpt.doctor import vault as vaults
-from excerpt.doctor.finding import Finding, Group, problem, warning
-from excerpt.doctor.versions import versions
+from filelock import FileLock, Timeout
+
+from excerpt.doctor import checks
+from excerpt.doctor.checks import Finding, Group, megabytes, named, ok, problem, versions, warning
+from excerpt.index.verify import Fault, Health, Part, Stale
+from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
+from excerpt.state_files import LOCK_MODE
+from excerpt.text.display import counted
 
 if TYPE_CHECKING:
-    from excerpt.index.health import Health, Tick
+    from excerpt.index.verify import Health, Tick
+
+_NAMED = 5
+_FIX = "Run `excerpt doctor --fix`"
+_HOW = {
+    Part.CATALOG: f"{_FIX}: all is made anew from the vault.",
+    Part.NOTE: f"{_FIX}: the note is read again.",
+    Part.WORDS: f"{_FIX}: the words are made anew from the catalog.",
+    Part.VECTORS: f"{_FIX}: the vectors are made anew from the catalog.",
+}
+
+
+def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
+    """The lines about an index that is there."""
+    if health.generation:
+        held = f"{counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}"
+        yield ok(f"Generation {health.generation}: {held}, {megabytes(health.size)}")
+    yield from _stale(health)
+    for part in Part:
+        yield from _faults([fault for fault in health.faults if fault.part is part])
+    if health.generation and not any(fault.part is Part.CATALOG for fault in health.faults):
+        yield from _agreements(health, quick=quick)
+    for what in health.behind:
+        yield warning(f"Not brought up yet: {what}.", "The next `excerpt index` does it.")
+    yield from _left(health)
+    for reason, number in health.skipped.most_common():
+        yield ok(f"{counted(number, 'file')} skipped: {reason} (`excerpt status` names them)")
+
+
+def _stale(health: Health) -> Iterator[Finding]:
+    for why in Stale:
+        paths = [path for path, reason in health.stale if reason is why]
+        if paths:
+            said = f"Not indexed yet, {why}: {counted(len(paths), 'note')} ({named(paths)})"
+            yield warning(f"{said}.", "Run `excerpt index`, or leave it to the next search.")
+
+
+def _faults(faults: list[Fault]) -> Iterator[Finding]:
+    for fault in faults[:_NAMED]:
+        yield problem(f"{fault.where}: {fault.what}", _HOW[fault.part])
+    if len(faults) > _NAMED:
+        yield problem(f"And {len(faults) - _NAMED:,} more of this kind.", _HOW[faults[0].part])
+
+
+def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
+    """What was held against its source and agrees."""
+    wrong = {fault.part for fault in health.faults}
+    if Part.NOTE not in wrong:
+        more = "" if quick else ", and what they were cut into is what their text gives"
+        yield ok(f"The line ranges of {counted(health.fragments, 'fragment')} hold their text{more}")
+    if Part.WORDS not in wrong and health.postings:
+        yield ok(f"{counted(health.postings, 'posting')} and all lengths are those of the text, counted once more")
+    if Part.VECTORS not in wrong and health.vectors:
+        more = "" if quick or health.behind else ", as the model makes them"
+        yield ok(f"{counted(health.vectors, 'vector')} in the catalog and the same in the matrix{more}")
+    if quick:
+        yield ok("Words, vectors and unchanged files were not made or read once more (--quick)")
+
+
+def _left(health: Health) -> Iterator[Finding]:
+    before = [(name, size) for name, size, newer in health.left if not newer]
+    if before:
+        total = megabytes(sum(size for _, size in before))
+        yield ok(f"{counted(len(before), 'file')} ({total}) of the generation before, which the next build removes")
+    newer = [name for name, _, newer in health.left if newer]
+    if newer:
+        yield warning(
+            f"Left by a build that did not end, or not of the index: {named(newer)}.",
+            f"{_FIX}, if no build is running.",
+        )
+
+
+def lock(folder: Path) -> Finding:
+    """Who is writing the index. The lock is the system's and ends with its holder."""
+    try:
+        with FileLock(folder / LOCK, timeout=0, mode=LOCK_MODE):
+            return ok("Nobody is writing it")
+    except Timeout:
+        holder = _holder(folder / LOCK)
+        return ok(f"It is being written by {holder or 'another process'}")
+    except OSError as error:
+        return problem(f"Its lock cannot be taken: {error.strerror or error}.", "Give permission in the index folder.")
+
+
+def _holder(file: Path) -> str:
+    """The process that holds a lock on `file`, as Linux tells; "" if that is not known."""
+    with suppress(OSError, ValueError):
+        status = file.stat()
+        wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            fields = line.split()
+            if len(fields) > 5 and fields[5] == wanted and "->" not in fields:
+                command = Path(f"/proc/{int(fields[4])}/cmdline").read_bytes().decode("utf-8", "replace")
+                return f"process {fields[4]} ({' '.join(command.split(chr(0))).strip()})"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +143,13 @@ class Diagnosis:
 def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagnosis:
     """Look at all there is, with the vault at `given` (None: none was ever opened). Never raises."""
     settings, of_settings = Settings(), Group("settings", ())
-    seen = vaults.Seen(())
+    seen = checks.Seen(())
     folder: Path | None = None
     health: Health | None = None
 
     def read_settings() -> Iterable[Finding]:
         nonlocal settings
-        settings, findings = setup.read_settings(where, _resolved(given))
+        settings, findings = checks.read_settings(where, _resolved(given))
         return findings
 
     def look_at_vault() -> Iterable[Finding]:
@@ -58,7 +157,7 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
         if given is None:
             todo = "Name one: `excerpt doctor --vault ~/notes`."
             return (warning("No vault is named, and none has been opened yet.", todo),)
-        seen = vaults.look(given, settings, vaults.watch_limit())
+        seen = checks.look_at_vault(given, settings, checks.watch_limit())
         return seen.findings
 
     def look_at_index() -> Iterable[Finding]:
@@ -71,7 +170,7 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
         return findings
 
     of_settings = group("settings", read_settings)
-    of_vault = group("vault", look_at_vault, lambda: vaults.left_behind(where, seen.vault or _resolved(given)))
+    of_vault = group("vault", look_at_vault, lambda: checks.left_behind(where, seen.vault or _resolved(given)))
     of_index = group("index", look_at_index)
     size = health.size if health is not None else 0
     of_index_model, of_index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")
@@ -81,11 +180,11 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
         of_settings,
         group(
             "model",
-            lambda: setup.model(settings.embedding.model, of_index_model),
-            lambda: (setup.tokenizer(settings.pack.tokenizer, of_index_tokenizer),),
+            lambda: checks.model(settings.embedding.model, of_index_model),
+            lambda: (checks.tokenizer(settings.pack.tokenizer, of_index_tokenizer),),
         ),
         *_surroundings(settings, where),
-        group("folders", lambda: room.folders(where, folder, size)),
+        group("folders", lambda: checks.folders(where, folder, size)),
         group("versions", versions),
     )
     return Diagnosis(
@@ -113,19 +212,18 @@ def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> Group:
 def _surroundings(settings: Settings, where: Places) -> Iterator[Group]:
     environment = dict(os.environ)
     encoding = getattr(sys.__stdout__, "encoding", None) or "unknown"
-    size = terminal.terminal_size()
-    yield group("terminal", lambda: terminal.terminal(environment, sys.platform, size, encoding, terminal.ask))
-    yield group("keys", lambda: tools.keys(settings.screen))
-    yield group("editor", lambda: tools.editor(settings.screen.editor, environment, shutil.which))
+    size = checks.terminal_size()
+    yield group("terminal", lambda: checks.terminal(environment, sys.platform, size, encoding, checks.ask))
+    yield group("keys", lambda: checks.keys(settings.screen))
+    yield group("editor", lambda: checks.editor(settings.screen.editor, environment, shutil.which))
     copies = where.copies_folder()
-    yield group("clipboard", lambda: tools.clipboard(environment, shutil.which, sys.platform, copies))
+    yield group("clipboard", lambda: checks.clipboard(environment, shutil.which, sys.platform, copies))
 
 
 def _index(
-    folder: Path, seen: vaults.Seen, settings: Settings, tick: Tick, quick: bool
+    folder: Path, seen: checks.Seen, settings: Settings, tick: Tick, quick: bool
 ) -> tuple[Health | None, list[Finding]]:
-    from excerpt.doctor.index import findings_of, lock
-    from excerpt.index.examine import examine
+    from excerpt.index.verify import examine
 
     try:
         health = examine(folder, seen.vault, seen.scan, settings, tick, quick=quick)

@@ -1,34 +1,394 @@
-"""Bring a vault's index up to date: what changed since the last build is read, the rest is left alone.
-
-A file counts as unchanged if its size and times are the known ones (it is not opened), or else if its content's digest
-is. Changed and new files are committed in batches, the most recently modified first; each batch is a generation that
-can be searched while the next is prepared. Killed at any point, the last generation stands and the next build goes on
-from there: what was committed is known by then.
-"""
+"""How a build is paused, resumed and cancelled from another thread."""
 
 from __future__ import annotations
 
 import errno
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
-from excerpt.index import anew, lexical, moves
-from excerpt.index.catalog import FULL, Catalog, is_damage
-from excerpt.index.control import Control
-from excerpt.index.prepare import Recipe, Task, prepare
-from excerpt.index.telling import OnProgress, Telling
-from excerpt.index.updating import Found, Means, bring_up_to_date
-from excerpt.index.workers import Workers
+from excerpt.index import lexical, renames
+from excerpt.index.catalog import FULL, Catalog, GivenUp, KnownNote, is_damage
+from excerpt.index.files import sync_folder
+from excerpt.index.pool import Workers
+from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.writer import LOCK, IndexWriter, discard
-from excerpt.model import BuildReport
-from excerpt.settings import Settings, open_vault
+from excerpt.model import BuildReport, Progress, Skipped
+from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import LOCK_MODE
+from excerpt.vault.scan import FileState, Scan, scan
+
+
+class BuildCancelled(Exception):  # noqa: N818 - nothing went wrong
+    """The build was told to end. What it has committed stays; the next build goes on from there."""
+
+
+class Control:
+    """Told by one thread, asked by the one that builds. All methods may be called from any thread, at any time.
+
+    A pause holds until it is resumed, over the end of a build as well; a cancellation is of the build at hand.
+    """
+
+    def __init__(self) -> None:
+        self._may_go = threading.Event()
+        self._may_go.set()
+        self._cancelled = threading.Event()
+        self._waited = 0.0
+
+    @property
+    def paused(self) -> bool:
+        return not self._may_go.is_set()
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    @property
+    def seconds_paused(self) -> float:
+        """How long the building thread has waited in all, in seconds."""
+        return self._waited
+
+    def pause(self) -> None:
+        self._may_go.clear()
+
+    def resume(self) -> None:
+        self._may_go.set()
+
+    def cancel(self) -> None:
+        """End the build at hand; one that is paused too, which then stays paused."""
+        self._cancelled.set()
+
+    def begin(self) -> None:
+        """A build begins: what was cancelled was the one before."""
+        self._cancelled.clear()
+
+    def wait(self) -> None:
+        """Wait while there is a pause and the build is not cancelled."""
+        if self._may_go.is_set():
+            return
+        began = time.monotonic()
+        while not self._may_go.wait(0.05) and not self._cancelled.is_set():
+            pass
+        self._waited += time.monotonic() - began
+
+    def check(self) -> None:
+        """Wait while there is a pause. Raises BuildCancelled once the build was cancelled."""
+        self.wait()
+        if self._cancelled.is_set():
+            raise BuildCancelled
+
+
+OnProgress = Callable[[Progress], None]
+
+_EVERY = 0.1  # seconds
+
+
+class Telling:
+    """How far the build at hand is. Whoever does a part of it sets `phase` and counts; `tick` tells it now and then."""
+
+    def __init__(self, on_progress: OnProgress | None, control: Control) -> None:
+        self._on_progress = on_progress
+        self._control = control
+        self.begin()
+
+    def begin(self) -> None:
+        """A build begins: count from nothing."""
+        self.phase = "scanning"
+        self.answering = 0  # the generation that answers until another that is made beside it is done
+        self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
+        self._began = time.monotonic()
+        self._paused_before = self._control.seconds_paused
+        self._told = 0.0
+        self._current, self._current_since = "", self._began
+
+    @property
+    def seconds(self) -> float:
+        """How long the build has worked, without its pauses."""
+        return time.monotonic() - self._began - (self._control.seconds_paused - self._paused_before)
+
+    def tick_between(self, path: str) -> None:
+        """`tick` between two files, where the build can end without losing half a batch. Raises BuildCancelled."""
+        self.tick(path)
+        self._control.check()
+
+    def tick(self, path: str) -> None:
+        """`path` is in work ("" for none); waits while there is a pause."""
+        self._control.wait()
+        if path != self._current:
+            self._current, self._current_since = path, time.monotonic()
+        if time.monotonic() - self._told >= _EVERY:
+            self.tell(path)
+
+    def tell(self, path: str = "") -> None:
+        self._told = time.monotonic()
+        if self._on_progress is not None:
+            self._on_progress(
+                Progress(
+                    phase=self.phase,
+                    notes_done=self.notes_done,
+                    notes_total=self.notes_total,
+                    bytes_done=self.bytes_done,
+                    bytes_total=self.bytes_total,
+                    current=path,
+                    generation=self.answering or self.generation,
+                    skipped=self.skipped,
+                    seconds=self.seconds,
+                    current_seconds=self._told - self._current_since if path else 0.0,
+                )
+            )
+
+
+FOLDER = "anew"
+
+
+def begin(index: Path) -> Path:
+    """An empty folder for the new index. Raises OSError."""
+    clear(index)
+    (index / FOLDER).mkdir()
+    return index / FOLDER
+
+
+def clear(index: Path) -> None:
+    """Remove what was not finished."""
+    if (index / FOLDER).exists():
+        shutil.rmtree(index / FOLDER, ignore_errors=True)
+
+
+def take_place(catalog: Catalog, index: Path) -> None:
+    """Put the new index, whose `catalog` is open, in the place of the one in `index`. Raises OSError and sqlite3's
+    errors, with the old one as it was."""
+    folders = set()
+    for kind in ("words", "vectors"):
+        for file in catalog.files(kind):
+            to = index / file.name
+            to.parent.mkdir(exist_ok=True)
+            (index / FOLDER / file.name).replace(to)
+            folders.add(to.parent)
+    for folder in folders:
+        sync_folder(folder)
+    catalog.copy_to(index)
+
+
+def answering(index: Path) -> int:
+    """The generation that answers, and is worth keeping until there is another; 0 if there is none."""
+    try:
+        with closing(Catalog.open_to_read(index)) as catalog:
+            return catalog.generation
+    except (sqlite3.DatabaseError, ValueError):
+        return 0
+
+
+# The first batch is there within a second or two, so that there is something to search; later ones grow, as each is a
+# segment, a sync and a new snapshot for every reader. The largest bounds the memory that a batch takes (about ten
+# times its text) and is what 8,000 fragments of 250 words make.
+_FIRST_NOTES = 64
+_FIRST_SECONDS = 1.0
+_GROWTH = 4
+_FIRST_BYTES = 500_000
+_MOST_BYTES = 8_000_000
+
+
+# Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
+# some shares, 2 s on memory cards (FAT). As git does, what was so new when it was looked at is compared by content.
+_TICK_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a scan found that began at `began_ns` (since 1970). `only` are the paths that it was limited to, None if it
+    was of the whole vault; `accept_empty` says that a vault without notes is so on purpose."""
+
+    scan: Scan
+    only: Collection[str] | None
+    accept_empty: bool
+    began_ns: int
+
+    @classmethod
+    def in_vault(cls, vault: Path, settings: VaultSettings, only: Collection[str] | None, accept_empty: bool) -> Found:
+        """Scan now. Raises VaultError."""
+        began = time.time_ns()
+        return cls(scan(vault, settings, only), only, accept_empty, began)
+
+
+@dataclass(slots=True)
+class _Done:
+    added: int = 0
+    changed: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    given_up: dict[str, GivenUp] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What builds of one vault are done with, each time."""
+
+    vault: Path
+    recipe: Recipe
+    workers: Workers
+    telling: Telling
+
+
+def bring_up_to_date(writer: IndexWriter, found: Found, means: Means) -> BuildReport:
+    """Commit the difference between what was found and what `writer` knows of it.
+
+    Raises VaultEmptiedError, having changed nothing, and BuildCancelled.
+    """
+    return _Update(writer, means).run(found)
+
+
+class _Update:
+    def __init__(self, writer: IndexWriter, means: Means) -> None:
+        self._writer, self._means = writer, means
+        self._recipe, self._telling = means.recipe, means.telling
+        self._done = _Done()
+
+    def run(self, found: Found) -> BuildReport:
+        telling, catalog = self._telling, self._writer.catalog
+        telling.generation = catalog.generation
+        known = catalog.known_notes(found.only)
+        if not found.scan.files and known and not found.accept_empty and len(known) == catalog.counts()[0]:
+            raise VaultEmptiedError(str(self._means.vault), len(known))
+        telling.phase = "mending"
+        self._writer.mend()
+        removed = self._commit_all(found, known)
+        self._writer.finish(self._done.skipped, found.only, self._done.given_up)
+        self._remember_when(found)
+        telling.phase = "done"
+        telling.tell()
+        return self._report(removed)
+
+    def _remember_when(self, found: Found) -> None:
+        """Remember when all files were looked at, if there is one that this says something about."""
+        newest = max((_changed_ns(file) for file in found.scan.files), default=0)
+        if found.only is None and newest >= self._sure_before():
+            self._writer.catalog.set_meta("looked", str(found.began_ns))
+
+    def _sure_before(self) -> int:
+        """A file of this time or later may have changed again since it was looked at, and be of that time still."""
+        return int(self._writer.catalog.meta("looked") or 0) - _TICK_NS
+
+    def _commit_all(self, seen: Found, known: dict[str, KnownNote]) -> int:
+        """Commit what is new, changed or gone; returns how many notes were removed."""
+        found = seen.scan
+        tasks = self._not_given_up(_tasks(seen, known, self._recipe.cut, self._sure_before()))
+        if any(note.cut != self._recipe.cut for note in known.values()):
+            self._writer.rebuilt.append("all notes, from the vault: they are cut or stemmed differently now")
+        there = {file.path for file in found.files}
+        gone = [path for path in known if path not in there]
+        self._done.skipped += found.skipped
+        telling = self._telling
+        telling.notes_total, telling.bytes_total = len(tasks), sum(task.size for task in tasks)
+        telling.phase = "reading"
+        for batch in self._batches(tasks):
+            self._commit(batch, gone, known)
+            gone = []
+        if gone or not self._writer.catalog.generation:
+            self._commit([], gone, known)
+        # A file that was a note and now cannot be read is no longer found; the last good text would be a lie.
+        unreadable = [one.path for one in self._done.skipped if one.path in known and one.path in there]
+        if unreadable:
+            self._commit([], unreadable, known)
+        return len(known.keys() - there) + len(unreadable)
+
+    def _not_given_up(self, tasks: Sequence[Task]) -> list[Task]:
+        """Those that did not take too much before, just as they are now; the others are skipped again, untried."""
+        before = self._writer.catalog.given_up()
+        tried = []
+        for task in tasks:
+            one = before.get(task.path)
+            now = (task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut)
+            if one and (one.size, one.mtime_ns, one.ctime_ns, one.cut) == now:
+                self._done.given_up[task.path] = one
+                self._done.skipped.append(Skipped(task.path, one.reason))
+            else:
+                tried.append(task)
+        return tried
+
+    def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
+        sizes = {task.path: task.size for task in tasks}
+        batch: list[Prepared] = []
+        limit, first, began = _FIRST_BYTES, True, time.monotonic()
+        size = notes = 0
+        for prepared in self._means.workers.prepare(self._recipe, tasks, self._telling.tick_between):
+            batch.append(prepared)
+            paths = [note.path for note in prepared.notes]
+            paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]
+            self._telling.notes_done += len(paths)
+            self._telling.bytes_done += sum(sizes[path] for path in paths)
+            self._telling.skipped += len(prepared.skipped)
+            self._done.skipped += prepared.skipped
+            reasons = {one.path: one.reason for one in prepared.skipped}
+            for task in prepared.given_up:
+                reason = reasons[task.path]
+                one = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut, reason)
+                self._done.given_up[task.path] = one
+            notes += len(prepared.notes)
+            size += sum(note.size for note in prepared.notes)
+            early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))
+            if early or size >= limit:
+                yield batch
+                limit = limit if first else min(_GROWTH * limit, _MOST_BYTES)
+                batch, size, notes, first = [], 0, 0, False
+        if batch:
+            yield batch
+
+    def _commit(self, batch: Sequence[Prepared], gone: Sequence[str], known: dict[str, KnownNote]) -> None:
+        paths = [note.path for prepared in batch for note in prepared.notes]
+        changed = [path for path in paths if path in known]
+        self._writer.commit([*gone, *changed], batch)
+        self._done.changed += len(changed)
+        self._done.added += len(paths) - len(changed)
+        self._telling.generation = self._writer.catalog.generation
+        self._telling.tell()
+
+    def _report(self, removed: int) -> BuildReport:
+        catalog, done = self._writer.catalog, self._done
+        notes, fragments = catalog.counts()
+        return BuildReport(
+            generation=catalog.generation,
+            added=done.added,
+            changed=done.changed,
+            removed=removed,
+            unchanged=notes - done.added - done.changed,
+            fragments=fragments,
+            embedded=self._writer.embedded,
+            skipped=catalog.remarks(skipped=True),
+            warnings=catalog.remarks(skipped=False),
+            seconds=self._telling.seconds,
+            rebuilt="; ".join(self._writer.rebuilt),
+        )
+
+
+def _tasks(found: Found, known: dict[str, KnownNote], cut: str, sure_before: int) -> list[Task]:
+    """Files that are new, may have changed or are known otherwise than `cut`, the most recently modified first. One
+    that was named may have changed whatever its size and times say."""
+    named = frozenset(found.only or ())
+    tasks = []
+    for file in found.scan.files:
+        note = known.get(file.path)
+        if note is None or note.cut != cut:
+            tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns))
+        elif (
+            (note.size, note.mtime_ns, note.ctime_ns) != (file.size, file.mtime_ns, file.ctime_ns)
+            or _changed_ns(file) >= sure_before
+            or file.path in named
+        ):
+            tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns, note.digest))
+    return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
+
+
+def _changed_ns(file: FileState) -> int:
+    """When a file was changed last, by the later of its times."""
+    return max(file.mtime_ns, file.ctime_ns)
+
 
 # To look at so many paths alone costs about what a scan of ten thousand files does.
 _MOST_PATHS = 500
@@ -132,11 +492,11 @@ class Updater:
         if rebuild:
             if not found.scan.files and not accept_empty:
                 _refuse_emptied(self._vault, self._folder)
-            if generation := anew.answering(self._folder):
+            if generation := answering(self._folder):
                 self._telling.answering = generation
                 return self._rebuild(found)
             self._discard()
-        anew.clear(self._folder)
+        clear(self._folder)
         try:
             return self._bring_up_to_date(found)
         except sqlite3.DatabaseError as error:
@@ -165,13 +525,13 @@ class Updater:
         """Make an index from nothing, and only then put it in the place of the one there is."""
         self.close()
         known, after = _known_moves(self._folder), lexical.last_generation(self._folder)
-        beside = anew.begin(self._folder)
+        beside = begin(self._folder)
         with closing(IndexWriter(beside, self._vault, self._settings, self._telling.tick, after=after)) as writer:
             if known is not None:
-                moves.restore(writer.catalog, known)
+                renames.restore(writer.catalog, known)
             report = bring_up_to_date(writer, found, self._means)
-            anew.take_place(writer.catalog, self._folder)
-        anew.clear(self._folder)
+            take_place(writer.catalog, self._folder)
+        clear(self._folder)
         return report
 
     def _discard(self) -> IndexWriter:
@@ -181,15 +541,15 @@ class Updater:
         after = discard(self._folder)
         self._writer = IndexWriter(self._folder, self._vault, self._settings, self._telling.tick, after=after)
         if known is not None:
-            moves.restore(self._writer.catalog, known)
+            renames.restore(self._writer.catalog, known)
         return self._writer
 
 
-def _known_moves(folder: Path) -> moves.Known | None:
+def _known_moves(folder: Path) -> renames.Known | None:
     """What an index that is about to be discarded knows of moves, None if it cannot be read."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
-            return moves.kept_for_rebuild(catalog)
+            return renames.kept_for_rebuild(catalog)
     except (sqlite3.DatabaseError, OSError):
         return None
 
@@ -243,7 +603,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
 
 def _make_way(folder: Path) -> None:
     """Remove folders from where files belong, and files from where folders do: neither can be written over."""
-    folders = {folder / name for name in (anew.FOLDER, lexical.FOLDER)}
+    folders = {folder / name for name in (FOLDER, lexical.FOLDER)}
     for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
         if path in folders and path.is_file():
             path.unlink()

@@ -1,27 +1,123 @@
-"""The catalog: one SQLite file that holds the notes as they were read, and says which derived files belong to them.
-
-It is the truth about the index: the lexical index and the matrix are rebuilt from it whenever they are in doubt, and
-it is rebuilt from the vault. One writer (under the build's lock) and any number of readers, which each hold one read
-transaction and so see one generation. A commit of the writer is the commit of the generation: the derived files are
-on disk before it, and their names, sizes and checksums are part of it.
-"""
+"""Rows of the catalog: what a note becomes before it is inserted, and how values are written into columns."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import unicodedata
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index.files import DerivedFile
-from excerpt.index.rows import DamagedRowError, GivenUp, KnownNote, NoteRows, Placed
-from excerpt.model import Skipped
+from excerpt.model import Section, Skipped
+
+ReadRows = Callable[..., list[tuple[Any, ...]]]
+"""Asks the catalog: SQL and its values, to rows."""
+
+AT_ONCE = 500
+"""Values in one query: SQLite takes no more than some thousand."""
+
+FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
+"""id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
+
+Placed = tuple[int, int, int]
+"""Where a fragment stands: its key, the number of its note, its first line."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRows:
+    """A note as rows, ready to insert.
+
+    `text` is zlib-compressed UTF-8; `cut` is the version of the code that cut the fragments; `labels` are (kind, name,
+    value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    digest: str
+    cut: str
+    title: str
+    language: str
+    tokens: int
+    text: bytes
+    sections: list[tuple[int, int, str, str, int, int]]
+    fragments: list[FragmentRow]
+    links: list[tuple[int, str, str, str | None, str | None, str | None]]
+    labels: list[tuple[str, str, str]]
+    names: list[str]
+    warnings: tuple[str, ...]
+
+
+class DamagedRowError(sqlite3.DatabaseError):
+    """A row does not hold what was written, which SQLite has no checksum to tell by. Raised with what it is."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"a row of the catalog is damaged ({what})")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNote:
+    """What decides whether a file must be read again."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    digest: str
+    cut: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A file that took more time or memory than a file may, as it was then, and the reason it was skipped for."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    cut: str
+    reason: str
+
+
+def fold_name(name: str) -> str:
+    """What two names of a note are compared by: without case, width and runs of white space."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def heading_path_to_row(heading_path: Sequence[str]) -> str:
+    return json.dumps(heading_path, ensure_ascii=False)
+
+
+@lru_cache(maxsize=10_000)
+def heading_path_from_row(value: str) -> tuple[str, ...]:
+    """Raises DamagedRowError."""
+    try:
+        return tuple(json.loads(value))
+    except (ValueError, TypeError) as error:
+        raise DamagedRowError(f"a heading path, {error}") from error
+
+
+def text_to_row(text: str) -> bytes:
+    return zlib.compress(text.encode(), 3)
+
+
+def text_from_row(value: bytes) -> str:
+    """Raises DamagedRowError."""
+    try:
+        return zlib.decompress(value).decode()
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise DamagedRowError(f"a text, {error}") from error
+
 
 SCHEMA_VERSION = 4
 FILE = "catalog.sqlite"
@@ -436,3 +532,88 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     if isinstance(error, DamagedCatalogError | DamagedRowError):
         return True
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteInfo:
+    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read."""
+
+    path: str
+    title: str
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    language: str
+    size: int
+    mtime_ns: int
+    tokens: int
+
+
+def sections(rows: ReadRows, path: str) -> list[Section]:
+    """A note's sections in their order, without their blocks."""
+    sql = (
+        "SELECT ordinal, level, heading, heading_path, s.line_start, s.line_end FROM sections s"
+        " JOIN notes ON notes.id = s.note WHERE path = ? ORDER BY ordinal"
+    )
+    return [
+        Section(ordinal, level, heading, heading_path_from_row(under), start, end, ())
+        for ordinal, level, heading, under, start, end in rows(sql, path)
+    ]
+
+
+def text(rows: ReadRows, path: str) -> str:
+    """With LF line ends. Raises KeyError for an unknown note, as all do that take one path but `sections`."""
+    (packed,) = _row(rows, "text", path, joined="JOIN note_texts ON note = notes.id")
+    return text_from_row(packed)
+
+
+def tokens(rows: ReadRows, path: str) -> int:
+    """Of the whole file."""
+    (counted,) = _row(rows, "tokens", path)
+    return int(counted)
+
+
+def modified(rows: ReadRows, path: str) -> str:
+    """A day, ISO 8601, UTC; empty for a time that no calendar has."""
+    (mtime_ns,) = _row(rows, "mtime_ns", path)
+    try:
+        return datetime.fromtimestamp(mtime_ns / 1e9, UTC).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def _row(rows: ReadRows, columns: str, path: str, joined: str = "") -> tuple[Any, ...]:
+    found = rows(f"SELECT {columns} FROM notes {joined} WHERE path = ?", path)
+    if not found:
+        raise KeyError(path)
+    return found[0]
+
+
+def info(rows: ReadRows, path: str) -> NoteInfo:
+    number, title, language, size, mtime_ns, counted = _row(rows, "id, title, language, size, mtime_ns, tokens", path)
+    labels = rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", number)
+    return NoteInfo(
+        path=path,
+        title=title,
+        aliases=tuple(value for kind, value in labels if kind == "alias"),
+        tags=tuple(value for kind, value in labels if kind == "tag"),
+        language=language,
+        size=size,
+        mtime_ns=mtime_ns,
+        tokens=counted,
+    )
+
+
+def other_names(rows: ReadRows, numbers: Sequence[int]) -> list[tuple[str, ...]]:
+    """What notes, by their numbers in the catalog, are called beside their titles: their aliases, and the file's name
+    where it is another."""
+    found: dict[int, list[str]] = {}
+    for at in range(0, len(numbers), AT_ONCE):
+        part = numbers[at : at + AT_ONCE]
+        marks = ",".join("?" * len(part))
+        sql = f"SELECT note, value FROM labels WHERE kind = 'alias' AND note IN ({marks}) ORDER BY rowid"
+        for number, alias in rows(sql, *part):
+            found.setdefault(number, []).append(alias)
+        for number, path, title in rows(f"SELECT id, path, title FROM notes WHERE id IN ({marks})", *part):
+            stem = PurePosixPath(path).stem
+            found.setdefault(number, []).extend([stem] if stem != title else [])
+    return [tuple(found.get(number, ())) for number in numbers]

@@ -1,12 +1,14 @@
-"""What notes are filtered by: tags, properties, times, names and links, as arrays of note numbers.
+"""Which note a link means, by Obsidian's rule: the path as written, or else the file of that name nearest the root.
 
-A note's number is its place in the paths of the fragment table. Every part is read from the catalog when it is first
-asked for, and kept; for 10,000 notes each takes well under 0.2 s, once.
+Aliases are not link targets. Case and Unicode composition do not matter, as on most users' file systems.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
+import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,10 +17,59 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.links import LinkTargets
-from excerpt.index.rows import AT_ONCE, ReadRows
+from excerpt.index.catalog import AT_ONCE, ReadRows
 from excerpt.text.dates import day_of
-from excerpt.text.folding import fold
+from excerpt.text.words import fold
+
+NOTE_SUFFIXES = (".md", ".markdown")
+
+_OTHER_FILE = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+
+
+def names_other_file(target: str) -> bool:
+    """Whether a link's target looks like a picture or another file that is no note. The index knows of notes alone, not
+    whether such a file is there."""
+    return _OTHER_FILE.search(target) is not None
+
+
+class LinkTargets:
+    """The notes of a vault as links name them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            self._by_name[_fold(_without_suffix(posixpath.basename(path)))].append(path)
+        for same in self._by_name.values():
+            same.sort(key=lambda path: (path.count("/"), path))
+
+    def resolve(self, target: str, source: str) -> str | None:
+        """The path of the note that `target` means when it is written in the note `source`; None if there is none.
+
+        "" is the note itself. A relative path counts from the folder of `source` first, then from the vault's root;
+        a path that is only the end of a note's path is enough.
+        """
+        if not target:
+            return source
+        wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(source)), wanted))
+        from_root = posixpath.normpath(wanted).lstrip("/")
+        same_name = self._by_name.get(posixpath.basename(from_root), [])
+        for place in (from_root,) if wanted.startswith("/") else (beside, from_root):
+            for path in same_name:
+                if _fold(_without_suffix(path)) == place:
+                    return path
+        ends = f"/{from_root}"
+        return next((path for path in same_name if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+
+
+def _without_suffix(path: str) -> str:
+    lower = path.lower()
+    return next((path[: -len(suffix)] for suffix in NOTE_SUFFIXES if lower.endswith(suffix)), path)
+
+
+def _fold(path: str) -> str:
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
+
 
 Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

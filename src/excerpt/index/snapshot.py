@@ -20,17 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import IndexUnusableError, ModelError
-from excerpt.index import moves, note_facts
-from excerpt.index.catalog import FILE, Catalog, is_damage
+from excerpt.index import catalog, renames
+from excerpt.index.catalog import (
+    AT_ONCE,
+    FILE,
+    Catalog,
+    DamagedRowError,
+    NoteInfo,
+    fold_name,
+    heading_path_from_row,
+    is_damage,
+)
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.facets import Facets, KnownLinks, Notes
-from excerpt.index.fields import EMBEDDED_TEXT_VERSION
 from excerpt.index.files import DamagedFileError
-from excerpt.index.lexical_reader import LexicalReader
-from excerpt.index.matrix import VectorMatrix
-from excerpt.index.note_facts import NoteInfo
-from excerpt.index.rows import AT_ONCE, DamagedRowError, fold_name, heading_path_from_row
-from excerpt.index.vectors import MatrixSource
+from excerpt.index.lexical import LexicalReader
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION
+from excerpt.index.vectors import MatrixSource, VectorMatrix
 from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Part, Section, Skipped, Status
 from excerpt.settings import Settings
@@ -86,7 +92,7 @@ class Snapshot:
         # Opened now and read later: two commits on, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
         self._model = catalog.meta("model_id")
-        self._last_move = moves.last(self._rows)
+        self._last_move = renames.last(self._rows)
         try:
             self.lexical: LexicalReader = LexicalReader(
                 folder, catalog.files("words"), self.generation, before.lexical if before is not None else None
@@ -275,30 +281,30 @@ class Snapshot:
     def sections(self, path: str) -> list[Section]:
         """A note's sections in their order, without their blocks."""
         with _damage_noted(self._folder):
-            return note_facts.sections(self._rows, path)
+            return catalog.sections(self._rows, path)
 
     def note_text(self, path: str) -> str:
         """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
         with _damage_noted(self._folder):
-            return note_facts.text(self._rows, path)
+            return catalog.text(self._rows, path)
 
     def note_tokens(self, path: str) -> int:
         """Tokens of the whole file. Raises KeyError for an unknown note."""
-        return note_facts.tokens(self._rows, path)
+        return catalog.tokens(self._rows, path)
 
     def note_modified(self, path: str) -> str:
         """The day on which the file was last changed when it was read, ISO 8601, UTC; empty for a time that no calendar
         has. Raises KeyError for an unknown note."""
-        return note_facts.modified(self._rows, path)
+        return catalog.modified(self._rows, path)
 
     def moved(self, path: str) -> str | None:
         """Today's path of the note that once had this one; None if it is not known to have moved, or if there is a note
         at `path` (again)."""
-        return moves.moved(self._rows, path)
+        return renames.moved(self._rows, path)
 
     def note_info(self, path: str) -> NoteInfo:
         """Raises KeyError for an unknown note."""
-        return note_facts.info(self._rows, path)
+        return catalog.info(self._rows, path)
 
     def note_paths(self) -> tuple[str, ...]:
         """Every note's path, sorted."""
@@ -313,7 +319,7 @@ class Snapshot:
     def other_names(self, places: Sequence[int]) -> list[tuple[str, ...]]:
         """What notes, by their places in `table.paths`, are called beside their titles: their aliases, and the file's
         name where it is another."""
-        return note_facts.other_names(self._rows, self.table.numbers[np.array(places, np.int64)].tolist())
+        return catalog.other_names(self._rows, self.table.numbers[np.array(places, np.int64)].tolist())
 
     def status(self) -> Status:
         notes, fragments = self._catalog.counts()

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import struct
+import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -164,3 +165,203 @@ class MatrixWriter:
 def _block(keys: Keys, quantised: Quantised) -> bytes:
     body = b"".join((keys.astype("<i8").tobytes(), quantised.scales.astype("<f4").tobytes(), quantised.rows.tobytes()))
     return _HEAD.pack(_MAGIC, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
+
+
+CHUNK = 4096
+"""Rows that are multiplied at a time: 4 MB, which the processor's cache holds. Always a whole chunk: of fewer rows,
+BLAS adds the last ones up in another order, and a cosine would depend on which row it stands in."""
+_LEAST_LIVING = 0.75
+"""A chunk with fewer living rows than this is given up, and they move behind the others."""
+
+Floats = NDArray[np.float32]
+
+
+class _Room:
+    """The last chunk, as far as it is empty. Several generations may add to it, each behind all others."""
+
+    def __init__(self, chunk: Floats, used: int) -> None:
+        self.chunk = chunk
+        self._used = used
+        self._lock = threading.Lock()
+
+    def put(self, rows: Floats) -> tuple[Floats, int, int]:
+        """Put in as many of `rows` as fit: into which chunk, from where on, and how many."""
+        with self._lock:
+            if self._used == len(self.chunk):
+                self.chunk, self._used = np.zeros_like(self.chunk), 0
+            at, count = self._used, min(len(self.chunk) - self._used, len(rows))
+            self.chunk[at : at + count] = rows[:count]
+            self._used += count
+            return self.chunk, at, count
+
+
+@dataclass(frozen=True, slots=True)
+class _Laid:
+    """Vectors laid out: row i stands at `places[i]` of `chunks`, one after the other; `room` is for more."""
+
+    chunks: tuple[Floats, ...]
+    places: NDArray[np.int32]
+    room: _Room
+
+    def rows(self, numbers: NDArray[np.integer]) -> Floats:
+        """Some vectors, a copy."""
+        places = self.places[numbers]
+        found = np.empty((len(places), self.room.chunk.shape[1]), np.float32)
+        for number in np.unique(places // CHUNK).tolist():
+            of_it = np.flatnonzero(places // CHUNK == number)
+            found[of_it] = self.chunks[number][places[of_it] % CHUNK]
+        return found
+
+    def with_rows(self, kept: NDArray[np.integer], count: int, added: NDArray[np.integer], rows: Floats) -> _Laid:
+        """As many as `count` vectors: those of the rows `kept`, with `rows` put in so that they stand at `added`."""
+        places = np.empty(count, np.int32)
+        stays = np.ones(count, np.bool_)
+        stays[added] = False
+        kept_at = np.flatnonzero(stays)
+        old = self.places[kept]
+        living = np.bincount(old // CHUNK, minlength=len(self.chunks))
+        full = [
+            n >= _LEAST_LIVING * CHUNK or chunk is self.room.chunk for n, chunk in zip(living, self.chunks, strict=True)
+        ]
+        keep = np.array(full, np.bool_)
+        stay = keep[old // CHUNK]
+        renumbered = (np.cumsum(keep) - 1)[old[stay] // CHUNK]
+        places[kept_at[stay]] = renumbered * CHUNK + old[stay] % CHUNK
+        chunks = [chunk for chunk, stays_on in zip(self.chunks, full, strict=True) if stays_on]
+        places[kept_at[~stay]] = _put(self.rows(kept[~stay]), chunks, self.room)
+        places[added] = _put(rows, chunks, self.room)
+        return _Laid(tuple(chunks), places, self.room)
+
+
+def _put(rows: Floats, chunks: list[Floats], room: _Room) -> NDArray[np.int32]:
+    """Put rows into the room, whose chunks join `chunks`: their places."""
+    places = [np.zeros(0, np.int32)]
+    while len(rows):
+        chunk, at, count = room.put(rows)
+        if not chunks or chunks[-1] is not chunk:
+            chunks.append(chunk)
+        first = (len(chunks) - 1) * CHUNK + at
+        places.append(np.arange(first, first + count, dtype=np.int32))
+        rows = rows[count:]
+    return np.concatenate(places)
+
+
+class VectorMatrix:
+    """A row a fragment, in the order of `keys` (ascending).
+
+    Laying out all vectors takes as long as a hundred queries. So the first query unfolds a chunk at a time, and the
+    second lays all of them out, or whoever is going to ask more calls `unfold` before. `mean` is the mean of all, shape
+    (dimensions,): the cosine that a query has with the vault as a whole.
+    """
+
+    def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, held: Quantised | _Laid) -> None:
+        """`total` is the sum of all vectors, `source` where they were read."""
+        self.keys = keys
+        self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
+        self._total = total
+        self._file, self._size = source.identity, source.size
+        self._held = held
+        self._asked = False
+
+    @classmethod
+    def read(
+        cls, source: MatrixSource, keys: Keys, dimensions: int, before: VectorMatrix | None = None
+    ) -> VectorMatrix:
+        """The rows of the living `keys`. With `before`, an older generation in which every key has the same vector,
+        what lives on is shared, and only what is new is read. Raises DamagedFileError."""
+        if before is not None and isinstance(before._held, _Laid) and len(before.mean) == dimensions:
+            return before._followed(before._held, source, keys)
+        quantised = _read(source, keys, dimensions)
+        return cls(keys, _sum(_unfolded(quantised), dimensions), source, quantised)
+
+    @property
+    def vectors(self) -> Floats:
+        """All of them, shape (n, dimensions): a copy."""
+        return self._laid_out().rows(np.arange(len(self.keys)))
+
+    def rows(self, numbers: NDArray[np.integer]) -> Floats:
+        """Some of them, shape (len(numbers), dimensions): a copy."""
+        return self._laid_out().rows(numbers)
+
+    def unfold(self) -> None:
+        """Lay the vectors out as float32, for many queries."""
+        self._laid_out()
+
+    def similarities(self, query: Floats) -> Floats:
+        """Cosine of the normalised `query` with each row, shape (n,)."""
+        if self._asked:
+            self.unfold()
+        self._asked = True
+        held = self._held
+        chunks = held.chunks if isinstance(held, _Laid) else _unfolded(held)
+        found = np.concatenate([np.zeros(0, np.float32), *(chunk @ query for chunk in chunks)])
+        return found[held.places] if isinstance(held, _Laid) else found[: len(self.keys)]
+
+    def of(self, rows: NDArray[np.integer]) -> Floats:
+        """The vectors of some rows, shape (rows, dimensions): a copy."""
+        return self._laid_out().rows(rows)
+
+    def _laid_out(self) -> _Laid:
+        if isinstance(self._held, Quantised):
+            count, dimensions = self._held.rows.shape
+            chunks = tuple(_unfolded(self._held, kept=True))
+            empty = count % CHUNK
+            room = _Room(chunks[-1], empty) if empty else _Room(np.zeros((CHUNK, dimensions), np.float32), 0)
+            self._held = _Laid(chunks, np.arange(count, dtype=np.int32), room)
+        return self._held
+
+    def _followed(self, held: _Laid, source: MatrixSource, keys: Keys) -> VectorMatrix:
+        """The generation of `keys`, which shares the rows that live on."""
+        at = np.searchsorted(self.keys, keys)
+        known = at < len(self.keys)
+        known[known] = self.keys[at[known]] == keys[known]
+        # Of a file that has grown, what was recorded before is known.
+        start = self._size if source.identity == self._file else 0
+        read = _read(source, keys[~known], len(self.mean), start)
+        added = read.rows * read.scales[:, None]
+        kept = at[known]
+        gone = held.rows(np.delete(np.arange(len(self.keys)), kept))
+        total = self._total + _sum([added], len(self.mean)) - _sum([gone], len(self.mean))
+        return VectorMatrix(keys, total, source, held.with_rows(kept, len(keys), np.flatnonzero(~known), added))
+
+
+def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Quantised:
+    """The rows of `keys`, as they are in the file from the byte `start` on."""
+    found = np.zeros(len(keys), bool)
+    parts = [Quantised.from_bytes([], dimensions)]
+    for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
+        at = np.searchsorted(keys, block_keys)
+        alive = np.zeros(len(block_keys), bool)
+        inside = at < len(keys)
+        alive[inside] = keys[at[inside]] == block_keys[inside]
+        found[at[alive]] = True
+        whole = bool(alive.all())
+        parts.append(quantised if whole else Quantised(quantised.scales[alive], quantised.rows[alive]))
+    if not found.all():
+        raise DamagedFileError(f"{np.count_nonzero(~found)} vectors are missing from the matrix.")
+    # New keys lie above all older ones, so the blocks one after the other are in the order of keys.
+    return parts[1] if len(parts) == 2 else Quantised.joined(parts)
+
+
+def _unfolded(quantised: Quantised, *, kept: bool = False) -> Iterator[Floats]:
+    """The vectors, a chunk at a time, the last filled up with noughts; unless they are to be `kept`, each is good until
+    the next is asked for."""
+    rows, scales = quantised.rows, quantised.scales
+    chunk = np.zeros((CHUNK, rows.shape[1]), np.float32)
+    for at in range(0, len(rows), CHUNK):
+        if at and kept:
+            chunk = np.zeros_like(chunk)
+        count = min(CHUNK, len(rows) - at)
+        chunk[:count] = rows[at : at + count]
+        chunk[:count] *= scales[at : at + count, None]
+        chunk[count:] = 0
+        yield chunk
+
+
+def _sum(parts: Iterable[Floats], dimensions: int) -> NDArray[np.float64]:
+    """The sum of vectors. It is exact, whatever their order: what some hundred thousand components between -1 and 1
+    add up to needs fewer bits than a float64 has. So a mean does not tell how a generation came about."""
+    total = np.zeros(dimensions)
+    for part in parts:
+        total += part.sum(axis=0, dtype=np.float64)
+    return total

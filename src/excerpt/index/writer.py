@@ -17,16 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index import moves
-from excerpt.index.catalog import FILE, Catalog, is_damage
+from excerpt.index import renames
+from excerpt.index.catalog import FILE, Catalog, GivenUp, Placed, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
-from excerpt.index.fields import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text
 from excerpt.index.files import DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
-from excerpt.index.postings import join
-from excerpt.index.prepare import Prepared
-from excerpt.index.rows import GivenUp, Placed, heading_path_from_row, text_from_row
-from excerpt.index.uncollected import without_collection
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text, join
+from excerpt.index.prepare import Prepared, without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
 from excerpt.model import Skipped
 from excerpt.settings import Settings
@@ -259,13 +256,13 @@ class IndexWriter:
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
         with without_collection(), self.catalog.transaction():
-            moves.leave(self.catalog, [path for path in before if path not in inserted])
+            renames.leave(self.catalog, [path for path in before if path not in inserted])
             gone = self.catalog.remove(before)
             added: list[Placed] = []
             for note in (note for done in prepared for note in done.notes):
                 self._tick(note.path)
                 added += self.catalog.insert(note)
-            moves.arrive(self.catalog, [path for path in after if path not in known])
+            renames.arrive(self.catalog, [path for path in after if path not in known])
             for done in prepared:
                 for task in done.same:
                     self.catalog.touch(task.path, task.size, task.mtime_ns, task.ctime_ns)
@@ -281,7 +278,7 @@ class IndexWriter:
         """Remember what was skipped, among all files or `only` some, what of it was given up, and which notes have
         moved; forget vectors that nothing has used for long."""
         with self.catalog.transaction():
-            moves.settle(self.catalog)
+            renames.settle(self.catalog)
             self.catalog.set_skipped(skipped, only)
             before = self.catalog.given_up()
             after = {**({} if only is None else before), **given_up}

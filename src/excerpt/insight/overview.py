@@ -1,18 +1,390 @@
-"""What a vault holds about a topic, seen without reading it: notes, sections, themes, dates and passages."""
+"""What links join to a topic: notes around its main notes, and people and things that its passages name."""
 
 from __future__ import annotations
 
-from excerpt.insight.linked import linked_names, related_notes
-from excerpt.insight.main_notes import key_sections, main_notes
-from excerpt.insight.overview_parts import Overview
+import posixpath
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from operator import itemgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.facets import UNKNOWN_DAY, Label, WrittenLink, names_other_file, property_name
+from excerpt.insight.overview_parts import (
+    KeyPassage,
+    KeySection,
+    LinkedName,
+    MainNote,
+    Month,
+    Overview,
+    Place,
+    RelatedNote,
+    Timeline,
+)
 from excerpt.insight.passages import key_passages
-from excerpt.insight.standout import standouts
+from excerpt.insight.significant import standouts
 from excerpt.insight.themes import GROUPED, themes
-from excerpt.insight.timeline import timeline
-from excerpt.insight.topic import Topic, find_topic
+from excerpt.insight.topic import Topic, find_topic, place_of, worths
 from excerpt.kinds import Confidence
+from excerpt.model import Fragment, Section
 from excerpt.search.engine import Engine
+from excerpt.search.lexical import Rows
+from excerpt.text.dates import day_of
 from excerpt.text.tokens import open_tokenizer
+
+RELATED = 8
+NAMES = 8
+LOOKED_INTO = 120
+"""Notes whose links are read for names, the best ones."""
+LEAST_NAMED = 2
+"""Notes that must name a thing for it to be one of the topic's; in a topic of few notes, one is enough."""
+FEW_NOTES = 4
+
+
+def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[RelatedNote, ...]:
+    """Notes that the main notes link to or are linked from, best first.
+
+    Each main note that a note is joined to counts, twice if both link; a note that says something on the topic itself
+    goes before one that does not. What has many links says little by one of them (Adamic and Adar, 2003): a count is
+    divided by the logarithm of all links that a note has.
+    """
+    facets, table = topic.snapshot.facets, topic.snapshot.table
+    sources, targets = facets.links
+    numbers = [facets.numbers[note.place.path] for note in main]
+    degrees = np.bincount(sources, minlength=len(table.paths)) + np.bincount(targets, minlength=len(table.paths))
+    joined: dict[int, tuple[list[int], list[int]]] = {}
+    for number in numbers:
+        for other in targets[sources == number].tolist():
+            joined.setdefault(other, ([], []))[1].append(number)
+        for other in sources[targets == number].tolist():
+            joined.setdefault(other, ([], []))[0].append(number)
+    for number in numbers:
+        joined.pop(number, None)
+
+    def worth(other: int) -> float:
+        links = sum(map(len, joined[other])) / np.log2(2 + degrees[other])
+        return float(links + topic.note_worths.get(other, 0.0))
+
+    chosen = sorted(joined, key=lambda other: (-worth(other), other))[:RELATED]
+    found: list[RelatedNote] = []
+    for other in chosen:
+        to, by = ([table.paths[number] for number in some] for some in joined[other])
+        found.append(RelatedNote(_place_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
+    return tuple(found)
+
+
+def _place_of_note(topic: Topic, note: int) -> Place:
+    """The best fragment of a note about the topic; of another, its first."""
+    if note in topic.best_row:
+        return topic.note_place(note)
+    path = topic.snapshot.table.paths[note]
+    first = topic.snapshot.note_fragments(path, 0, 0)
+    return place_of(first[0]) if first else Place(path, topic.snapshot.note_info(path).title, 1, 1)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A name as it is written, the note it is of (None: none), and the notes that name it in passages about the topic,
+    best first, with the first line in each."""
+
+    written: Counter[str]
+    note: int | None
+    where: dict[int, int]
+
+
+def linked_names(topic: Topic, without: Sequence[Place]) -> tuple[LinkedName, ...]:
+    """What passages about a topic link to by name, the most named first, but for the notes `without` and what is about
+    the topic itself: people, places and things that it has to do with."""
+    facets = topic.snapshot.facets
+    looked_into = topic.note_order[:LOOKED_INTO]
+    named = _named(topic, looked_into)
+    left_out = {facets.numbers[place.path] for place in without}
+    least = LEAST_NAMED if len(looked_into) >= FEW_NOTES else 1
+    overall = _overall(topic, named)
+    chosen = [
+        (one, overall[key])
+        for key, one in named.items()
+        if len(one.where) >= least and one.note not in left_out and (one.note is None or not topic.counts[one.note])
+    ]
+
+    def worth(one: _Named, everywhere: int) -> float:
+        # As often here as anywhere is worth most; of equals, what is named more often.
+        return len(one.where) * len(one.where) / max(everywhere, len(one.where))
+
+    chosen.sort(key=lambda pair: (-worth(*pair), min(pair[0].written)))
+    return tuple(
+        LinkedName(
+            name=_name(topic, one),
+            path=None if one.note is None else topic.snapshot.table.paths[one.note],
+            notes=len(one.where),
+            overall=max(everywhere, len(one.where)),
+            place=_place_of_line(topic, *next(iter(one.where.items()))),
+        )
+        for one, everywhere in chosen[:NAMES]
+    )
+
+
+def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
+    """By the note that is meant or, without one, by the folded name."""
+    facets = topic.snapshot.facets
+    titles: dict[int | str, Counter[str]] = {}
+    where: dict[int | str, dict[int, int]] = {}
+    links: dict[int, list[WrittenLink]] = {}
+    # Which note is meant depends on the folder alone, and most links are written many times.
+    known: dict[tuple[str, str], int | None] = {}
+    paths = topic.snapshot.table.paths
+    for link in facets.written_links(np.array(notes, np.int32)):
+        links.setdefault(link.note, []).append(link)
+    spans = _spans(topic, notes)
+    for note in notes:
+        for link in links.get(note, ()):
+            if not _is_in(link.line, spans[note]):
+                continue
+            meant = (posixpath.dirname(paths[note]), link.target)
+            if meant not in known:
+                known[meant] = facets.target_of(link)
+            target = known[meant]
+            if target == note or (target is None and not _is_name(link.target)):
+                continue
+            key: int | str = _bare(link.target).casefold() if target is None else target
+            titles.setdefault(key, Counter())[_bare(link.target)] += 1
+            where.setdefault(key, {}).setdefault(note, link.line)
+    return {key: _Named(titles[key], key if isinstance(key, int) else None, where[key]) for key in where}
+
+
+def _name(topic: Topic, one: _Named) -> str:
+    """The title of the note that is named, or else the name as it is written most often."""
+    if one.note is not None:
+        return topic.snapshot.note_info(topic.snapshot.table.paths[one.note]).title
+    return min(one.written, key=lambda name: (-one.written[name], name))
+
+
+def _overall(topic: Topic, named: dict[int | str, _Named]) -> dict[int | str, int]:
+    """How many notes of the vault link to each note; of a name without one, those that name it here."""
+    _, targets = topic.snapshot.facets.links
+    counts = np.bincount(targets, minlength=len(topic.snapshot.table.paths))
+    return {key: len(one.where) if one.note is None else int(counts[one.note]) for key, one in named.items()}
+
+
+def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """For each of the notes, ascending, the first line of each fragment about the topic and the first behind it."""
+    lines, of_note = topic.snapshot.table.lines, topic.snapshot.table.notes
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for row in topic.rows[np.isin(topic.notes, notes)].tolist():
+        spans.setdefault(int(of_note[row]), []).append((int(lines[row]), _next_line(row, lines, of_note)))
+    return spans
+
+
+def _next_line(row: int, lines: Rows, notes: Rows) -> int:
+    """The first line of the fragment behind the one in `row`; where it is the note's last, a line behind all."""
+    after = row + 1
+    return int(lines[after]) if after < len(lines) and notes[after] == notes[row] else 1 << 31
+
+
+def _is_in(line: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether a line is in one of the spans, which ascend."""
+    at = bisect_right(spans, line, key=itemgetter(0)) - 1
+    return at >= 0 and line < spans[at][1]
+
+
+def _place_of_line(topic: Topic, note: int, line: int) -> Place:
+    path = topic.snapshot.table.paths[note]
+    return Place(path, topic.snapshot.note_info(path).title, line, line)
+
+
+def _bare(target: str) -> str:
+    """A target without folder and suffix, as one would say it."""
+    return posixpath.basename(target.rstrip("/")).removesuffix(".md")
+
+
+def _is_name(target: str) -> bool:
+    """Whether a target that is no note may be the name of something: not a picture, and no path to a missing file."""
+    return "/" not in target and not names_other_file(target)
+
+
+MAIN_NOTES = 5
+SECTIONS = 6
+PER_NOTE = 2
+"""Sections of one note at most: the others can be seen in its outline."""
+NEARLY_ALL = 0.8
+"""The share of a note's lines from which a section is the note itself under another name."""
+READ_FOR_SECTIONS = 100
+"""Fragments whose sections are looked at, the best ones."""
+
+
+def main_notes(topic: Topic) -> tuple[MainNote, ...]:
+    """The notes that are worth most for a topic, best first."""
+    total = max(len(topic.rows), 1)
+    first = list(topic.note_worths.items())[:MAIN_NOTES]
+    topic.fragments([topic.best_row[note] for note, _ in first])
+    return tuple(
+        MainNote(
+            place=topic.note_place(note),
+            fragments=int(topic.counts[note]),
+            of=int(topic.sizes[note]),
+            share=int(topic.counts[note]) / total,
+            worth=worth,
+        )
+        for note, worth in first
+    )
+
+
+def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySection, ...]:
+    """The sections of the first hits, then those that are worth most for a topic, best first.
+
+    What stands before a note's first heading, or is nearly all of it, is no section of it, and none is within another.
+    A first hit in none of them stands for itself, unless it is before all headings and one of the `passages` quotes it.
+    """
+    best = zip(topic.best[:READ_FOR_SECTIONS].tolist(), topic.scores.tolist(), strict=False)
+    scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda one: -one[1]))
+    fragments = dict(zip(scores, topic.fragments(list(scores)), strict=True))
+    where = {row: (fragment.path, fragment.section) for row, fragment in fragments.items()}
+    worth = worths(list(where.values()), list(scores.values()))
+    leading = {where[row]: fragment for row, fragment in reversed(fragments.items())}
+    quoted = {passage.place.fragment_id for passage in passages}
+    found: list[KeySection] = []
+
+    def add(fragment: Fragment, first: int, last: int) -> None:
+        place = Place(fragment.path, fragment.title, first, last, fragment.heading_path)
+        held = sum(_holds(place, one) for one in fragments.values())
+        found.append(KeySection(place, held, _tokens(topic, place), worth[fragment.path, fragment.section]))
+
+    def is_told(fragment: Fragment) -> bool:
+        return not fragment.heading_path and fragment.id in quoted
+
+    for fragment in topic.fragments(list(topic.answers)):
+        section, is_part = _section_of(topic, fragment)
+        if is_part and fragment.heading_path and not _is_nested(section, fragment.path, found):
+            add(fragment, section.line_start, section.line_end)
+        elif not (is_told(fragment) or any(_holds(one.place, fragment) for one in found)):
+            add(fragment, fragment.line_start, fragment.line_end)
+    for path, ordinal in worth:
+        if len(found) >= SECTIONS:
+            break
+        fragment = leading[path, ordinal]
+        if sum(one.place.path == path for one in found) < PER_NOTE and fragment.heading_path:
+            section, is_part = _section_of(topic, fragment)
+            if is_part and not _is_nested(section, path, found):
+                add(fragment, section.line_start, section.line_end)
+    return tuple(found)
+
+
+def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
+    """The section that a fragment is of, and whether that is less than nearly all of its note."""
+    sections = {section.ordinal: section for section in topic.snapshot.sections(fragment.path)}
+    return sections[fragment.section], _is_part(sections[fragment.section], sections.values())
+
+
+def _holds(place: Place, fragment: Fragment) -> bool:
+    return place.path == fragment.path and place.line_start <= fragment.line_start <= place.line_end
+
+
+def _is_part(section: Section, sections: Iterable[Section]) -> bool:
+    """Whether a section is less than nearly all of its note."""
+    lines = max(one.line_end for one in sections)
+    return section.line_end - section.line_start + 1 < NEARLY_ALL * lines
+
+
+def _is_nested(section: Section, path: str, chosen: Iterable[KeySection]) -> bool:
+    """Whether a section is within, or around, one of those already chosen."""
+    places = [one.place for one in chosen if one.place.path == path]
+    return any(one.line_start <= section.line_end and section.line_start <= one.line_end for one in places)
+
+
+def _tokens(topic: Topic, place: Place) -> int:
+    (parts,) = topic.snapshot.parts([(place.path, 0, None)])
+    return sum(part.tokens for part in parts if place.line_start <= part.line_start <= place.line_end)
+
+
+MOST_HAVE = 0.5
+"""The share of the notes that must have a date for the timeline to be made of it."""
+FEW_HAVE = 2
+TRIED = 3
+"""Properties of which the dates of all notes are read."""
+ALIKE = 0.9
+"""Where more than this share of a vault's notes was modified within one day, a copy or a checkout wrote the times."""
+
+_EPOCH = date(1970, 1, 1)
+_DAY_NS = 86_400 * 10**9
+
+
+def timeline(topic: Topic) -> Timeline:
+    """The months by the best date that most of the notes have: when they were created, by property or file name; a
+    property of another name that holds a date; when the files were modified, where those times say anything. If most
+    notes have none, what few have is taken, as in a vault with a diary."""
+    notes = topic.note_order
+    most: tuple[str, dict[int, date]] = ("", {})
+    for name, days in _dated(topic):
+        if days and len(days) >= MOST_HAVE * len(notes):
+            return _timeline(topic, name, days)
+        most = max(most, (name, days), key=lambda pair: len(pair[1]))
+    times = topic.snapshot.facets.modified
+    if notes and not _alike(times):
+        modified = {note: datetime.fromtimestamp(int(times[note]) // 10**9, UTC).date() for note in notes}
+        return _timeline(topic, "modified", modified)
+    return _timeline(topic, *most) if len(most[1]) >= FEW_HAVE else Timeline("", (), len(notes))
+
+
+def _dated(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
+    """What tells the dates of notes, the best first, with the days by note."""
+    yield "created", _created(topic)
+    for name in _date_properties(topic):
+        yield name, _by_property(topic, name)
+
+
+def _created(topic: Topic) -> dict[int, date]:
+    days = topic.snapshot.facets.created
+    return {note: _EPOCH + timedelta(int(days[note])) for note in topic.note_order if days[note] != UNKNOWN_DAY}
+
+
+def _date_properties(topic: Topic) -> list[str]:
+    """Properties that hold a date, one a note; the one that most of the notes have first."""
+    held: dict[str, list[Label]] = {}
+    for label in topic.labels:
+        if not label.is_tag:
+            held.setdefault(property_name(label.name), []).append(label)
+    dated: dict[str, int] = {}
+    for name, labels in held.items():
+        if len({label.note for label in labels}) == len(labels):
+            days = sum(day_of(label.value) is not None for label in labels)
+            # What is a date only now and then is none.
+            if days > MOST_HAVE * len(labels):
+                dated[name] = days
+    return sorted(dated, key=lambda name: (-dated[name], name))[:TRIED]
+
+
+def _by_property(topic: Topic, name: str) -> dict[int, date]:
+    """The date that a property tells of each note about the topic that has one, the best notes first."""
+    days: dict[int, date] = {}
+    for value, notes in topic.snapshot.facets.properties[name].items():
+        here = notes[topic.counts[notes] > 0]
+        if len(here) and (day := day_of(value)):
+            days.update(dict.fromkeys(here.tolist(), day))
+    return {note: days[note] for note in topic.note_order if note in days}
+
+
+def _alike(times: npt.NDArray[np.int64]) -> bool:
+    ordered = np.sort(times)
+    ends = np.searchsorted(ordered, ordered + _DAY_NS, side="right")
+    return int((ends - np.arange(len(ordered))).max(initial=0)) > ALIKE * len(ordered)
+
+
+def _timeline(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:
+    """`days` are by note, the best notes first."""
+    of_month: dict[str, list[int]] = {}
+    for note, day in days.items():
+        of_month.setdefault(f"{day.year:04}-{day.month:02}", []).append(note)
+    topic.fragments([topic.best_row[notes[0]] for notes in of_month.values()])
+    months = tuple(Month(month, len(notes), topic.note_place(notes[0])) for month, notes in sorted(of_month.items()))
+    return Timeline(name, months, len(topic.note_order) - len(days))
+
 
 BUDGET = 800
 """Tokens of an overview as Markdown, unless another budget is asked for: one screen."""

@@ -27,10 +27,8 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.counted import counted, percent
-from excerpt.text.line_range import line_range
+from excerpt.text.display import counted, line_range, percent, visible_line
 from excerpt.text.tokens import open_tokenizer
-from excerpt.text.visible import visible_line
 
 _MOST_MONTHS = 6
 _MOST_SPANS = 12

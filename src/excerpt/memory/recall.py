@@ -1,67 +1,444 @@
-"""What is asked of memories, and which of them hold the words of it."""
+"""Which memories are about the fragments that are shown."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
 
-from excerpt.model import Memory
-from excerpt.search.query import conditions
-from excerpt.search.query_pieces import KINDS_OF_MEMORIES, FilterKind
-from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.errors import ExcerptError, MemoryUnusableError
+from excerpt.index.build import Updater
+from excerpt.index.facets import UNKNOWN_DAY, Facets, Notes
+from excerpt.index.snapshot import Snapshot
+from excerpt.kinds import Confidence
+from excerpt.memory.stale import standing
+from excerpt.memory.store import TRASH, Contents, MemoryStore, normalise_tags
+from excerpt.model import Hint, Hit, Memory, Source, Span
+from excerpt.search.engine import Engine, Ranking
+from excerpt.search.evidence import POOL
+from excerpt.search.filters import FIELDS, is_from, notes_allowed
+from excerpt.search.query import KINDS_OF_MEMORIES, KnownNames, Query, alternatives, hints
+from excerpt.search.ranking import SIGNALS
+from excerpt.settings import BoostSettings, Settings, VaultSettings
+from excerpt.text.dates import period_of
+from excerpt.text.display import lines_named
+from excerpt.text.words import fold
 
 
-def standing_asked(query: str) -> tuple[str, bool | None]:
-    """A query without `is:stale`, and what that asks for: memories whose source is not as it was, with a dash the
-    others, None where it does not stand there. It counts for all alternatives."""
-    stale: bool | None = None
-    for one in reversed(conditions(query, kinds=KINDS_OF_MEMORIES)):
-        if one.filter is not None and one.filter.kind is FilterKind.IS:
-            stale = not one.filter.negated
-            query = f"{query[: one.start].rstrip()} {query[one.end :].lstrip()}".strip()
-    return query, stale
+def remembered_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
+    """Those of `memories` whose source, as they say it, has lines in common with these of a note."""
+    return tuple(memory for memory in memories if _is_about(memory.source, path, line_start, line_end))
+
+
+def _is_about(source: Source | None, path: str, line_start: int, line_end: int) -> bool:
+    if source is None or source.path != path:
+        return False
+    return not source.line_start or (source.line_start <= line_end and line_start <= source.line_end)
+
+
+class Badges:
+    """The memories of a vault by where their sources stand in one snapshot of it. Usable from the snapshot's thread.
+
+    A note is compared with its memories when it is first asked for (some 0.2 ms each), so that lines that have moved
+    have their badges, and those that took their place have not. Make another for another snapshot or other memories.
+    """
+
+    def __init__(self, memories: Iterable[Memory], snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._of_note: dict[str, list[Memory]] = {}
+        self._placed: dict[str, tuple[tuple[Source | None, Memory], ...]] = {}
+        notes = frozenset(snapshot.table.paths)
+        for memory in memories:
+            if memory.source is not None:
+                path = memory.source.path
+                today = path if path in notes else snapshot.moved(path)
+                if today is not None:
+                    self._of_note.setdefault(today, []).append(memory)
+
+    def at(self, path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
+        """The memories whose source has lines in common with these today, newest first as they were given."""
+        if path not in self._of_note:
+            return ()
+        if path not in self._placed:
+            found = [standing(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
+            self._placed[path] = tuple((each.source, each.memory) for each in found)
+        return tuple(memory for source, memory in self._placed[path] if _is_about(source, path, line_start, line_end))
+
+
+NEAR_IN_MEANING = 0.45
+"""The cosine from which a memory without the words that were asked for is recalled all the same
+(docs/design/memory.md)."""
+
+_PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
+_MOST_COMPARED = 20
+_EPOCH = date(1970, 1, 1).toordinal()
+_LAST_SECOND = 9_000_000_000  # since 1970, in the year 2255: what a file's time can be, in nanoseconds
+_NEAREST = 5  # memories told of where none answers
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """What of a memory is searched: its terms as one string, each between spaces.
+class Recalled:
+    """A memory that was found. `spans` are what matched, in its text; `confidence` is None where nothing was asked that
+    could be answered, and where words alone were looked for. Where no memory `answers`, those that have a word of the
+    query are told of."""
 
-    A search through a string runs in C, so that 10,000 memories need no index: whole terms are found as " term ",
-    beginnings as " term".
-    """
-
-    language: str
-    terms: str
-
-
-def searched(memory: Memory) -> Searched:
-    """Text, reason, tags, query and source of a memory, as stems and as the plain words that prefixes are found in."""
-    source = memory.source
-    place = (source.path, *source.heading_path) if source else ()
-    text = "\n".join((memory.text, memory.why, *memory.tags, memory.query, *place))
-    language = detect_language(text)
-    terms = dict.fromkeys([*terms_of(text, language)[0], *terms_of(text, "")[0]])
-    return Searched(language, f" {' '.join(terms)} ")
+    memory: Memory
+    score: float = 0.0
+    confidence: Confidence | None = None
+    spans: tuple[Span, ...] = ()
+    answers: bool = True
 
 
-def wanted_words(words: str, languages: Sequence[str]) -> Callable[[Searched], bool]:
-    """A test that a memory holds all `words`, stemmed as the memories' `languages` are, the last one as a prefix.
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The engine on an index of the memories, and the memory of each of its notes, None where it is none."""
 
-    A compound is there when it is as a whole, or when all its parts are.
-    """
-    common = [language for language, _ in Counter(languages).most_common()]
-    asked = query_terms(words, list(dict.fromkeys([*common, ""])))
-    wholes = [word for word in asked if word.whole]
-    parts = [word for word in asked if not word.whole]
-    lone = [whole for whole in wholes if not any(_within(part, whole) for part in parts)]
-    wanted = []
-    for word in (*parts, *lone):
-        variants = (word, *(whole for whole in wholes if _within(word, whole)))
-        end = "" if word.end == asked[-1].end else " "
-        wanted.append(tuple(f" {term}{end}" for variant in variants for term in variant.terms))
-    return lambda memory: all(any(term in memory.terms for term in terms) for terms in wanted)
+    engine: Engine
+    files: Mapping[str, Any]
+    notes: tuple[Memory | None, ...]
+    known: frozenset[str]
 
 
-def _within(part: QueryWord, whole: QueryWord) -> bool:
-    return whole.start <= part.start and part.end <= whole.end
+class Recaller:
+    """Recalls the memories in `folder` with an index in `cache`. Usable from one thread at a time."""
+
+    def __init__(self, folder: Path, cache: Path, settings: Settings, today: Callable[[], date] = date.today) -> None:
+        self.store = MemoryStore(folder)
+        self.unranked = ""
+        """Why the last recall was by words alone; "" if it was not."""
+        self.hints: tuple[Hint, ...] = ()
+        """What of the last recall's query looks like a filter and is none."""
+        self._cache = cache
+        self._settings = settings_for(settings)
+        self._today = today
+        self._updater = Updater(folder, cache, self._settings)
+        self._index: _Index | None = None
+        self._all: tuple[Contents, list[Recalled]] | None = None
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self._updater.close()
+        index, self._index = self._index, None
+        if index is not None:
+            index.engine.snapshot.close()
+
+    def recall(
+        self, query: str = "", tags: Sequence[str] = (), source: str = "", since: str = "", limit: int | None = None
+    ) -> list[Recalled]:
+        """Memories that answer `query`, best first, or without one all of them, newest first; of those, the ones with
+        all `tags`, from the note or folder `source`, and remembered `since` a day (as `created:` takes it).
+
+        `limit` defaults to the settings' where words are asked for, and else to no limit. Raises MemoryUnusableError if
+        the folder cannot be read or `since` is no date.
+        """
+        self.unranked, self.hints = "", ()
+        contents = self.store.contents()
+        memories = contents.found.memories
+        if tags or source or since:
+            memories = tuple(filter(self._wanted(tags, source, since), memories))
+        if not query.strip():
+            return self._listed(contents)[:limit] if memories is contents.found.memories else _listed(memories[:limit])
+        if not memories:
+            return []
+        try:
+            index = self._caught_up(contents)
+            facets = index.engine.snapshot.facets
+            queries = self._read(query, facets.properties, facets.tags)
+            among = None if len(memories) == len(contents.found.memories) else {memory.id for memory in memories}
+            most = self._most(queries, limit)
+            found, known = _ranked(index, queries, self._settings, among, most), index.known
+        except ExcerptError as error:
+            self.unranked = str(error)
+            queries = self._read(query)
+            found, known = [], frozenset()
+        unknown = [memory for memory in memories if memory.id not in known] if len(known) < len(contents.ids) else []
+        by_words = _by_words(queries, unknown, contents, self._today()) if unknown else []
+        return (found + by_words)[: self._most(queries, limit)]
+
+    def _read(
+        self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
+    ) -> tuple[Query, ...]:
+        self.hints = hints(query, KnownNames(properties, tags, KINDS_OF_MEMORIES))
+        return alternatives(query, properties, tags, KINDS_OF_MEMORIES)
+
+    def _most(self, queries: Sequence[Query], limit: int | None) -> int | None:
+        if limit is None and not all(query.is_filter_only for query in queries):
+            return self._settings.search.limit
+        return limit
+
+    def near(self, text: str, least: float, most: int = 3) -> list[tuple[Memory, float]]:
+        """The memories whose text is nearest to `text` in meaning, from a cosine of `least` on, with that; none where
+        meaning cannot be asked (`unranked` then says why)."""
+        self.unranked = ""
+        contents = self.store.contents()
+        if not text.strip() or not contents.ids:
+            return []
+        try:
+            return _nearest(self._caught_up(contents), text, least)[:most]
+        except ExcerptError as error:
+            self.unranked = str(error)
+            return []
+
+    def _listed(self, contents: Contents) -> list[Recalled]:
+        """All memories; made once, as ten thousand new objects make Python look for garbage among all there are."""
+        if self._all is None or self._all[0] is not contents:
+            self._all = contents, _listed(contents.found.memories)
+        return self._all[1]
+
+    def _wanted(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
+        asked, place = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
+        begin = _first_day(since, self._today()) if since else date.min
+        return lambda memory: (
+            asked <= set(memory.tags)
+            and (not since or _day(memory.created) >= begin)
+            and (not place or (memory.source is not None and is_from(fold(memory.source.path), place)))
+        )
+
+    # --- the index ----------------------------------------------------------------------------------------------------
+
+    def _caught_up(self, contents: Contents) -> _Index:
+        """The index with all that the folder has. Raises ExcerptError where that cannot be."""
+        index = self._index
+        if index is not None and index.files is contents.files:
+            return index
+        known = {} if index is None else index.files
+        changed = [name for name, kept in contents.files.items() if known.get(name) is not kept]
+        changed += [name for name in known if name not in contents.files]
+        self._updater.update(None if index is None else changed, accept_empty=True, wait=_PATIENCE)
+        self._index = index = self._opened(contents)
+        return index
+
+    def _opened(self, contents: Contents) -> _Index:
+        before = self._index.engine if self._index is not None else None
+        if before is not None and Snapshot.current_generation(self._cache) == before.snapshot.generation:
+            engine = before
+        else:
+            self._index = None
+            newest = Snapshot.open(self._cache, self._settings, before=before.snapshot if before else None)
+            if before is not None:
+                before.snapshot.close()
+            engine = Engine(newest, self._settings, today=self._today)
+        table = engine.snapshot.table
+        notes = tuple(map(contents.named.get, table.paths))
+        has_text = (table.first_keys >= 0).tolist()
+        known = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
+        _tell(engine.snapshot.facets, notes)
+        return _Index(engine, contents.files, notes, known)
+
+
+def settings_for(settings: Settings) -> Settings:
+    """The settings that memories are indexed and searched with: a note of theirs is a file that the store takes for a
+    memory, and nothing but the query says which is first."""
+    return replace(
+        settings,
+        vault=VaultSettings(extensions=(".md",), exclude=("!*", f"/{TRASH}/"), language=settings.vault.language),
+        search=replace(settings.search, per_note=0, boosts=BoostSettings(links=False, recency=False, use=False)),
+    )
+
+
+# --- what is found ----------------------------------------------------------------------------------------------------
+
+
+def _listed(memories: Sequence[Memory]) -> list[Recalled]:
+    return [Recalled(memory) for memory in memories]
+
+
+def _ranked(
+    index: _Index, queries: Sequence[Query], settings: Settings, among: Collection[str] | None, limit: int | None
+) -> list[Recalled]:
+    """The memories that answer, each by its best fragment; of filters alone, the newest first."""
+    engine = index.engine
+    table = engine.snapshot.table
+    wanted = queries[0].strategy or settings.search.strategy
+    # What is ranked is cut to `among` afterwards, and what is listed is put in another order: then all is needed.
+    pool = len(table.keys) if among is not None or limit is None else max(POOL, limit)
+    ranking = engine.ranking([engine.answer(one, wanted, pool) for one in queries])
+    chosen: list[int] = []
+    memories: list[Memory] = []
+    nearest: list[tuple[int, Memory]] = []
+    seen: set[int] = set()
+    listed = all(answer.judgement is None for answer in ranking.answers)
+    for at, note in enumerate(table.notes[ranking.rows].tolist()):
+        memory = index.notes[note]
+        if note in seen or memory is None or (among is not None and memory.id not in among):
+            continue
+        seen.add(note)
+        if _answers(ranking, at):
+            chosen.append(at)
+            memories.append(memory)
+            if len(chosen) == limit and not listed:
+                break
+        elif len(nearest) < _NEAREST and _has_a_word(ranking, at):
+            nearest.append((at, memory))
+    answered = bool(chosen)
+    if not answered:
+        chosen, memories = [at for at, _ in nearest], [memory for _, memory in nearest]
+    if listed:
+        newest = sorted(memories, key=lambda memory: memory.created, reverse=True)[:limit]
+        return [Recalled(memory) for memory in newest]
+    hits = engine.hits(_part(ranking, np.array(chosen, np.intp)), 0, len(chosen))
+    return [
+        Recalled(memory, hit.score, hit.confidence, _spans_in(memory.text, hit), answered)
+        for memory, hit in zip(memories, hits, strict=True)
+    ]
+
+
+def _answers(ranking: Ranking, at: int) -> bool:
+    """Whether a fragment says something of what was asked, by its words or by its meaning: the engine puts forward all
+    that is a little nearer than the rest."""
+    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
+        return True
+    return float(answer.evidence.similarities[ranking.rows[at]]) >= NEAR_IN_MEANING
+
+
+def _has_a_word(ranking: Ranking, at: int) -> bool:
+    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    return bool(answer.scored.values[place, SIGNALS.index("words")] > 0)
+
+
+def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
+    return Ranking(ranking.answers, ranking.rows[at], ranking.scores[at], ranking.which[at], ranking.places[at])
+
+
+def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:
+    """The hit's spans as they stand in the memory's text, which the fragment is a part of."""
+    begin = text.find(hit.fragment.text)
+    return tuple(Span(span.start + begin, span.end + begin) for span in hit.spans) if begin >= 0 else ()
+
+
+def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float]]:
+    snapshot = index.engine.snapshot
+    embedder = snapshot.embedder
+    similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
+    # The vectors of the index are of parts, under the name of a file: they say whom to compare, not how near.
+    best = np.argsort(-similarities, kind="stable")[:_MOST_COMPARED]
+    notes = dict.fromkeys(snapshot.table.notes[best].tolist())
+    memories = [memory for note in notes if (memory := index.notes[note]) is not None]
+    vectors = embedder.embed([text, *(memory.text for memory in memories)])
+    cosines = (vectors[1:] @ vectors[0]).tolist()
+    found = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= least]
+    return sorted(found, key=lambda pair: -pair[1])
+
+
+# --- what is asked beside words ---------------------------------------------------------------------------------------
+
+
+def _first_day(since: str, today: date) -> date:
+    """The first day of a period."""
+    period = period_of(f">={since}", today)
+    if period is None:
+        hint = "Give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w, 3m, 1y."
+        raise MemoryUnusableError(f"{since!r} is no date.", hint)
+    return period[0]
+
+
+def _day(moment: str) -> date:
+    """The reader's own day of a moment of a memory; one written by hand as a mere day is midnight in UTC, and stays."""
+    then = datetime.fromisoformat(moment)
+    if then.time() == time.min:
+        return then.date()
+    with suppress(OverflowError, OSError, ValueError):  # what this system's clock does not know
+        return then.astimezone().date()
+    return then.date()
+
+
+def _tell(facets: Facets, memories: Sequence[Memory | None]) -> None:
+    """Tell the filters what they mean of memories: the path of the source, the day on which one was remembered, and
+    when it was changed."""
+    days = [UNKNOWN_DAY if memory is None else _day(memory.created).toordinal() - _EPOCH for memory in memories]
+    changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
+    sources = [None if memory is None else memory.source for memory in memories]
+    facets.created, facets.modified = np.array(days, np.int64), np.array(changed, np.int64)
+    facets.paths = tuple("" if source is None else fold(f"/{source.path}") for source in sources)
+
+
+def _nanoseconds(moment: str) -> int:
+    seconds = int(datetime.fromisoformat(moment).timestamp())
+    return max(-_LAST_SECOND, min(seconds, _LAST_SECOND)) * 1_000_000_000
+
+
+def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Contents, today: date) -> list[Recalled]:
+    """Those of `memories` that hold all words of a query and satisfy its filters, where there is no index to ask."""
+    nothing = np.array([], np.int64)
+    facets = Facets(lambda *_: [], Notes((), nothing, nothing))
+    _tell(facets, memories)
+    tags: dict[str, list[int]] = {}
+    for at, memory in enumerate(memories):
+        for tag in map(fold, memory.tags):
+            for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag)):
+                tags.setdefault(tag[:end], []).append(at)
+    facets.tags = {tag: np.array(numbers, np.int32) for tag, numbers in tags.items()}
+    found: set[str] = set()
+    for query in queries:
+        if any(one.kind in FIELDS for one in query.filters):
+            continue
+        flags = notes_allowed(query.filters, facets, len(memories), today).tolist()
+        allowed = [memory for memory, is_allowed in zip(memories, flags, strict=True) if is_allowed]
+        with_words = contents.with_words(query.words, allowed)
+        without = (contents.with_words(words, with_words) for words in (*query.excluded, *query.excluded_phrases))
+        excluded = {memory.id for each in without for memory in each}
+        found |= {memory.id for memory in with_words} - excluded
+    return _listed([memory for memory in memories if memory.id in found])
+
+
+ALIKE = 0.85
+"""The cosine from which two texts are taken to say the same (docs/design/memory.md)."""
+MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A memory that may say the same. `is_same_source`: it is about the same lines; else it is near in meaning.
+    `likeness` is the cosine of the texts, 0 where it is below ALIKE or unknown."""
+
+    memory: Memory
+    is_same_source: bool
+    likeness: float
+
+
+def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges | None = None) -> list[Offer]:
+    """The memories that a new one of `text` and `source` could be merged with, at most MOST: those of the same lines
+    first, then the nearest in meaning. With `badges`, sources that have moved in the vault are the same too."""
+    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, ALIKE, MOST)}
+    same: Sequence[Memory] = ()
+    if source is not None:
+        place = source.path, source.line_start, source.line_end
+        same = badges.at(*place) if badges is not None else remembered_at(recaller.store.all().memories, *place)
+    found = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
+    taken = {offer.memory.id for offer in found}
+    found += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in taken]
+    return found[:MOST]
+
+
+def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None) -> Memory:
+    """`memory` with another finding in it: the texts joined, unless one holds the other, the tags united, the reasons
+    joined. It stays with its own source; where the other's is another, it is named below its text.
+
+    To be given to `MemoryStore.change`, so that it is made of the memory as it is at that moment."""
+    if text.strip() in memory.text:
+        whole, where = memory.text, memory.source or source
+    elif memory.text.strip() in text:
+        whole, where = text, source or memory.source
+    else:
+        whole, where = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
+        if source is not None and memory.source is not None and not remembered_at([memory], *_place(source)):
+            whole = f"{whole}\n\n({source.path}, {lines_named(source.line_start, source.line_end)})"
+    reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
+    return replace(
+        memory,
+        text=whole,
+        tags=normalise_tags((*memory.tags, *tags)),
+        why="; ".join(reasons),
+        source=where,
+    )
+
+
+def _place(source: Source) -> tuple[str, int, int]:
+    return source.path, source.line_start, source.line_end

@@ -1,13 +1,11 @@
-"""Whether a memory still says what its source says: there, elsewhere, changed, or not at all.
-
-What is found is a value that a screen can show. What the user decides of it (`follow`, `update`, `keep`) changes the
-memory's file as it is at that moment, and nothing but what was decided.
-"""
+"""Two texts side by side, with what differs in each line: how a changed source is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from enum import StrEnum
 
 from rapidfuzz import fuzz, process
@@ -15,9 +13,66 @@ from rapidfuzz import fuzz, process
 from excerpt.errors import MemoryUnusableError
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory.store import MemoryStore
-from excerpt.model import Memory, Source
+from excerpt.model import Memory, Source, Span
 from excerpt.text.fragments import digest_of_text, words_in
-from excerpt.text.places import in_place_of, place_of, same_lines
+from excerpt.text.relocate import in_place_of, place_of, same_lines
+
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_MOST_WORDS = 1_000
+"""Words of two lines that are compared one by one: it takes time by their product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line on either side, None where that side has none; the spans are of what the other side does not have."""
+
+    before: str | None
+    after: str | None
+    before_spans: tuple[Span, ...] = ()
+    after_spans: tuple[Span, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        return self.before == self.after
+
+
+def side_by_side(before: str, after: str) -> tuple[Row, ...]:
+    """The lines of two texts, those that belong together beside each other."""
+    old, new = before.split("\n"), after.split("\n")
+    rows: list[Row] = []
+    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            rows += [Row(line, line) for line in old[i:j]]
+        else:
+            rows += _changed(old[i:j], new[k:m])
+    return tuple(rows)
+
+
+def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[Row]:
+    common = min(len(old), len(new))
+    for before, after in zip(old[:common], new[:common], strict=True):
+        yield Row(before, after, *_spans(before, after))
+    for line in old[common:]:
+        yield Row(line, None, _whole(line), ())
+    for line in new[common:]:
+        yield Row(None, line, (), _whole(line))
+
+
+def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    old, new = list(_WORDS.finditer(before)), list(_WORDS.finditer(after))
+    if max(len(old), len(new)) > _MOST_WORDS:
+        return _whole(before), _whole(after)
+    matcher = SequenceMatcher(None, [word[0] for word in old], [word[0] for word in new], autojunk=False)
+    left, right = [], []
+    for kind, i, j, k, m in matcher.get_opcodes():
+        if kind != "equal":
+            left += [Span(old[i].start(), old[j - 1].end())] if j > i else []
+            right += [Span(new[k].start(), new[m - 1].end())] if m > k else []
+    return tuple(left), tuple(right)
+
+
+def _whole(line: str) -> tuple[Span, ...]:
+    return (Span(0, len(line)),) if line else ()
 
 
 class Kind(StrEnum):
@@ -196,3 +251,46 @@ def source_at(snapshot: Snapshot, path: str, line_start: int, line_end: int, tex
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
     headings = under[-1].heading_path if under else ()
     return Source(path, line_start, line_end, digest_of_text(text), headings)
+
+
+_LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
+
+
+def from_fragment(snapshot: Snapshot, fragment_id: str) -> tuple[Source, str]:
+    """Where a fragment stands, and its text. Raises MemoryUnusableError if there is none of that id."""
+    found = snapshot.fragment(fragment_id)
+    if found is None:
+        hint = "Ids are the fragment_id of `excerpt search --json`; that of changed text is another."
+        raise MemoryUnusableError(f"There is no fragment {fragment_id}.", hint)
+    return Source(found.path, found.line_start, found.line_end, found.digest, found.heading_path), found.text
+
+
+def from_lines(snapshot: Snapshot, place: str) -> tuple[Source, str]:
+    """Where the lines of `NOTE:A-B` or `NOTE:A` stand (NOTE is a path, title or alias; without lines, all of it), and
+    their text as it was indexed. Raises MemoryUnusableError if there is no such note or it has no such lines."""
+    path, first, last = _note_called(snapshot, place), 1, None
+    if path is None and (found := _LINES.fullmatch(place)):
+        path, first, last = (
+            _note_called(snapshot, found["note"]),
+            int(found["first"]),
+            int(found["last"] or found["first"]),
+        )
+    if path is None:
+        raise MemoryUnusableError(f"There is no note {place}.", "Name it by path, title or alias, as NOTE:12-18.")
+    lines = snapshot.note_text(path).rstrip("\n").split("\n")
+    last = len(lines) if last is None else min(last, len(lines))
+    if not 1 <= first <= last:
+        raise MemoryUnusableError(f"{path} has {len(lines):,} lines, and none of {place}.")
+    text = "\n".join(lines[first - 1 : last])
+    return source_at(snapshot, path, first, last, text), text
+
+
+def _note_called(snapshot: Snapshot, name: str) -> str | None:
+    path = snapshot.facets.targets.resolve(name, "") if name.strip() else None
+    if path is not None:
+        return path
+    named = snapshot.notes_named(name)
+    if len(named) > 1:
+        paths = ", ".join(snapshot.table.paths[number] for number in named[:5])
+        raise MemoryUnusableError(f"Several notes are called {name}: {paths}.", "Give the path of one.")
+    return snapshot.table.paths[named[0]] if named else None

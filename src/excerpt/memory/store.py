@@ -1,31 +1,375 @@
-"""Remember, recall and forget: one folder of Markdown files, the user's own."""
+"""One memory as a file: Markdown with frontmatter that people may write and change by hand.
+
+    ---
+    id: m1f0c93ab7d
+    created: '2025-03-01T09:30:00.000Z'
+    updated: '2025-03-01T09:30:00.000Z'
+    tags:
+    - sync
+    why: for the talk
+    query: sync conflict
+    source:
+      path: Guides/Sync.md
+      lines: 12-18
+      digest: 0c5d9a44e7f1b2a3
+      heading_path:
+      - Conflicts
+    ---
+
+    The text, exactly as it was remembered.
+
+Every key may be missing. Keys that excerpt does not know, and values it does not understand, are kept.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import secrets
 import stat
+import struct
+import sys
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
+from hashlib import blake2b
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import yaml
 from filelock import FileLock, Timeout
+from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
 from excerpt.errors import MemoryUnusableError, ReadError
-from excerpt.memory.files import name_id, now, parse_memory, render_memory, stored
-from excerpt.memory.noticing import Noticing
-from excerpt.memory.recall import Searched, searched, wanted_words
 from excerpt.model import Memory, Skipped, Source
+from excerpt.search.query import KINDS_OF_MEMORIES, FilterKind, conditions
 from excerpt.state_files import LOCK_MODE
+from excerpt.text.frontmatter import yaml_reason
+from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
+from excerpt.vault.watch import is_silent
+
+# python-frontmatter's own boundary takes the blank lines after it along, which belong to the text.
+_FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_TAG_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+
+def storable(text: str) -> str:
+    """`text` as a UTF-8 file can hold it: halves of surrogate pairs become U+FFFD. Everything else stays."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags as they are kept and compared: lower case, without "#", white space as "-", each once, in order.
+
+    A comma separates two tags, as people type them in one field.
+    """
+    parts = (part for tag in tags for part in storable(tag).split(","))
+    found = (
+        _TAG_GAP.sub("-", unicodedata.normalize("NFC", part).lower().strip(" \t\r\n#")).strip("-#") for part in parts
+    )
+    return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag) for tag in found if tag))
+
+
+def name_id(name: str) -> str:
+    """The id of a file that states none: stable as long as the file keeps its name."""
+    return "f" + blake2b(name.encode("utf-8", "surrogateescape"), digest_size=5).hexdigest()
+
+
+def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[str, Any]]:
+    """The memory that a file's bytes hold, and its whole frontmatter.
+
+    `name` is the file's path in the memory folder and `modified` its time stamp in seconds: they stand in for a
+    missing id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
+    """
+    metadata, text = _split(_decode(data))
+    then = _utc(datetime.fromtimestamp(modified, UTC))
+    created = _time(metadata.get("created")) or then
+    memory = Memory(
+        id=_line(metadata.get("id")) or name_id(name),
+        text=text,
+        tags=normalise_tags(_strings(metadata.get("tags"))),
+        why=_line(metadata.get("why")),
+        created=created,
+        updated=_time(metadata.get("updated")) or created,
+        source=_source(metadata.get("source")),
+        query=_line(metadata.get("query")),
+    )
+    return memory, metadata
+
+
+def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | None = None) -> bytes:
+    """The file of `memory`.
+
+    `before` is what the file holds now, as `parse_memory` gave it: keys of its frontmatter whose meaning did not
+    change stay as they were written, unknown ones too.
+    """
+    new = _fields(memory)
+    if before is None:
+        metadata = {key: value for key, value in new.items() if value}
+    else:
+        old, written = _fields(before[0]), before[1]
+        metadata = dict(written)
+        for key, value in new.items():
+            if value == old[key] and (key in written or key not in ("id", "created", "updated")):
+                continue
+            if value:
+                metadata[key] = value
+            else:
+                metadata.pop(key, None)
+    # Not by the handler's own export, which takes spaces of any script off the end of the last value.
+    exported = yaml.dump(metadata, Dumper=SafeDumper, allow_unicode=True, sort_keys=False, width=1 << 16)
+    return f"---\n{exported}---\n\n{memory.text}\n".encode()
+
+
+def stored(memory: Memory) -> Memory:
+    """`memory` as it will be read back: tags normalised, every string such that UTF-8 can hold it."""
+    source = memory.source
+    if source is not None:
+        path, headings = storable(source.path), tuple(storable(heading) for heading in source.heading_path)
+        source = replace(source, path=path, digest=storable(source.digest), heading_path=headings)
+    return replace(
+        memory,
+        text=storable(memory.text),
+        tags=normalise_tags(memory.tags),
+        why=storable(memory.why),
+        source=source,
+        query=storable(memory.query),
+    )
+
+
+def _fields(memory: Memory) -> dict[str, Any]:
+    source = memory.source
+    return {
+        "id": memory.id,
+        "created": memory.created,
+        "updated": memory.updated,
+        "tags": list(memory.tags),
+        "why": memory.why,
+        "query": memory.query,
+        "source": source
+        and {
+            "path": source.path,
+            "lines": f"{source.line_start}-{source.line_end}",
+            "digest": source.digest,
+            "heading_path": list(source.heading_path),
+        },
+    }
+
+
+def _decode(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ReadError(f"It is not UTF-8: byte {error.start + 1} cannot be read.") from error
+    # Only a file written elsewhere has CRLF in its first line; in one of ours a CR belongs to the text.
+    return text.replace("\r\n", "\n") if text.partition("\n")[0].endswith("\r") else text
+
+
+def _split(text: str) -> tuple[dict[str, Any], str]:
+    """Frontmatter and text. Of the text's own lines none is lost: what is taken off is what `render_memory` puts on."""
+    if not _FRONTMATTER.detect(text):
+        return {}, text.removesuffix("\n")
+    try:
+        raw, body = _FRONTMATTER.split(text)
+    except ValueError as error:
+        raise ReadError("Its frontmatter is not closed by a line of three dashes.") from error
+    try:
+        metadata = _FRONTMATTER.load(raw)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that no calendar has
+        raise ReadError(f"Its frontmatter is not valid YAML: {yaml_reason(error)}.") from error
+    if metadata is None:
+        metadata = {}
+    if not isinstance(metadata, dict):
+        raise ReadError("Its frontmatter is not a list of keys and values.")
+    return metadata, body.removeprefix("\n").removeprefix("\n").removesuffix("\n")
+
+
+def _line(value: object) -> str:
+    return "" if value is None or isinstance(value, (list, dict)) else str(value)
+
+
+def _strings(value: object) -> list[str]:
+    return [_line(part) for part in value] if isinstance(value, list) else [_line(value)]
+
+
+def _source(value: object) -> Source | None:
+    if not isinstance(value, dict) or not _line(value.get("path")):
+        return None
+    lines = _LINES.fullmatch(_line(value.get("lines")))
+    start, end = (int(lines[1]), int(lines[2] or lines[1])) if lines else (0, 0)
+    headings = value.get("heading_path")
+    path = tuple(_strings(headings)) if headings else ()
+    return Source(_line(value["path"]), start, end, _line(value.get("digest")), path)
+
+
+def _time(value: object) -> str:
+    """ISO 8601 in UTC, or "" for what is no time."""
+    try:
+        if isinstance(value, datetime):
+            return _utc(value)
+        if isinstance(value, date):
+            return _utc(datetime(value.year, value.month, value.day, tzinfo=UTC))
+        return _utc(datetime.fromisoformat(value.strip())) if isinstance(value, str) else ""
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _utc(moment: datetime) -> str:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def now() -> str:
+    """This moment, as memories write it."""
+    return _utc(datetime.now(UTC))
+
+
+# From <sys/inotify.h>.
+_MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x2, 0x4, 0x8, 0x40, 0x80
+_CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF, _ONLYDIR = 0x100, 0x200, 0x400, 0x800, 0x1000000
+_WANTED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
+_EVENT = struct.Struct("iIII")
+_READ_BYTES = 1 << 16
+
+
+class Noticing:
+    """Notices what happens in the folders that were named with `watch`. Hidden names (the store's own temporary files
+    and its lock) are not worth noticing."""
+
+    def __init__(self) -> None:
+        self._queue = -1
+        self._process = 0
+        self._folders: dict[Path, tuple[int, int]] = {}
+        self._silent: dict[Path, bool] = {}
+
+    def begin(self) -> None:
+        """Forget what was watched; from now on, all folders that matter are named again, each before it is read."""
+        self.close()
+        if sys.platform == "linux":
+            self._queue = _libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+            self._process = os.getpid()
+
+    def watch(self, folder: Path) -> None:
+        """Notice what happens to files in `folder`; where that cannot be, nothing is sure."""
+        if self._queue < 0:
+            return
+        try:
+            state = folder.stat()
+        except OSError:
+            self.close()
+            return
+        if folder not in self._silent:
+            self._silent[folder] = is_silent(folder.resolve())
+        wanted = _WANTED | _ONLYDIR
+        if self._silent[folder] or _libc().inotify_add_watch(self._queue, os.fsencode(folder), wanted) < 0:
+            self.close()
+            return
+        self._folders[folder] = (state.st_dev, state.st_ino)
+
+    def is_sure(self) -> bool:
+        """Whether it is certain that nothing has happened since the folders were named."""
+        # A forked process shares its parent's queue: whoever reads it takes the news from the other.
+        if self._queue < 0 or not self._folders or self._process != os.getpid():
+            return False
+        try:
+            there = all(
+                (now := folder.stat()) and (now.st_dev, now.st_ino) == at for folder, at in self._folders.items()
+            )
+            return there and not any(self._news())
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        queue, self._queue = self._queue, -1
+        self._folders.clear()
+        if queue >= 0:
+            with suppress(OSError):
+                os.close(queue)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _news(self) -> Iterator[bool]:
+        """For each event in the queue, whether it matters."""
+        while True:
+            try:
+                data = os.read(self._queue, _READ_BYTES)
+            except BlockingIOError:
+                return
+            at = 0
+            while at < len(data):
+                _, _, _, length = _EVENT.unpack_from(data, at)
+                yield not data[at + _EVENT.size : at + _EVENT.size + length].startswith(b".")
+                at += _EVENT.size + length
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def standing_asked(query: str) -> tuple[str, bool | None]:
+    """A query without `is:stale`, and what that asks for: memories whose source is not as it was, with a dash the
+    others, None where it does not stand there. It counts for all alternatives."""
+    stale: bool | None = None
+    for one in reversed(conditions(query, kinds=KINDS_OF_MEMORIES)):
+        if one.filter is not None and one.filter.kind is FilterKind.IS:
+            stale = not one.filter.negated
+            query = f"{query[: one.start].rstrip()} {query[one.end :].lstrip()}".strip()
+    return query, stale
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What of a memory is searched: its terms as one string, each between spaces.
+
+    A search through a string runs in C, so that 10,000 memories need no index: whole terms are found as " term ",
+    beginnings as " term".
+    """
+
+    language: str
+    terms: str
+
+
+def searched(memory: Memory) -> Searched:
+    """Text, reason, tags, query and source of a memory, as stems and as the plain words that prefixes are found in."""
+    source = memory.source
+    place = (source.path, *source.heading_path) if source else ()
+    text = "\n".join((memory.text, memory.why, *memory.tags, memory.query, *place))
+    language = detect_language(text)
+    terms = dict.fromkeys([*terms_of(text, language)[0], *terms_of(text, "")[0]])
+    return Searched(language, f" {' '.join(terms)} ")
+
+
+def wanted_words(words: str, languages: Sequence[str]) -> Callable[[Searched], bool]:
+    """A test that a memory holds all `words`, stemmed as the memories' `languages` are, the last one as a prefix.
+
+    A compound is there when it is as a whole, or when all its parts are.
+    """
+    common = [language for language, _ in Counter(languages).most_common()]
+    asked = query_terms(words, list(dict.fromkeys([*common, ""])))
+    wholes = [word for word in asked if word.whole]
+    parts = [word for word in asked if not word.whole]
+    lone = [whole for whole in wholes if not any(_within(part, whole) for part in parts)]
+    wanted = []
+    for word in (*parts, *lone):
+        variants = (word, *(whole for whole in wholes if _within(word, whole)))
+        end = "" if word.end == asked[-1].end else " "
+        wanted.append(tuple(f" {term}{end}" for variant in variants for term in variant.terms))
+    return lambda memory: all(any(term in memory.terms for term in terms) for terms in wanted)
+
+
+def _within(part: QueryWord, whole: QueryWord) -> bool:
+    return whole.start <= part.start and part.end <= whole.end
+
 
 TRASH = "trash"
 """Folder, inside the memory folder, of forgotten memories and of what updates replaced. Never emptied by excerpt."""

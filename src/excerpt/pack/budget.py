@@ -1,19 +1,156 @@
-"""Which packs go in, and how much of each, so that the most value fits the budget.
-
-A chain is a row of units, pieces of a note that follow each other. Units that are taken side by side make one pack,
-which costs its frame and its units; a pack holds at least one unit that was asked for. The most valuable choice is
-found exactly by dynamic programming over costs in whole tokens, as for a knapsack (Kellerer, Pferschy, Pisinger:
-Knapsack Problems, 2004), with three tables: the last unit is in no pack, in one that still lacks what was asked for, or
-in one that has it.
-"""
+"""What each hit is worth, from the ranking alone, before anything is chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+
+from excerpt.kinds import Scope
+from excerpt.model import Fragment, Hit, Pack, Part
+from excerpt.pack.expand import Candidate, Stretch, Wanted, draft, inner_stretches, pack_of, parts_of_block, spanning
+from excerpt.pack.render import Renderer
+from excerpt.pack.source import OpenNote
+from excerpt.text.tokens import Tokenizer
+from excerpt.text.words import stem
+
+_BY_SCORE = 2.0
+_BY_RANK = 0.75
+_BY_NOTE = 1.5
+"""A hit is worth its score to the power of _BY_SCORE, divided by its rank to the power of _BY_RANK, and by its place
+among the hits of its note, counted from 1, to the power of _BY_NOTE: found on three sets, held against two others (see
+docs/design/packs.md)."""
+_NEW_WORDS = 0.5
+"""What a hit gains, as a share, if it has all the words of the query and no better hit has any."""
+LEADING = 15
+"""As many hits, those worth most, go in before any context, and before any weaker hit: of 606 questions 16 have their
+target first in hits 11 to 15, and none has it beside one of the first ten."""
+GRAIN = 2.0**-22
+"""What leading hits are worth are multiples of this, so that their sums are exact, and the rest together is worth less
+than one."""
+_LEAST_GRAINS = 4
+_LEAST = 1e-6
+"""Worth of a hit without a positive score, before discounts: where there is room it goes in."""
+_WORDS_REMEMBERED = 4096
+
+
+def worths(hits: Sequence[Hit]) -> list[float]:
+    """What each of `hits`, best first, adds to a pack that holds it.
+
+    How likely a hit is the answer falls with its rank, falls again with each better hit of its note (one of those was
+    more likely the answer), and less if it says words of the query that no better hit says. All of that is known
+    before anything is chosen, so that what packs are worth is a plain sum, and the best choice for a budget can be
+    found and is never worth less than that for a smaller one.
+    """
+    best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
+    words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
+    asked = len(frozenset().union(*words)) or 1
+    said: set[str] = set()
+    of_note: Counter[str] = Counter()
+    found = []
+    for rank, (hit, has) in enumerate(zip(hits, words, strict=True), start=1):
+        of_note[hit.fragment.path] += 1
+        gain = 1 + _NEW_WORDS * len(has - said) / asked
+        said |= has
+        likely = max(hit.score / best, _LEAST) ** _BY_SCORE
+        found.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
+    return found
+
+
+def leading_worth(worth: float) -> float:
+    """Return the worth of a leading hit, as a multiple of GRAIN."""
+    return max(int(worth / GRAIN), _LEAST_GRAINS) * GRAIN
+
+
+@lru_cache(maxsize=_WORDS_REMEMBERED)
+def _word(matched: str) -> str:
+    """What variants of a word have in common."""
+    return stem(matched, "")
+
+
+_COUNTS_REMEMBERED = 8192
+_SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
+"""What a format may write in another way: letters of both cases, lines, an indent, signs, a long line. One that leaves
+these alone is taken to leave a note's text alone."""
+
+
+class Costs:
+    """Tokens of what a renderer makes of packs.
+
+    A stretch costs the sum of its fragments, which the index has counted, and of what stands between them. Where the
+    index counts with another tokenizer, or the renderer changes the text, fragments are read and counted. The sum
+    differs from the count of the whole by little: line ends that tokenizers join with what is before them are counted
+    for themselves. The rendered whole is counted before it is used.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, renderer: Renderer, indexed_by: str) -> None:
+        self.tokenizer = tokenizer
+        self.renderer = renderer
+        self._counted = indexed_by == tokenizer.name
+        self._verbatim = renderer.written(_SAMPLE) == _SAMPLE
+
+    def count(self, text: str) -> int:
+        return _tokens(self.tokenizer, text)
+
+    def own(self, fragment: Fragment) -> int:
+        """Tokens of a fragment's own text, as it stands in the note."""
+        return fragment.tokens if self._counted else self.count(fragment.text)
+
+    def frame(self, number: int, pack: Pack) -> int:
+        return sum(map(self.count, self.renderer.frame(number, pack)))
+
+    def fragments(self, first: int, last: int, note: OpenNote) -> int:
+        """Tokens of whole fragments, by their ordinals, and of the line ends and headings between them."""
+        parts = note.parts(first, last)
+        return sum(self._part(part, note) for part in parts) + sum(
+            self._between(before, after) for before, after in pairwise(parts)
+        )
+
+    def between(self, before: int, after: int, note: OpenNote) -> int:
+        """Tokens of the line ends and headings between two fragments that follow each other."""
+        return self._between(*note.parts(before, after))
+
+    def above(self, stretch: Stretch, note: OpenNote) -> int:
+        """Tokens of the heading that a section or a note begins with."""
+        first = note.parts(stretch.first, stretch.first)[0]
+        return self._headings(first, 1) if stretch.line_start < first.line_start else 0
+
+    def written(self, text: str) -> int:
+        """Tokens of a text as a source's."""
+        return self.count(text) if self._verbatim else _written_tokens(self.tokenizer, self.renderer, text)
+
+    def lines(self, line_start: int, line_end: int, note: OpenNote) -> int:
+        """Tokens of lines that are read."""
+        return self.written(note.text(line_start, line_end) + "\n")
+
+    def _part(self, part: Part, note: OpenNote) -> int:
+        if self._counted and self._verbatim:
+            return part.tokens
+        return self.written(note.text(part.line_start, part.line_end))
+
+    def _between(self, before: Part, after: Part) -> int:
+        return 1 + self._headings(after, after.section - before.section)
+
+    def _headings(self, part: Part, sections: int) -> int:
+        """Tokens of the heading above a fragment; where sections without text are on the way, of as many."""
+        if not part.level or sections < 1:
+            return 0
+        return sections * self.count(f"{'#' * part.level} {part.heading}\n\n")
+
+
+@lru_cache(maxsize=_COUNTS_REMEMBERED)
+def _tokens(tokenizer: Tokenizer, text: str) -> int:
+    return tokenizer.count(text)
+
+
+@lru_cache(maxsize=_COUNTS_REMEMBERED)
+def _written_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
+    return tokenizer.count(renderer.written(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,3 +331,199 @@ def _traced(steps: Sequence[_Step], cost: int) -> Selection:
         taken, cost = step.traced(cost)
         found.append(taken)
     return tuple(reversed(found))
+
+
+_CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
+"""What a fragment beside a hit is worth, as a share of the hit, or of _MOST_WIDENED where that is less, divided by the
+square of its distance: as little as has half of what could be widened at 4,000 tokens be so, many hits by a little
+rather than the best by a lot (see docs/design/packs.md)."""
+_MOST_WIDENED = 0.01
+_MOST_BESIDE = 32.0
+"""More than a hit and all of its context are worth."""
+_CUT = 0.1
+"""Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
+one more hit does."""
+
+_Ordinals = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A pack, the hits in it, best first, and its tokens as a source among others."""
+
+    pack: Pack
+    hits: tuple[Hit, ...]
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What may be taken of a candidate. `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are
+    the parts of the best hit's own fragment that its options stand for."""
+
+    candidate: Candidate
+    note: OpenNote
+    costs: Costs
+    pieces: tuple[_Ordinals, ...]
+    chain: Chain
+    inner: tuple[Stretch, ...]
+    _made: dict[_Ordinals, Made] = field(default_factory=dict)
+
+    def value(self, taken: Taken, before: float) -> float:
+        """`before` and what is taken added up, in the order in which the choice adds it."""
+        if taken.option is not None:
+            return before + self.chain.options[taken.option].value
+        for first, last in taken.runs:
+            for unit in self.chain.units[first : last + 1]:
+                before += unit.value
+        return before
+
+    def packs(self, taken: Taken) -> list[Made]:
+        """The packs that are taken."""
+        if taken.option is not None:
+            return [self._pack(self.inner[taken.option], self.candidate.wanted[:1])]
+        return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in taken.runs]
+
+    def _run(self, first: int, last: int) -> Made:
+        made = self._made.get((first, last))
+        if made is None:
+            stretch = self._stretch(first, last)
+            made = self._pack(stretch, [each for each in self.candidate.wanted if each.within(stretch)])
+            self._made[first, last] = made
+        return made
+
+    def parts(self, room: int) -> Iterator[tuple[Stretch, float, Made]]:
+        """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
+        for stretch, share in parts_of_block(self.candidate.best):
+            made = self._pack(stretch, self.candidate.wanted[:1])
+            if made.cost > room:
+                break
+            yield stretch, share, made
+
+    def _pack(self, stretch: Stretch, wanted: Sequence[Wanted]) -> Made:
+        pack = pack_of(stretch, wanted, self.note)
+        cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
+        return Made(pack, tuple(each.hit for each in wanted), cost)
+
+    def best_alone(self, budget: int) -> Iterator[Taken]:
+        """The best hit's fragment, whole or cut at blocks, as far as its cost is within `budget`."""
+        own = self.candidate.best.fragment.ordinal
+        unit = self.pieces.index((own, own))
+        if self.chain.units[unit].opening <= budget:
+            yield Taken(((unit, unit),))
+        yield from (Taken(option=at) for at, option in enumerate(self.chain.options) if option.cost <= budget)
+
+    def needs(self, hit: Hit) -> int:
+        """Tokens of a hit's fragment as a passage of its own."""
+        own = hit.fragment.ordinal
+        return self.chain.units[self.pieces.index((own, own))].opening
+
+    def fits(self, budget: int) -> bool:
+        """Whether anything of it fits the budget if nothing else goes in."""
+        asked = [unit.opening for unit in self.chain.units if unit.asked]
+        return min(asked + [option.cost for option in self.chain.options]) <= budget
+
+    def _stretch(self, first: int, last: int) -> Stretch:
+        """What was asked for, if these fragments are just that; else they and the lines between them."""
+        for stretch in (self.candidate.stretch, *(each.stretch for each in self.candidate.wanted)):
+            if (stretch.first, stretch.last) == (first, last):
+                return stretch
+        return spanning(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
+
+
+def choices(
+    candidate: Candidate, note: OpenNote, costs: Costs, *, said: Collection[str], hits: int, cuts_fragment: bool
+) -> Choices:
+    """What may be taken of a candidate, one of those of as many `hits`, which are `said` (digests); with
+    `cuts_fragment` also parts of the best hit's own fragment, for where the budget is less than that."""
+    frame = costs.frame(2, draft(candidate, note))
+    pieces = tuple(_pieces(candidate))
+    values = _values(candidate, note, said, GRAIN / _MOST_BESIDE / hits)
+    asked = {each.hit.fragment.ordinal for each in candidate.wanted}
+    inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
+    headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
+    stretches = [candidate.stretch, *(each.stretch for each in candidate.wanted)]
+    above = {each.first: costs.above(each, note) for each in stretches}
+    units = tuple(
+        Unit(
+            opening=frame + above.get(ordinals[0], 0) + tokens + 1,
+            following=between + tokens,
+            value=sum(values[ordinal] for ordinal in range(ordinals[0], ordinals[1] + 1)),
+            asked=ordinals[0] in asked,
+        )
+        for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
+    )
+    inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
+    worth = leading_worth(candidate.wanted[0].worth * (1 - _CUT))
+    options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), worth) for each in inner)
+    return Choices(candidate, note, costs, pieces, Chain(units, options), inner)
+
+
+def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
+    """The same where the best hit does not fit `room` even when cut at blocks: in place of its blocks, parts of the
+    one with most of its match.
+
+    A part is worth more than all others together, so that no weaker hit goes in for it, and all together less than
+    the best hit cut at blocks, so that the budget that has room for that never has less value. Beyond that, a part
+    counts by its share of the fragment, as others count by their worth.
+    """
+    first = offered[0]
+    worth = first.candidate.wanted[0].worth
+    scale = 0.5 * _CUT * worth / sum(unit.value for each in offered for unit in each.chain.units)
+    stretches: list[Stretch] = []
+    options: list[Option] = []
+    for stretch, share, made in first.parts(room):
+        stretches.append(stretch)
+        cost = max([made.cost, *(option.cost for option in options[-1:])])
+        options.append(Option(cost, worth * (1 - 2 * _CUT + scale * share)))
+    scaled = [
+        replace(each, chain=Chain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
+        for each in offered
+    ]
+    parts = Chain(scaled[0].chain.units, tuple(options))
+    return [replace(scaled[0], chain=parts, inner=tuple(stretches)), *scaled[1:]]
+
+
+def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside: float) -> dict[int, float]:
+    """What each fragment of a candidate adds, by ordinal. All that is worth less than the least leading hit, context
+    and weaker hits, counts by the factor `beside`; what a hit says elsewhere adds nothing as context."""
+    stretch = candidate.stretch
+    parts = note.parts(stretch.first, stretch.last)
+    values = dict.fromkeys((part.ordinal for part in parts), 0.0)
+    context = [part.ordinal for part in parts if part.digest not in said]
+    for each in candidate.wanted:
+        own = each.hit.fragment.ordinal
+        for ordinal in context:
+            if each.stretch.first <= ordinal <= each.stretch.last:
+                share = _CONTEXT[each.stretch.scope] / (ordinal - own) ** 2
+                values[ordinal] += beside * share * min(each.worth, _MOST_WIDENED)
+        values[own] += each.worth if each.leading else beside * each.worth
+    return values
+
+
+def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
+    """Each hit's fragment alone, and what is between them in pieces of 1, 2, 4, … fragments counted from the nearest
+    hit, so that they stay few in a long note."""
+    at = candidate.stretch.first
+    hits = sorted({each.hit.fragment.ordinal for each in candidate.wanted})
+    for hit in hits:
+        between = hit - at
+        before = 0 if at == candidate.stretch.first else between - between // 2
+        sizes = [*_doubling(before), *reversed(list(_doubling(between - before)))]
+        for size in sizes:
+            yield at, at + size - 1
+            at += size
+        yield hit, hit
+        at = hit + 1
+    for size in _doubling(candidate.stretch.last + 1 - at):
+        yield at, at + size - 1
+        at += size
+
+
+def _doubling(count: int) -> Iterator[int]:
+    """1, 2, 4, …, in all `count`."""
+    size = 1
+    while count > 0:
+        yield min(size, count)
+        count -= size
+        size *= 2

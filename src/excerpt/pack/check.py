@@ -1,4 +1,4 @@
-"""What an answer cites and quotes, held against the pack it was given and the vault as it is now."""
+"""Whether the lines of a pack's source still stand in the vault: there, elsewhere, changed, or not at all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,59 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
 
-from excerpt.pack.answers import Answer, Citation, Quotation, Sentence, Unchecked
+from excerpt.pack.citations import Answer, Citation, Quotation, Sentence, Unchecked
 from excerpt.pack.lookup import Lookup
-from excerpt.pack.passages import Difference, Passage, find, longest_part, most_like
+from excerpt.pack.quotations import Difference, Passage, find, longest_part, most_like
 from excerpt.pack.reading import PackFile, Source
-from excerpt.pack.standing import Standing, State, standing_of
 from excerpt.text.fragments import words_in
+from excerpt.text.relocate import in_place_of, place_of, same_lines
+
+
+class State(StrEnum):
+    """What became of a source since it was packed."""
+
+    STANDS = "stands"
+    MOVED = "moved"
+    CHANGED = "changed"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a source's text is now: the same text (stands, moved), or what is there in its place (changed), with that
+    text. A source that is gone has no path."""
+
+    state: State
+    path: str = ""
+    line_start: int = 0
+    line_end: int = 0
+    text: str = ""
+
+
+_LEAST_MOVED = 3
+"""Words of a text from which the same one in another note is taken for it."""
+
+
+def standing_of(source: Source, lookup: Lookup) -> Standing:
+    """What stands in the vault now of `source`. Only notes of the index are looked at."""
+    lines = source.text.split("\n")
+    cut = source.cut_above, source.cut_below
+    path = lookup.path(source.path)
+    note: Sequence[str] = ()
+    if path is not None:
+        note = lookup.text(path).split("\n")
+        if at := place_of(lines, note, source.line_start, cut):
+            state = State.STANDS if at == source.line_start else State.MOVED
+            return Standing(state, path, at, at + len(lines) - 1, source.text)
+    if words_in(source.text) >= _LEAST_MOVED:
+        for other in lookup.notes_with_line(max(lines, key=len)):
+            if at := place_of(lines, lookup.text(other).split("\n"), source.line_start, cut):
+                return Standing(State.MOVED, other, at, at + len(lines) - 1, source.text)
+    if path is None:
+        return Standing(State.GONE)
+    first, last = in_place_of(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
+    return Standing(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))
 
 
 class Verdict(StrEnum):

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
 
-from excerpt.kinds import Scope
-from excerpt.model import Fragment
+from excerpt.kinds import BlockKind, Scope
+from excerpt.model import Block, Entry, Fragment, Hit, Pack, Span
+from excerpt.pack.citations import Paragraph
 from excerpt.pack.source import OpenNote, Range
+from excerpt.text.fragments import digest_of_text, note_id
+from excerpt.text.markdown import parse_note
+from excerpt.text.words import WIDE_CHARACTERS, fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +91,369 @@ def spanning(note: OpenNote, first: int, last: int, scope: Scope) -> Stretch:
 def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section: int | None = None) -> Stretch:
     inside = note.parts_in(line_start, line_end)
     return Stretch(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A hit, the stretch that it asks for, and what it is worth; `leading` if no context is, beside it."""
+
+    hit: Hit
+    stretch: Stretch
+    worth: float
+    leading: bool
+
+    def alone(self, note: OpenNote) -> Wanted:
+        """The same without context."""
+        own = self.hit.fragment.ordinal
+        return replace(self, stretch=spanning(note, own, own, Scope.NONE))
+
+    def within(self, stretch: Stretch) -> bool:
+        return stretch.first <= self.hit.fragment.ordinal <= stretch.last
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stretch that may become a pack, and what asked for it, best first."""
+
+    stretch: Stretch
+    wanted: tuple[Wanted, ...]
+
+    @property
+    def best(self) -> Hit:
+        return self.wanted[0].hit
+
+
+def merge(wanted: Sequence[Wanted]) -> list[Candidate]:
+    """One candidate for all stretches of a note that share a fragment or stand side by side.
+
+    `wanted` is best first, and so is what comes out, by each candidate's best hit. No fragment is in two of them.
+    """
+    by_place = sorted(enumerate(wanted), key=lambda item: (item[1].stretch.path, item[1].stretch.first, item[0]))
+    groups: list[tuple[Stretch, list[int]]] = []
+    for rank, each in by_place:
+        if groups and _meet(groups[-1][0], each.stretch):
+            whole, ranks = groups.pop()
+            groups.append((_union(whole, each.stretch), [*ranks, rank]))
+        else:
+            groups.append((each.stretch, [rank]))
+    groups.sort(key=lambda group: min(group[1]))
+    return [Candidate(stretch, tuple(wanted[rank] for rank in sorted(ranks))) for stretch, ranks in groups]
+
+
+def _meet(before: Stretch, after: Stretch) -> bool:
+    return before.path == after.path and after.first <= before.last + 1
+
+
+def _union(one: Stretch, other: Stretch) -> Stretch:
+    """Both and what is between; still a section if one of them is and holds the other."""
+    lines = min(one.line_start, other.line_start), max(one.line_end, other.line_end)
+    for outer in (one, other):
+        if (outer.line_start, outer.line_end) == lines:
+            return outer
+    return replace(
+        one,
+        first=min(one.first, other.first),
+        last=max(one.last, other.last),
+        line_start=lines[0],
+        line_end=lines[1],
+        section=None,
+    )
+
+
+_SOME_DAY = "2000-01-01"  # as long as any
+
+
+def draft(candidate: Candidate, note: OpenNote) -> Pack:
+    """The pack of all of a candidate, with the text of the best hit alone: enough to tell what stands around it."""
+    fragment = candidate.best.fragment
+    cut = candidate.stretch.scope in _WHOLE
+    return _pack(
+        candidate.stretch,
+        candidate.wanted,
+        note,
+        text=fragment.text,
+        digest=fragment.digest,
+        modified=_SOME_DAY,
+        cut=(cut, cut),
+    )
+
+
+def pack_of(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> Pack:
+    """The pack of a stretch, without blank lines at its ends, and of the hits in it, best first. Its tokens are not
+    counted yet."""
+    first, last = stretch.line_start, stretch.line_end
+    text = note.text(first, last)
+    lines = text[stretch.skipped[0] : len(text) - stretch.skipped[1]].split("\n")
+    while not lines[0].strip():
+        del lines[0]
+        first += 1
+    while not lines[-1].strip():
+        del lines[-1]
+        last -= 1
+    text = "\n".join(lines)
+    trimmed = replace(stretch, line_start=first, line_end=last)
+    cut = _cut_above(trimmed, wanted, note), _cut_below(trimmed, wanted, note)
+    return _pack(trimmed, wanted, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
+
+
+_WHOLE = (Scope.SECTION, Scope.NOTE)
+
+
+def _cut_above(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bool:
+    """Whether the fragment, section or note goes on above but had no room. Less neighbours are no cut: they are as many
+    as there was room for."""
+    missing = any(each.stretch.first < stretch.first for each in wanted if each.stretch.scope in _WHOLE)
+    own = note.parts(stretch.first, stretch.first)[0]
+    return missing or stretch.line_start > own.line_start or stretch.skipped[0] > 0
+
+
+def _cut_below(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bool:
+    missing = any(each.stretch.last > stretch.last for each in wanted if each.stretch.scope in _WHOLE)
+    own = note.parts(stretch.last, stretch.last)[0]
+    return missing or stretch.line_end < own.line_end or stretch.skipped[1] > 0
+
+
+def _pack(
+    stretch: Stretch,
+    wanted: Sequence[Wanted],
+    note: OpenNote,
+    *,
+    text: str,
+    digest: str,
+    modified: str,
+    cut: tuple[bool, bool],
+) -> Pack:
+    hit = wanted[0].hit
+    fragment = hit.fragment
+    heading_path = fragment.heading_path
+    if stretch.scope is Scope.NOTE:
+        heading_path = ()
+    elif stretch.section is not None:
+        heading_path = next(each.heading_path for each in note.sections if each.ordinal == stretch.section)
+    kind = f"o:{stretch.first}-{stretch.last}" if stretch.section is None else f"s:{stretch.section}"
+    return Pack(
+        id=f"{note_id(note.path)}:{kind}",
+        path=note.path,
+        title=fragment.title,
+        heading_path=heading_path,
+        line_start=stretch.line_start,
+        line_end=stretch.line_end,
+        scope=stretch.scope,
+        entry=Entry(fragment.id, fragment.ordinal, hit.score, fragment.heading_path),
+        fragment_ids=tuple(part.id for part in note.parts(stretch.first, stretch.last)),
+        text=text,
+        tokens=0,
+        digest=digest,
+        cut_above=cut[0],
+        cut_below=cut[1],
+        modified=modified,
+    )
+
+
+_BLOCKS_REMEMBERED = 64  # fragments: the best hits of the last queries
+_FEWEST_WORDS = 4  # on each side of the match: less says nothing
+_LOOKED_AT = 100_000  # characters on each side of the match, of a block without end
+
+_WITHOUT_SENTENCES = (BlockKind.CODE, BlockKind.TABLE)
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_WORD = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
+
+_Piece = tuple[int, int]
+"""Characters of a text, from the first to behind the last."""
+
+
+def inner_stretches(hit: Hit) -> list[Stretch]:
+    """Parts of the hit's fragment around the block with most of its match: that block, then more and more of those on
+    both sides. None if the fragment is a single block."""
+    fragment = hit.fragment
+    blocks = _blocks(fragment.path, fragment.text)
+    if len(blocks) < 2:
+        return []
+    offset = fragment.line_start - 2
+    return [
+        Stretch(
+            path=fragment.path,
+            first=fragment.ordinal,
+            last=fragment.ordinal,
+            line_start=blocks[first].line_start + offset,
+            line_end=blocks[last].line_end + offset,
+            scope=Scope.NONE,
+        )
+        for first, last in _growing(_best(blocks, hit), len(blocks))
+    ]
+
+
+def parts_of_block(hit: Hit) -> Iterator[tuple[Stretch, float]]:
+    """Parts of the block with most of the hit's match, each with its share of the fragment and within the next one:
+    words around the match, then lines, then sentences, more and more of them on both sides, short of all."""
+    text = hit.fragment.text
+    within, sentences = _most_matched(hit)
+    levels = []
+    for pieces, reach in ((sentences, 0), (_LINE, 0), (_WORD, _FEWEST_WORDS)):
+        inside = _pieces(pieces, text, within)
+        if not inside:
+            break
+        centre = _centre(inside, hit.spans)
+        levels.append([(inside[a][0], inside[b][1]) for a, b in _growing(centre, len(inside), reach)])
+        within = inside[centre]
+    for start, end in (part for level in reversed(levels) for part in level):
+        yield _stretch(hit.fragment, start, end), (end - start) / len(text)
+
+
+@lru_cache(maxsize=_BLOCKS_REMEMBERED)
+def _blocks(path: str, text: str) -> tuple[Block, ...]:
+    # The empty line keeps a fragment that begins with dashes from being read as frontmatter.
+    return tuple(block for section in parse_note(path, "\n" + text).sections for block in section.blocks)
+
+
+def _best(blocks: Sequence[Block], hit: Hit) -> int:
+    """The block with most of the match, by its number."""
+    matched = [hit.fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
+    holds = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
+    return holds.index(max(holds))
+
+
+def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
+    """First and last of what is around `centre`, `reach` on each side, then more and more, short of all `count`."""
+    while centre - reach > 0 or centre + reach < count - 1:
+        yield max(centre - reach, 0), min(centre + reach, count - 1)
+        reach = max(reach + 1, reach * 5 // 4)
+
+
+# --- within a block ---------------------------------------------------------------------------------------------------
+
+
+def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
+    """The block with most of the match, and its sentences; items of lists and quotes count as such."""
+    text = hit.fragment.text
+    blocks = _blocks(hit.fragment.path, text)
+    if not blocks:
+        return (0, len(text)), [(0, len(text))]
+    block = blocks[_best(blocks, hit)]
+    lines = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
+    start, end = lines[block.line_start - 2], lines[block.line_end - 1] - 1
+    middle = next((span.start for span in hit.spans if start <= span.start < end), start)
+    if middle - start > _LOOKED_AT:
+        start = _behind_space(text, middle - _LOOKED_AT, middle)
+    if end - middle > _LOOKED_AT:
+        end = _behind_space(text, middle + _LOOKED_AT, end)
+    if block.kind in _WITHOUT_SENTENCES:
+        return (start, end), [(start, end)]
+    ends = {start + stop for _, stop in Paragraph(text[start:end]).sentences()}
+    ends |= {at for line in block.cuts if start < (at := lines[line - 2]) < end}
+    borders = sorted(ends | {start, end})
+    return (start, end), list(pairwise(borders))
+
+
+def _behind_space(text: str, at: int, otherwise: int) -> int:
+    found = re.compile(r"\s").search(text, at, otherwise)
+    return found.end() if found else at
+
+
+def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piece) -> Sequence[_Piece]:
+    return [found.span() for found in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
+
+
+def _centre(pieces: Sequence[_Piece], spans: Sequence[Span]) -> int:
+    """The piece with most of the match; of several the one in the middle, without a match the first."""
+    inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
+    held = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
+    most = sorted(number for number in held if held[number] == max(held.values()))
+    return most[(len(most) - 1) // 2] if most else 0
+
+
+def _start(piece: _Piece) -> int:
+    return piece[0]
+
+
+def _stretch(fragment: Fragment, start: int, end: int) -> Stretch:
+    """The lines in which a part of the fragment stands, and what is left out of the first and the last of them."""
+    text = fragment.text
+    while start and unicodedata.category(text[start]).startswith("M"):  # it belongs to the character before
+        start -= 1
+    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        end += 1
+    start += end - start - len(text[start:end].lstrip())
+    end -= end - start - len(text[start:end].rstrip())
+    begin = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", end)
+    before, behind = text[begin:start], text[end : stop if stop >= 0 else len(text)]
+    line_start = fragment.line_start + text.count("\n", 0, start)
+    return Stretch(
+        path=fragment.path,
+        first=fragment.ordinal,
+        last=fragment.ordinal,
+        line_start=line_start,
+        line_end=line_start + text.count("\n", start, end),
+        scope=Scope.NONE,
+        # An indent is no text that is left out.
+        skipped=(len(before) if before.strip() else 0, len(behind) if behind.strip() else 0),
+    )
+
+
+DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
+"""Of the fragments that better hits found, the one that makes another one needless, if there is one. Texts that are the
+same to the letter are left out before any rule is asked."""
+
+_RUN = 4
+"""Words or signs in a row that are compared."""
+_LEAST_WORDS = 20
+"""A shorter text says little without its heading, and costs little."""
+_PIECES = re.compile(r"\w+|[^\w\s]")
+_LONG = 6
+"""Letters of a word that few other texts have."""
+_REMEMBERED = 4096
+
+Run = tuple[str, ...]
+
+
+def near_copy(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
+    """The first of `held` that has every run of words and signs that `fragment` has: the same text but for case and
+    white space, or a part of theirs.
+
+    Nothing less will do. Texts that share nine tenths of their runs are pages of a reference that differ in a name, a
+    number or an operator, and say different things (figures in docs/design/packs.md).
+    """
+    own = _read(fragment.text)
+    if not own.telling:
+        return None
+    longest = own.telling[0]
+    for other in held:
+        text = _read(other.text)
+        if longest in text.folded and _has_all(text, own):
+            return other
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text as it is compared: folded, and its longest words. Those are looked for first, in the other text as a
+    string: most texts lack one of them, and then neither text has to be taken apart."""
+
+    folded: str
+    telling: tuple[str, ...]
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(text: str) -> _Text:
+    """No telling words where a text is too short to be compared."""
+    folded = fold(text)
+    words = folded.split()
+    if len(words) < _LEAST_WORDS:
+        return _Text(folded, ())
+    telling = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
+    return _Text(folded, tuple(sorted(telling, key=len, reverse=True)))
+
+
+def _has_all(other: _Text, own: _Text) -> bool:
+    """Whether the other text, if it can be compared, has every run of `own`."""
+    if not other.telling or not all(word in other.folded for word in own.telling):
+        return False
+    runs = _runs(own.folded)
+    return bool(runs) and runs <= _runs(other.folded)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _runs(folded: str) -> frozenset[Run]:
+    pieces = _PIECES.findall(folded)
+    return frozenset(zip(*(pieces[start:] for start in range(_RUN)), strict=False))

@@ -20,7 +20,7 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links,
     """
     asked = tuple(question for question in questions if question.strip())
     if settings.format is Format.TEMPLATE:
-        from excerpt.pack.render_template import TemplateRenderer, read_template
+        from excerpt.pack.template import TemplateRenderer, read_template
 
         if not settings.template:
             raise SettingsError(

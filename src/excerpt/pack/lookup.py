@@ -16,11 +16,9 @@ import numpy as np
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
 from excerpt.search.lexical import Rows
-from excerpt.search.phrases import rows_of, rows_with
-from excerpt.text.folding import fold
-from excerpt.text.languages import is_function_word
-from excerpt.text.visible import visible_line
-from excerpt.text.words import QueryWord, query_terms, terms_of
+from excerpt.search.proximity import rows_of, rows_with
+from excerpt.text.display import visible_line
+from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
 
 @dataclass(frozen=True, slots=True)

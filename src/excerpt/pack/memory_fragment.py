@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from excerpt.text.line_range import lines_named
-from excerpt.text.visible import visible_line
+from excerpt.text.display import lines_named, visible_line
 
 if TYPE_CHECKING:
     from excerpt.model import Fragment, Memory

@@ -18,8 +18,7 @@ from urllib.parse import quote
 from excerpt.kinds import Format
 from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.line_range import line_range
-from excerpt.text.visible import visible_line
+from excerpt.text.display import line_range, visible_line
 
 CUT = "[…]"
 """Stands where lines were left out to fit the budget."""

@@ -20,8 +20,8 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from excerpt.pack.render import fence_of, xml_text
-from excerpt.pack.render_template import MOST_CHARACTERS, MOST_MEMORY, MOST_SECONDS, Source
-from excerpt.text.visible import visible_line
+from excerpt.pack.template import MOST_CHARACTERS, MOST_MEMORY, MOST_SECONDS, Source
+from excerpt.text.display import visible_line
 
 _MOST_EXPONENT = 64
 _NAMES = ("range", "dict", "namespace", "cycler", "joiner")  # of Jinja's own; not lipsum, which is made by chance

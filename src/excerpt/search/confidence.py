@@ -22,8 +22,8 @@ import numpy.typing as npt
 from excerpt.kinds import Confidence, Strategy
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence
-from excerpt.search.fusion import SIGNALS, lead
 from excerpt.search.lexical import Rows
+from excerpt.search.ranking import SIGNALS, lead
 
 Floats = npt.NDArray[np.float32]
 

@@ -14,18 +14,28 @@ import numpy.typing as npt
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal, Span
-from excerpt.search import fusion
-from excerpt.search.boosts import Boosts
 from excerpt.search.candidates import Candidates, Proposer
 from excerpt.search.confidence import Judgement, judge
 from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import newest_first
-from excerpt.search.fusion import SIGNALS, Scored
+from excerpt.search.highlight import Marker, Marks, all_marks, marks_of
 from excerpt.search.lexical import Rows, WordIndex
-from excerpt.search.marks import Marker, Marks, all_marks, marks_of
-from excerpt.search.query import Query, alternatives, narrowed
-from excerpt.search.query_pieces import KINDS, KnownNames, hints
-from excerpt.search.use import UseLog
+from excerpt.search.query import KINDS, KnownNames, Query, alternatives, hints, narrowed
+from excerpt.search.ranking import (
+    SIGNALS,
+    WEIGHTS,
+    Boosts,
+    Floats,
+    Scored,
+    add_name,
+    answering,
+    lead,
+    led_by,
+    listed,
+    reciprocal,
+    weighted,
+)
+from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
 FIRST = 10
@@ -52,7 +62,7 @@ class Ranking:
 
     answers: tuple[Answer, ...]
     rows: Rows
-    scores: fusion.Floats
+    scores: Floats
     which: Order
     places: Order
 
@@ -190,14 +200,14 @@ class Engine:
         unranked = query.phrases or not evidence.words
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
-            return Answer(leader, evidence, fusion.listed(rows[:pool]), None, marks_of(evidence))
+            return Answer(leader, evidence, listed(rows[:pool]), None, marks_of(evidence))
         judgement = judge(evidence, found, scored.rows)
         return Answer(leader, evidence, scored, judgement, marks_of(evidence))
 
     @staticmethod
     def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:
-        return fusion.answering(
-            fusion.lead(evidence.word_count) if wanted is Strategy.AUTO else wanted,
+        return answering(
+            lead(evidence.word_count) if wanted is Strategy.AUTO else wanted,
             words_found=bool(found.signals[:, SIGNALS.index("words")].any()),
             meaning_found=bool(found.signals[:, SIGNALS.index("meaning")].any()),
         )
@@ -205,13 +215,13 @@ class Engine:
     def _scored(self, wanted: Strategy, leader: Strategy, found: Candidates) -> Scored:
         notes = self.snapshot.table.notes[found.rows]
         if self._settings.search.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
-            return fusion.add_name(fusion.reciprocal(found.rows, found.signals), found.named, notes)
-        weights = fusion.led_by(leader) if wanted is Strategy.AUTO else fusion.WEIGHTS[leader]
-        scored = fusion.weighted(found.rows, found.signals, weights)
+            return add_name(reciprocal(found.rows, found.signals), found.named, notes)
+        weights = led_by(leader) if wanted is Strategy.AUTO else WEIGHTS[leader]
+        scored = weighted(found.rows, found.signals, weights)
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add(scored)
-        return fusion.add_name(boosted, found.named[np.searchsorted(found.rows, scored.rows)], self._notes(scored))
+        return add_name(boosted, found.named[np.searchsorted(found.rows, scored.rows)], self._notes(scored))
 
     def _notes(self, scored: Scored) -> Rows:
         return self.snapshot.table.notes[scored.rows]
@@ -231,7 +241,7 @@ class Engine:
         order = self._order(rows, scores)
         return Ranking(tuple(answers), rows[order], scores[order], which[order], places[order])
 
-    def _order(self, rows: Rows, scores: fusion.Floats) -> Order:
+    def _order(self, rows: Rows, scores: Floats) -> Order:
         table = self.snapshot.table
         order = np.lexsort((table.lines[rows], table.notes[rows], -scores))
         order = order[scores[order] > 0]

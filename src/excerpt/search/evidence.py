@@ -1,8 +1,4 @@
-"""What speaks for each row of the index: the words it has, and how near it is in meaning.
-
-Whole arrays, a number a row, before anything is chosen. Rows that the query's filters exclude have no evidence at all,
-so that what is put forward next is the best of what is allowed, not what is allowed of the best.
-"""
+"""The rows of the highest values: what a list of candidates is cut to."""
 
 from __future__ import annotations
 
@@ -15,14 +11,51 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search import filters, semantic
-from excerpt.search.highest import highest
+from excerpt.search import filters
 from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total
-from excerpt.search.phrases import rows_with
+from excerpt.search.proximity import rows_with
 from excerpt.search.query import Query
 from excerpt.settings import Settings
-from excerpt.text.languages import is_function_word
-from excerpt.text.words import QueryWord, fold, query_terms, terms_of
+from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
+
+_STRIPE = 64
+
+
+def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
+    """Rows, ascending, of the `size` highest values, of those above a floor; of equals the first."""
+    lowest = np.nextafter(np.float32(above), np.float32(np.inf))
+    stripes = len(values) // _STRIPE
+    if stripes > size:
+        # As many stripes have a value of at least this, so none below it is among the highest.
+        most = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
+        lowest = max(lowest, np.partition(most, stripes - size)[stripes - size])
+    rows = np.flatnonzero(values >= lowest).astype(np.int32)
+    if len(rows) > size:
+        found = values[rows]
+        least = np.partition(found, len(rows) - size)[len(rows) - size]
+        kept = found > least
+        kept[np.flatnonzero(found == least)[: size - np.count_nonzero(kept)]] = True
+        rows = rows[kept]
+    return rows
+
+
+def above_mean(similarities: Floats, rows: npt.NDArray[np.int32], mean: float, highest: float) -> Floats:
+    """The cosines of `rows`, minus the vault's mean and as a share of the highest's: 1 for the nearest fragment, 0 for
+    an ordinary one or less. Cosines of a static model all lie high; only what stands out says something."""
+    spread = highest - mean
+    if spread <= 1e-6:
+        return np.zeros(len(rows), np.float32)
+    above: Floats = (similarities[rows] - np.float32(mean)) / np.float32(spread)
+    return np.clip(above, 0.0, 1.0)
+
+
+def trust_in_meaning(text: str, languages: Sequence[str]) -> float:
+    """How much of `text` is in a script the English model reads, 0 to 1, and less in a vault of another language."""
+    letters = [c for c in text if c.isalpha()]
+    latin = sum(c < "\u0250" for c in letters)
+    share = latin / len(letters) if letters else 1.0
+    return share if not languages or languages[0] == "en" else 0.5 * share
+
 
 Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
@@ -90,7 +123,7 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
     matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
     scores = total(matches, snapshot.lexical.doc_count)
     similarities, mean = _similarities(query.words if asked else "", snapshot)
-    trust = 1.0 if settings.embedding.multilingual else semantic.trust(query.words, snapshot.languages)
+    trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
     named = _named_rows(query.words, snapshot) if asked else NO_ROWS
     matching = scores > 0
     matching[named] = True

@@ -1,25 +1,119 @@
-"""Why a hit stands where it stands: its signals, and what each word of the query gave it.
-
-All numbers are the engine's own, asked for once more: nothing is estimated, and the parts add up to the score.
-"""
+"""The sentences of a fragment that say most nearly what was asked, where it was found by its meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import StrEnum
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
+from pathlib import PurePosixPath
 
 import numpy as np
+from rapidfuzz import process
 
+from excerpt.index.snapshot import Snapshot
 from excerpt.index.terms import Postings
-from excerpt.model import Hit, Result
-from excerpt.search import fusion
-from excerpt.search.engine import Engine
-from excerpt.search.evidence import POOL, Evidence
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Hit, Result, Signal, Span
+from excerpt.search.candidates import Candidates
+from excerpt.search.engine import Answer, Engine, Ranking, count_matching
+from excerpt.search.evidence import POOL, Evidence, asked_words
+from excerpt.search.filters import allowed
 from excerpt.search.lexical import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
-from excerpt.text.words import chunks_of
+from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.search.ranking import Floats, add_name, reciprocal
+from excerpt.text.words import WIDE_CHARACTERS, chunks_of
+
+MOST = 3
+NEAR_BEST = 0.8
+"""Share of the best sentence's similarity above the vault's ordinary that another must have to be marked too. Of 105
+fragments that 35 questions to the Obsidian help find, it marks 1.4 of 5.9 sentences."""
+LEAST = 0.15
+"""Cosine above the vault's ordinary below which a sentence says nothing of what was asked."""
+_FEWEST_WORDS = 3
+_FEWEST_WIDE = 5
+
+_FENCE = re.compile(r"^\s*(?:>\s?)*(?:`{3,}|~{3,})")
+_NO_PROSE = re.compile(r"^\s*(?:#{1,6}\s|\||[-*_=\s]*$|>\s*\[!)")
+_START = re.compile(r"^\s*(?:(?:>|[-*+]|\d+[.)])\s+)*(?:\[.\]\s+)?")
+_END = re.compile(r"[.!?…]+[\"'”’)*_\]]*(?=\s)|[。！？]+[」』”]?")
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+
+
+def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]:
+    """At most three sentences of `text`, as spans of it, ascending; none where none stands out, nor where there is but
+    one. Raises ModelError where the model cannot be loaded."""
+    asked = [one.words for one in engine.parse(query) if one.words.strip()]
+    spans = list(sentences(text))
+    if not asked or len(spans) < 2:
+        return ()
+    told = [" ".join(text[span.start : span.end].split()) for span in spans]
+    vectors = engine.snapshot.embedder.embed([*asked, *told])
+    questions, answers = vectors[: len(asked)], vectors[len(asked) :]
+    above = (questions @ answers.T - (questions @ engine.snapshot.vectors.mean)[:, None]).max(axis=0)
+    best = float(above.max())
+    if best < LEAST:
+        return ()
+    order = np.argsort(-above, kind="stable")[:MOST]
+    return tuple(spans[at] for at in sorted(order.tolist()) if above[at] >= NEAR_BEST * best)
+
+
+def sentences(text: str) -> Iterator[Span]:
+    """The sentences of a fragment, of some length: of its paragraphs and items, not of code, tables and headings."""
+    for start, end in _stretches(text):
+        at = start
+        for found in [*(one.end() for one in _END.finditer(text, start, end)), end]:
+            piece = text[at:found]
+            begin, stop = at + len(piece) - len(piece.lstrip()), at + len(piece.rstrip())
+            if _says_something(text[begin:stop]):
+                yield Span(begin, stop)
+            at = found
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    """Paragraphs and items as stretches of the text; one that goes on over several lines is one."""
+    begun: int | None = None
+    at = end = 0
+    fenced = False
+    for line in text.split("\n"):
+        edge = _FENCE.match(line) is not None
+        prose = not (edge or fenced or _NO_PROSE.match(line))
+        lead = _START.match(line)
+        indent = lead.end() if lead else 0
+        if begun is not None and (not prose or line[:indent].strip()):
+            yield begun, end
+            begun = None
+        if prose:
+            begun = at + indent if begun is None else begun
+            end = at + len(line)
+        fenced = fenced != edge
+        at += len(line) + 1
+    if begun is not None:
+        yield begun, end
+
+
+def _says_something(sentence: str) -> bool:
+    return len(sentence.split()) >= _FEWEST_WORDS or len(_WIDE.findall(sentence)) >= _FEWEST_WIDE
+
+
+def under_each(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
+    """What `Engine.search` finds under each strategy, in their order, without spans; a strategy forced in the query
+    does not count. The time of each is that of its own ranking."""
+    pool = max(POOL, limit)
+    found = [(query, *engine.candidates(query, pool)) for query in engine.parse(text)]
+    results: list[Result] = []
+    for strategy in Strategy:
+        begun = time.perf_counter()
+        answers = [engine.weigh(query, evidence, rows, strategy, pool) for query, evidence, rows in found]
+        hits = engine.hits(engine.ranking(answers), 0, limit, marked=0)
+        took = (time.perf_counter() - begun) * 1e3
+        matched = count_matching(answers)
+        results.append(Result(text, strategy, answers[0].strategy, hits, matched, took, engine.snapshot.generation))
+    return tuple(results)
 
 
 class Likeness(StrEnum):
@@ -263,7 +357,7 @@ def _places(postings: Sequence[tuple[str, str, Postings]], row: int) -> tuple[tu
     return tuple(here), tuple(Place(field, counts[field]) for field in FIELDS if field in counts)
 
 
-def _at(rows: Rows, values: fusion.Floats, row: int) -> float:
+def _at(rows: Rows, values: Floats, row: int) -> float:
     """The value that belongs to a row, 0 for one that is not in the ascending `rows`."""
     at = int(np.searchsorted(rows, row))
     return float(values[at]) if at < len(rows) and rows[at] == row else 0.0
@@ -272,3 +366,392 @@ def _at(rows: Rows, values: fusion.Floats, row: int) -> float:
 def lacking(words: Sequence[WordPart]) -> tuple[WordPart, ...]:
     """The words that a fragment does not have, the rarest first."""
     return tuple(sorted((word for word in words if word.is_missing), key=lambda word: -word.idf * word.telling))
+
+
+COMPARED = 10
+"""Hits above a note that it is compared with, the first ones: those a reader looks at."""
+RRF = "rrf"
+"""Reciprocal rank fusion, beside the strategies in `NoteExplanation.standings`."""
+_NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a note stands under one strategy, by the fragment that stands highest, which begins at `line`.
+
+    `led` is the strategy that answered. `rank`, `score` and `line` are None where no fragment of it is listed.
+    """
+
+    strategy: str
+    led: str
+    rank: int | None = None
+    score: float | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What a signal gives a fragment and, on average, the hits above it; `cost` is how much more it adds to theirs."""
+
+    signal: str
+    value: float
+    above: float
+    cost: float
+
+
+class AbsenceKind(StrEnum):
+    """Why a note is in no list."""
+
+    UNKNOWN = "unknown"
+    SKIPPED = "skipped"
+    EMPTY = "empty"
+    EXCLUDED = "excluded"
+    UNMATCHED = "unmatched"
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """`reason` is a sentence; it may hold text of the vault. `near` are the paths of notes called nearly so, where none
+    is called so, the nearest first."""
+
+    kind: AbsenceKind
+    reason: str
+    near: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteExplanation:
+    """Why a note stands where it stands under the strategy asked for, or why it does not.
+
+    `explanation` is of its highest fragment, `gaps` are to the first `compared` hits above it, dearest signal first;
+    they add up to how much the score is below theirs. `from_limit` is the least limit of a search that lists it.
+    """
+
+    query: str
+    asked: Strategy
+    note: str
+    path: str | None = None
+    absence: Absence | None = None
+    standings: tuple[Standing, ...] = ()
+    explanation: Explanation | None = None
+    gaps: tuple[Gap, ...] = ()
+    compared: int = 0
+    from_limit: int | None = None
+
+
+def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteExplanation:
+    """Where `note` (a path, title, file name or alias) stands in the answer to the query `text`, and why not higher.
+
+    Of several notes so called it is about the one that stands highest.
+    """
+    queries = engine.parse(text)
+    told = NoteExplanation(text, queries[0].strategy or asked, note)
+    numbers = _notes_called(engine.snapshot, note)
+    if not numbers:
+        return _unknown(engine.snapshot, told)
+    table = engine.snapshot.table
+    told = replace(told, path=table.paths[numbers[0]])
+    rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
+    if not len(rows):
+        return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text that could be found."))
+    return _stands(engine, told, queries, rows)
+
+
+def explain_fragment(engine: Engine, text: str, fragment: Fragment, asked: Strategy) -> NoteExplanation:
+    """As `explain_note`, of one fragment alone; absent where the engine's generation does not have it."""
+    queries = engine.parse(text)
+    told = NoteExplanation(text, queries[0].strategy or asked, fragment.path, fragment.path)
+    current = engine.snapshot.fragment(fragment.id)
+    if current is None:
+        return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
+    rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
+    return _stands(engine, told, queries, rows)
+
+
+def _stands(engine: Engine, told: NoteExplanation, queries: Sequence[Query], rows: Rows) -> NoteExplanation:
+    found = [engine.candidates(query) for query in queries]
+    pool = max(POOL, min(_pool_for(evidence, rows) for evidence, _ in found))
+    if pool > POOL:
+        found = [engine.candidates(query, pool) for query in queries]
+    grounds = [_Ground(query, *one, pool) for query, one in zip(queries, found, strict=True)]
+    ranking = _ranking(engine, grounds, told.asked)
+    told = replace(told, standings=tuple(_standings(engine, grounds, rows)))
+    places = np.flatnonzero(np.isin(ranking.rows, rows))
+    if not len(places):
+        return replace(told, absence=_absence(engine, queries, ranking.answers, told.path or "", rows))
+    told = _placed(engine, told, ranking, int(places[0]))
+    return replace(told, from_limit=max(int(places[0]) + 1, pool if pool > POOL else 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """One alternative of a query, and what was found for it, `pool` fragments by words and by meaning."""
+
+    query: Query
+    evidence: Evidence
+    found: Candidates
+    pool: int
+
+
+def _ranking(engine: Engine, grounds: Sequence[_Ground], strategy: Strategy) -> Ranking:
+    return engine.ranking([engine.weigh(g.query, g.evidence, g.found, strategy, g.pool) for g in grounds])
+
+
+def _placed(engine: Engine, told: NoteExplanation, ranking: Ranking, place: int) -> NoteExplanation:
+    (hit,) = engine.hits(ranking, place, place + 1)
+    evidence = ranking.answers[ranking.which[place]].evidence
+    above = engine.hits(ranking, 0, min(place, COMPARED))
+    return replace(
+        told,
+        path=hit.fragment.path,
+        explanation=explained(WordReader(engine, evidence), hit, place + 1, float(ranking.scores[0])),
+        gaps=_gaps(hit, above),
+        compared=len(above),
+    )
+
+
+def _pool_for(evidence: Evidence, rows: Rows) -> int:
+    """How many fragments words or meaning must put forward until one of `rows` is among them; where neither does, how
+    many are allowed at all."""
+    needed = [
+        int(np.count_nonzero(values >= values[rows].max()))
+        for values, floor in ((evidence.scores, 0.0), (evidence.similarities, evidence.mean))
+        if values[rows].max() > np.float32(floor)
+    ]
+    listed = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
+    return min(needed, default=listed)
+
+
+def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
+    if not above:
+        return ()
+    have = {signal.name: signal for signal in own.signals}
+    theirs = [{signal.name: signal for signal in hit.signals} for hit in above]
+    gaps: list[Gap] = []
+    for name in dict.fromkeys((*have, *(name for signals in theirs for name in signals))):
+        mine, others = have.get(name, _NO_SIGNAL), [signals.get(name, _NO_SIGNAL) for signals in theirs]
+        value, part = (sum(values) / len(above) for values in zip(*((s.value, s.part) for s in others), strict=True))
+        gaps.append(Gap(name, mine.value, value, part - mine.part))
+    return tuple(sorted(gaps, key=lambda gap: -gap.cost))
+
+
+def _standings(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[Standing]:
+    """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
+    for strategy in Strategy:
+        ranking = _ranking(engine, grounds, strategy)
+        yield _standing(engine, strategy, ranking.answers[0].strategy, ranking, rows)
+    yield _standing(engine, RRF, RRF, engine.ranking([_reciprocal(engine, ground) for ground in grounds]), rows)
+
+
+def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
+    answer = engine.weigh(ground.query, ground.evidence, ground.found, Strategy.HYBRID, ground.pool)
+    if answer.judgement is None:  # listed, not ranked
+        return answer
+    found = ground.found
+    scored = reciprocal(found.rows, found.signals)
+    return replace(answer, scored=add_name(scored, found.named, engine.snapshot.table.notes[found.rows]))
+
+
+def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: Rows) -> Standing:
+    places = np.flatnonzero(np.isin(ranking.rows, rows))
+    if not len(places):
+        return Standing(str(strategy), str(led))
+    at = int(places[0])
+    line = int(engine.snapshot.table.lines[ranking.rows[at]])
+    return Standing(str(strategy), str(led), at + 1, float(ranking.scores[at]), line)
+
+
+# --- a note that is not there -----------------------------------------------------------------------------------------
+
+
+def _notes_called(snapshot: Snapshot, note: str) -> list[int]:
+    """The notes of that path, or else file name, or else title or alias, as places in `table.paths`."""
+    path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
+    if path:
+        return [snapshot.facets.numbers[path]]
+    return list(snapshot.notes_named(note))
+
+
+def _unknown(snapshot: Snapshot, told: NoteExplanation) -> NoteExplanation:
+    wanted = told.note.casefold()
+    for skipped in snapshot.skipped:
+        place = PurePosixPath(skipped.path)
+        if wanted in (skipped.path.casefold(), place.name.casefold(), place.stem.casefold()):
+            reason = f"{skipped.path} is not in the index: {skipped.reason}"
+            return replace(told, path=skipped.path, absence=Absence(AbsenceKind.SKIPPED, reason))
+    stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
+    near = tuple(path for _, _, path in process.extract(PurePosixPath(wanted).stem, stems, score_cutoff=70, limit=3))
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note}.{hint}", near))
+
+
+def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer], path: str, rows: Rows) -> Absence:
+    """Why none of a note's rows is in the answer, for every alternative of the query."""
+    pairs = zip(queries, answers, strict=True)
+    reasons = list(dict.fromkeys(_absence_from(engine, query, answer, path, rows) for query, answer in pairs))
+    kind = next((absence.kind for absence in reasons if absence.kind is not AbsenceKind.EXCLUDED), reasons[0].kind)
+    return Absence(kind, " ".join(absence.reason for absence in reasons))
+
+
+def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows: Rows) -> Absence:
+    if excluded := _excluded_by(engine.snapshot, query, rows):
+        return Absence(AbsenceKind.EXCLUDED, f"{path} is left out by {' and '.join(excluded)}.")
+    evidence = answer.evidence
+    if evidence.scores[rows].any():
+        return Absence(AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} counts no words.")
+    near = bool((evidence.similarities[rows] > np.float32(evidence.mean)).any())
+    of_meaning = f"what it means counts nothing under {answer.strategy}" if near else "none is near it in meaning"
+    words = [f"“{word}”" for word in words_asked(evidence.words)]
+    lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
+    return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {of_meaning}.")
+
+
+def _excluded_by(snapshot: Snapshot, query: Query, rows: Rows) -> list[str]:
+    """The conditions that none of `rows` meets; if each is met by some, all, since none meets them at once."""
+    asked = partial(asked_words, snapshot=snapshot)
+
+    def leave(conditions: Query) -> bool:
+        flags = allowed(conditions, snapshot, asked, date.today())
+        return flags is None or bool(flags[rows].any())
+
+    conditions = list(_conditions(query))
+    failed = [label for label, condition in conditions if not leave(condition)]
+    return failed or ([] if leave(query) else [label for label, _ in conditions])
+
+
+def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
+    """Each condition by itself, as it may be typed."""
+    for one in query.filters:
+        yield _typed(one), Query("", filters=(one,))
+    for phrase in query.phrases:
+        yield f'"{phrase}"', Query("", phrases=(phrase,))
+    for word in query.excluded:
+        yield f"-{word}", Query("", excluded=(word,))
+    for phrase in query.excluded_phrases:
+        yield f'-"{phrase}"', Query("", excluded_phrases=(phrase,))
+
+
+def _typed(one: Filter) -> str:
+    name = one.name if one.kind is FilterKind.PROPERTY else str(one.kind)
+    value = f'"{one.value}"' if " " in one.value else one.value
+    return f"{'-' if one.negated else ''}{name}:{value}"
+
+
+FILLING = 0.5
+"""What a word says by itself (`WordPart.telling`) below which it only fills a query: "how" .35, "undo" .94."""
+_NOTHING = 0.0005
+"""A difference of scores below which none is shown."""
+_NAMED = 3
+"""Words of either kind that are named; of more, their number is said."""
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_PLACES = {"its title": ("title", "alias"), "its heading": ("heading",), "the headings above it": ("above",)}
+
+_AHEAD: Mapping[str, str] = {
+    "words": "{who} {has} your words more often",
+    "coverage": "{who} {has} more of your words",
+    "title": "{who} {has} a title nearer to your words",
+    "heading": "{who} {has} a heading nearer to your words",
+    "outline": "{who} {has} headings above {it} nearer to your words",
+    "note": "{who} {has} more of your words in the rest of {its} note",
+    "proximity": "{who} {has} your words closer together",
+    "meaning": "{who} {is_} nearer in meaning",
+    "coherence": "what stands next to {who} is nearer in meaning",
+    "links": "more of the matching notes link to {who}",
+    "recency": "{who} {was} changed later",
+    "listed": "{who} {was} changed later",
+    "use": "you used {who} more",
+    "name": "{who} {is_} called just what you typed",
+}
+"""By what signal the hits above are ahead."""
+_THE_FIRST = {"who": "the first", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
+_THOSE_ABOVE = {"who": "those above", "has": "have", "is_": "are", "was": "were", "it": "them", "its": "their"}
+
+
+def verdict(told: NoteExplanation) -> str:
+    """Return why a note is where it is, or why it is not there; what it holds of the query, then what others have."""
+    found = told.explanation
+    if found is None:
+        return told.absence.reason if told.absence is not None else ""
+    said = f"{ordinal(found.rank)}: {_has(found)}"
+    return f"{said}; {ahead}." if (ahead := _ahead(told, found)) else f"{said}."
+
+
+def ordinal(number: int) -> str:
+    """Return `1st`, `12th`, `1,023rd`."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+def _has(found: Explanation) -> str:
+    parts = {signal.name: signal.part for signal in found.hit.signals}
+    if parts.get("name"):
+        return "its note is called just what you typed"
+    words = _telling(found.words)
+    here = [word for word in words if not word.is_missing]
+    missing = [word for word in words if word.is_missing]
+    near = parts.get("meaning", 0) > 0
+    if not words:
+        return "nothing but filters was asked, and it passes them" if "listed" in parts else "it is near in meaning"
+    if not here:
+        lacks = f"{_named(missing, 'or')} is not in it" if len(missing) == 1 else "none of your words is in it"
+        return f"{lacks}, but it is near in meaning" if near else lacks
+    where = _where(here, all_asked=not missing)
+    if not missing:
+        count = "both" if len(here) == 2 else f"all {_number(len(here))}"
+        return f"{_named(here) if len(here) == 1 else f'{count} words'}{where}"
+    if len(here) > _NAMED or len(missing) > _NAMED:
+        return f"{_number(len(here))} of your {_number(len(words))} words{where}, not {_named(missing, 'or')}"
+    return f"{_named(here)}{where}, not {_named(missing, 'or')}"
+
+
+def _telling(words: Sequence[WordPart]) -> list[WordPart]:
+    """The words that say something, if any does; of a compound, itself or else its parts."""
+    told = [word for word in words if word.telling >= FILLING] or list(words)
+    compounds = [word for word in told if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
+    whole = [one.word for one in compounds if not one.is_missing]
+    told = [one for one in told if not any(one.word in other and one.word != other for other in whole)]
+    apart = [one for one in told if one.is_missing and one in compounds]
+    return [one for one in told if one not in apart or not any(o.word in one.word for o in told if o is not one)]
+
+
+def _where(here: Sequence[WordPart], *, all_asked: bool) -> str:
+    """Where most of the words stand that are in a name of the fragment; of one word, where it stands."""
+    counts = {
+        place: sum(any(found.field in fields for found in word.places) for word in here)
+        for place, fields in _PLACES.items()
+    }
+    place = max(counts, key=lambda name: counts[name])
+    if not counts[place]:
+        return ""
+    if len(here) == 1:
+        return f" in {place}"
+    if counts[place] < len(here):
+        return f", {_number(counts[place])} of them in {place}"
+    return f", all in {place}" if all_asked and len(here) > 2 else f" in {place}"
+
+
+def _named(words: Sequence[WordPart], last: str = "and") -> str:
+    names = [f"“{word.word}”" for word in words]
+    if len(names) > _NAMED:
+        return f"{', '.join(names[: _NAMED - 1])} {last} {_number(len(names) - _NAMED + 1)} more"
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _number(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def _ahead(told: NoteExplanation, found: Explanation) -> str:
+    """In what those above are ahead most."""
+    if not told.compared:
+        return ""
+    who = _THE_FIRST if told.compared == 1 else _THOSE_ABOVE
+    behind = sum(gap.cost for gap in told.gaps)
+    if abs(behind) < _NOTHING:
+        return f"{who['who']} {who['has']} the same score, and a path or line before its own"
+    if behind < 0:
+        return "others of its note stand among the first already"
+    signal = told.gaps[0].signal
+    if signal == "words" and any(word.is_missing for word in _telling(found.words)):
+        signal = "coverage"
+    return _AHEAD.get(signal, "").format_map(who)

@@ -20,13 +20,10 @@ import numpy.typing as npt
 from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.lexical import NO_ROWS, Rows
-from excerpt.search.phrases import Asked, rows_of, rows_with
-from excerpt.search.query import Query
-from excerpt.search.query_pieces import Filter, FilterKind
+from excerpt.search.proximity import Asked, rows_of, rows_with
+from excerpt.search.query import Filter, FilterKind, Query
 from excerpt.text.dates import Period, day_of, period_of
-from excerpt.text.folding import fold
-from excerpt.text.languages import WIDE_CHARACTERS
-from excerpt.text.words import QueryWord
+from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 
 Flags = npt.NDArray[np.bool_]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from excerpt.model import Block, Fragment, Note, Section
-from excerpt.text.languages import WIDE_CHARACTERS
+from excerpt.text.words import WIDE_CHARACTERS
 
 FRAGMENTS_VERSION = 1
 """Raised when the same note is cut otherwise than before: an index made under another version is rebuilt."""

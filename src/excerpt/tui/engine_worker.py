@@ -28,9 +28,9 @@ from excerpt.tui.messages import AllMarked, Answered, Answers, IndexOpened, Sear
 
 if TYPE_CHECKING:
     from excerpt.model import Result, Status
-    from excerpt.pack.marks_file import Mark
+    from excerpt.pack.selection import Mark
     from excerpt.search.engine import Engine
-    from excerpt.search.use import UseLog
+    from excerpt.search.usage import UseLog
     from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 
 Answer = TypeVar("Answer")
@@ -278,7 +278,7 @@ class EngineWorker:
     def _open(self) -> None:
         from excerpt.index.snapshot import Snapshot
         from excerpt.search.engine import Engine
-        from excerpt.search.use import UseLog
+        from excerpt.search.usage import UseLog
 
         if self._use is None:
             self._use = UseLog(self._places.use_file(self._vault))

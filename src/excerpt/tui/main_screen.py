@@ -18,10 +18,9 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import DEMO
-from excerpt.pack.marks_file import read_marks, write_marks
+from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Places, Settings
-from excerpt.text.counted import counted
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Result, Source, Status
-    from excerpt.pack.marks_file import Kept
+    from excerpt.pack.selection import Kept
 
 
 @dataclass

@@ -11,13 +11,12 @@ from excerpt.tui.search.note_window import window_around
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
-    from excerpt.insight.completions import Completion
-    from excerpt.insight.map import VaultMap
+    from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import Related
-    from excerpt.insight.suggestions import Suggestion
+    from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.search.engine import Engine
-    from excerpt.search.marks import Marks
-    from excerpt.search.reading import Reading
+    from excerpt.search.highlight import Marks
+    from excerpt.search.interpretation import Reading
     from excerpt.tui.search.note_window import NoteWindow
 
 
@@ -32,7 +31,7 @@ class AskReading:
     def answer(self, engine: Engine) -> Reading:
         from datetime import date
 
-        from excerpt.search.reading import read_query
+        from excerpt.search.interpretation import read_query
 
         return read_query(engine.snapshot, self.query, date.today(), thoroughly=self.thoroughly)
 
@@ -48,7 +47,7 @@ class AskCompletions:
     def answer(self, engine: Engine) -> tuple[Completion, ...]:
         from datetime import date
 
-        from excerpt.insight.completions import complete
+        from excerpt.insight.suggest import complete
 
         return complete(engine.snapshot, self.operator, self.value, date.today())
 
@@ -61,7 +60,7 @@ class AskSuggestions:
     query: str
 
     def answer(self, engine: Engine) -> tuple[Suggestion, ...]:
-        from excerpt.insight.suggestions import suggestions
+        from excerpt.insight.suggest import suggestions
 
         return suggestions(engine, self.query)
 
@@ -74,7 +73,7 @@ class AskCorrection:
     query: str
 
     def answer(self, engine: Engine) -> str:
-        from excerpt.insight.corrections import corrected
+        from excerpt.insight.suggest import corrected
 
         return corrected(engine, self.query)
 
@@ -104,7 +103,7 @@ class AskMap:
     query: str
 
     def answer(self, engine: Engine) -> VaultMap:
-        from excerpt.insight.map import EVERYTHING, matches_map
+        from excerpt.insight.facet_map import EVERYTHING, matches_map
 
         found = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
         return replace(found, query=self.query)
@@ -144,7 +143,7 @@ class AskPassage:
     marks: Marks | None
 
     def answer(self, engine: Engine) -> NoteWindow | None:
-        from excerpt.search.marks import Marker
+        from excerpt.search.highlight import Marker
 
         snapshot, place = engine.snapshot, self.place
         try:

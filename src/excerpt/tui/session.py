@@ -236,6 +236,6 @@ class UseRecorder:
 
 
 def _append(file: Path, kind: str, notes: Sequence[tuple[str, str]], now: float) -> None:
-    from excerpt.search.use import Kind, UseLog
+    from excerpt.search.usage import Kind, UseLog
 
     UseLog(file).record(Kind(kind), notes, now)

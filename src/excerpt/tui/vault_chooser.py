@@ -22,11 +22,18 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
 from excerpt.errors import ExcerptError
-from excerpt.known_vaults import DEMO, Recent, forget_vault, names_apart, obsidian_vaults, recent_vaults, too_broad
-from excerpt.moved_vaults import recognise
+from excerpt.known_vaults import (
+    DEMO,
+    Recent,
+    forget_vault,
+    names_apart,
+    obsidian_vaults,
+    recent_vaults,
+    recognise,
+    too_broad,
+)
 from excerpt.settings import Places, Settings, check_apart, open_vault, settings_of
-from excerpt.text.times import age
-from excerpt.text.visible import visible, visible_line
+from excerpt.text.display import age, visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Confirm, Dialog
 from excerpt.tui.common.field import Field

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
 
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.common.line_filters import Harmless
 
 OBEYED = [c for c in map(chr, range(sys.maxunicode + 1)) if visible_line(c) != c]

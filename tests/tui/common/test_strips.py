@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.common.strips import fit, fit_parts, line, steady
 
 PIECES = st.sampled_from(

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from excerpt.model import Hit, Memory, Source
-from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment
+from excerpt.pack.selection import Mark
 from excerpt.settings import MemorySettings
 from excerpt.tui.memory.controller import RecallController, Showing
 from excerpt.tui.memory.worker import Found

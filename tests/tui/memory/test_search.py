@@ -120,7 +120,7 @@ async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
         await answered(pilot, app, "red lentils with cumin")
         assert threads()
         assert places.memory_index_folder(vault).exists()
-    assert "excerpt.memory.recalling" in sys.modules
+    assert "excerpt.memory.recall" in sys.modules
 
 
 async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_the_form(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from excerpt.kinds import Scope
-from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
-from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, Kept, Mark, Wishes
 from excerpt.tui.pack.controller import Choices, History
 
 A, B = Mark("a", "A.md"), Mark("b", "B.md")

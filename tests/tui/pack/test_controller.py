@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Entry, Hit, Memory, Pack, PackResult
-from excerpt.pack.marks_file import Kept, Mark
+from excerpt.pack.selection import Kept, Mark
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.controller import PackController, mark_of, typed_budget
 from excerpt.tui.pack.packer import Cost, Packed

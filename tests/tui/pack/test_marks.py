@@ -10,8 +10,7 @@ import pytest
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark, read_marks, write_marks
-from excerpt.pack.wishes import Wishes
+from excerpt.pack.selection import NOTHING_KEPT, Kept, Mark, Wishes, read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar

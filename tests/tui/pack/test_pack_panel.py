@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from excerpt.kinds import Format, Scope
 from excerpt.model import Pack
-from excerpt.pack.marks_file import Kept, Mark, write_marks
+from excerpt.pack.selection import Kept, Mark, write_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar

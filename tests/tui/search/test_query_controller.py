@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excerpt.search.reading import Reading
+from excerpt.search.interpretation import Reading
 from excerpt.tui.search.query_controller import QueryController, QueryHistory, QueryKeeper
 from tests.tui.asked import HeldClock, HeldEngine
 

@@ -9,8 +9,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from excerpt.kinds import Confidence, Scope, Strategy
-from excerpt.search.boosts import WEIGHTS as BOOSTS
-from excerpt.search.fusion import SIGNALS
+from excerpt.search.ranking import BOOSTS, SIGNALS
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice

@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.bindings import active, doer, why_not
 from excerpt.tui.common.strips import fit, line
 from excerpt.tui.keymap import keys_now, shown_key

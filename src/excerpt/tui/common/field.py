@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.widgets import Input
 
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.bindings import bindings
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
-from excerpt.text.visible import visible
+from excerpt.text.display import visible
 
 _TAB = "    "
 

@@ -19,7 +19,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
-from excerpt.text.visible import obeyed, visible_line
+from excerpt.text.display import obeyed, visible_line
 from excerpt.tui.keymap import spell_keys
 
 _SUSPECT = re.compile(f"[\\x00-\\x1f{obeyed()}]")

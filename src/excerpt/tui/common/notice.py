@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from excerpt.text.visible import visible
+from excerpt.text.display import visible
 
 
 @dataclass(frozen=True, slots=True)

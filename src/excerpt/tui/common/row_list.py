@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, cells_in, parts_with_matches, steady
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from excerpt.model import Span
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.common.line_drawing import INLINE_MARKS, TABLE_RULE, Around, Context, contexts_of, drawn_characters
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")

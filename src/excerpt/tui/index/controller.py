@@ -18,7 +18,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
-from excerpt.text.counted import counted
+from excerpt.text.display import counted
 from excerpt.tui.common.notice import Said
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.process import Command, Indexing

@@ -14,8 +14,7 @@ from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
 from excerpt.model import Progress, Skipped, Status
-from excerpt.text.times import local_time
-from excerpt.text.visible import visible_line
+from excerpt.text.display import local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.index.process import Command

@@ -13,7 +13,7 @@ from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:
-    from excerpt.insight.map import VaultMap
+    from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import Related
     from excerpt.model import Hit
 

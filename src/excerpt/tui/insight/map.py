@@ -11,15 +11,14 @@ from textual.binding import BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.text.counted import counted
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
 from excerpt.tui.insight.controller import InsightController, stands_in
 
 if TYPE_CHECKING:
-    from excerpt.insight.map import Branch, VaultMap
+    from excerpt.insight.facet_map import Branch, VaultMap
 
 _NOTES_FROM = 58
 """Cells from which on the notes have a column."""

@@ -29,8 +29,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.counted import counted, percent
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, percent, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline

@@ -37,7 +37,7 @@ from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import QueryInput
 
 if TYPE_CHECKING:
-    from excerpt.search.marks import Marks
+    from excerpt.search.highlight import Marks
     from excerpt.tui.search.note_window import NoteWindow
 
 _PATIENCE = 0.5

@@ -16,8 +16,7 @@ from textual.reactive import reactive, var
 from textual.strip import Strip
 
 from excerpt.model import Fragment, Span
-from excerpt.text.line_range import line_range
-from excerpt.text.visible import visible_line
+from excerpt.text.display import line_range, visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.line_drawing import Ink, Run, wrap
 from excerpt.tui.common.line_view import LineView

@@ -14,8 +14,8 @@ from weakref import ref
 from textual.message import Message
 
 from excerpt.kinds import Confidence, next_of
-from excerpt.pack.marks_file import Mark
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
+from excerpt.pack.selection import Mark
 from excerpt.settings import MemorySettings, Places, Settings
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.memory.worker import MemoryWorker
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Answered = Callable[[Kept | None], None]
     """Called with what the user has written into a form; with None where nothing is to be kept."""
     from excerpt.index.snapshot import Snapshot
-    from excerpt.memory.badges import Badges
+    from excerpt.memory.recall import Badges
     from excerpt.model import Fragment
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import Found
@@ -125,7 +125,7 @@ class BadgeKeeper:
         self._badges: Badges | None = None
 
     def of(self, memories: tuple[Memory, ...], snapshot: Snapshot) -> Badges:
-        from excerpt.memory.badges import Badges
+        from excerpt.memory.recall import Badges
 
         same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
         if self._badges is None or not same:

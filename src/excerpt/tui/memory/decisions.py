@@ -51,7 +51,7 @@ def remembering(kept: Kept, source: Source | None, query: str) -> Decision:
 
 def _merging(kept: Kept, source: Source | None) -> Decision:
     def decide(store: MemoryStore) -> Done:
-        from excerpt.memory.offers import merged
+        from excerpt.memory.recall import merged
 
         before = store.get(kept.into)
         found = kept.text, kept.tags, kept.why, source

@@ -19,9 +19,7 @@ from textual.suggester import Suggester
 from textual.widgets import Label, Static, TextArea
 
 from excerpt.model import Memory
-from excerpt.text.counted import percent
-from excerpt.text.times import local_day
-from excerpt.text.visible import visible, visible_line
+from excerpt.text.display import local_day, percent, visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
@@ -33,7 +31,7 @@ from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.memory.decisions import Kept
 
 if TYPE_CHECKING:
-    from excerpt.memory.offers import Offer
+    from excerpt.memory.recall import Offer
     from excerpt.tui.memory.worker import Offers
 
 _SETTLED = 0.3

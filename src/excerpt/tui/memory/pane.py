@@ -18,8 +18,7 @@ from textual.strip import Strip
 from textual.widgets import Input, Static
 
 from excerpt.model import Memory, Skipped, Span
-from excerpt.text.times import local_day
-from excerpt.text.visible import visible_line
+from excerpt.text.display import local_day, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Notice, Said
@@ -42,7 +41,7 @@ from excerpt.tui.messages import (
 )
 
 if TYPE_CHECKING:
-    from excerpt.memory.recalling import Recalled
+    from excerpt.memory.recall import Recalled
     from excerpt.memory.stale import Standing
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import Listed
@@ -166,9 +165,8 @@ def read_filter(written: str) -> MemoryFilter:
     such as `#`, asks for nothing."""
     if not written.strip():
         return MemoryFilter()
-    from excerpt.memory.recall import standing_asked  # heavy, and asked for before the first paint
-    from excerpt.search.query import without_begun_filter
-    from excerpt.search.query_pieces import KINDS_OF_MEMORIES
+    from excerpt.memory.store import standing_asked  # heavy, and asked for before the first paint
+    from excerpt.search.query import KINDS_OF_MEMORIES, without_begun_filter
 
     # Behind a word, so that a begun filter is left out where nothing else is written.
     query, stale = standing_asked(without_begun_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])

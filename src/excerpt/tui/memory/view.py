@@ -13,17 +13,14 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.model import Memory, Skipped, Source, Span
-from excerpt.text.line_range import lines_named
-from excerpt.text.times import local_time
-from excerpt.text.visible import visible, visible_line
+from excerpt.text.display import lines_named, local_time, visible, visible_line
 from excerpt.tui.common.line_drawing import Ink, Run, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
-    from excerpt.memory.difference import Row
-    from excerpt.memory.stale import Standing
+    from excerpt.memory.stale import Row, Standing
 
 _NAME = 9
 """Cells of the names before what is told about a memory."""
@@ -135,7 +132,7 @@ class MemoryView(LineView, can_focus=False):
         yield from self._told("kept", local_time(memory.created) + later, width)
 
     def _differences(self, memory: Memory, found: Standing, width: int) -> Iterator[Sequence[Part]]:
-        from excerpt.memory.difference import side_by_side
+        from excerpt.memory.stale import side_by_side
 
         rows = side_by_side(memory.text.strip("\n"), found.now.strip("\n"))
         if width < _SIDES:

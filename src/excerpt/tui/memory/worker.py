@@ -22,8 +22,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.messages import Answers, Trouble
 
 if TYPE_CHECKING:
-    from excerpt.memory.offers import Offer
-    from excerpt.memory.recalling import Recalled, Recaller
+    from excerpt.memory.recall import Offer, Recalled, Recaller
     from excerpt.memory.store import MemoryStore
     from excerpt.model import Hit, Memory, Skipped, Source
     from excerpt.text.tokens import Tokenizer
@@ -219,7 +218,7 @@ class MemoryWorker:
         tags = self._tags()
         total, broken = len(everything.memories), everything.broken
         if not query and self._recaller is None:
-            from excerpt.memory.recalling import Recalled
+            from excerpt.memory.recall import Recalled
 
             return Listed(tuple(map(Recalled, everything.memories)), total, broken, tags)
         recaller = self._recalling()
@@ -235,7 +234,7 @@ class MemoryWorker:
     def _offer(self, text: str, source: Source | None) -> Offers:
         if not self._folder.is_dir() or not self._opened().all().memories:
             return Offers((), ())
-        from excerpt.memory.offers import offers
+        from excerpt.memory.recall import offers
 
         found = offers(text, source, self._recalling()) if text.strip() else []
         return Offers(tuple(found), self._tags())
@@ -269,7 +268,7 @@ class MemoryWorker:
 
     def _recalling(self) -> Recaller:
         if self._recaller is None:
-            from excerpt.memory.recalling import Recaller
+            from excerpt.memory.recall import Recaller
 
             self._recaller = Recaller(self._folder, self._cache, self._settings)
             self._recaller.store = self._opened()

@@ -8,18 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
-from excerpt.pack.marks_file import NOTHING_KEPT, Kept, Mark
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, Kept, Mark, Wishes
 from excerpt.settings import PackSettings
-from excerpt.text.counted import counted
+from excerpt.text.display import counted
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.messages import CopyRequested
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
-    from excerpt.pack.moved_marks import MarkMoves
+    from excerpt.pack.memories import MarkMoves
     from excerpt.tui.pack.packer import Cost, Left, Packed, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)

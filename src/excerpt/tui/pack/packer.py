@@ -10,13 +10,11 @@ from weakref import ref
 
 from excerpt.kinds import Format, Strategy
 from excerpt.model import Fragment, Hit, LeftOut, Memory, PackResult
-from excerpt.pack.marks_file import Mark
-from excerpt.pack.wishes import AS_RANKED, Wishes
+from excerpt.pack.selection import AS_RANKED, Mark, Wishes
 from excerpt.settings import PackSettings
 
 if TYPE_CHECKING:
-    from excerpt.pack.memories import WithMemories
-    from excerpt.pack.moved_marks import MarkMoves, Moving
+    from excerpt.pack.memories import MarkMoves, Moving, WithMemories
     from excerpt.pack.source import NoteSource
     from excerpt.text.tokens import Tokenizer
 
@@ -84,8 +82,7 @@ class Packer:
     Keeps those it built last."""
 
     def __init__(self, vault: Path, config: Path) -> None:
-        from excerpt.pack.cache import PackCache
-        from excerpt.pack.pack import build_pack
+        from excerpt.pack.build import PackCache, build_pack
         from excerpt.pack.render import Links
 
         self._build = PackCache(build_pack)
@@ -96,7 +93,7 @@ class Packer:
 
     def pack(self, source: Moving, request: PackRequest) -> Packed:
         """Raises SettingsError for a template or tokenizer that cannot be used."""
-        from excerpt.pack.gather import DROPPED, GONE
+        from excerpt.pack.build import DROPPED, GONE
         from excerpt.pack.render import as_output
 
         source = self._with_memories(source, request)
@@ -128,7 +125,7 @@ class Packer:
 
     def cost(self, source: Moving, request: PackRequest, mark: Mark) -> Cost:
         """What marking that fragment too would cost. A copy of what is in costs nothing, and is no reason."""
-        from excerpt.pack.pack import OUT_OF_BUDGET, TOO_LARGE
+        from excerpt.pack.build import OUT_OF_BUDGET, TOO_LARGE
 
         source = self._with_memories(source, request)
         request, _ = _moved(request, source)
@@ -188,7 +185,7 @@ class Packer:
 
 def _moved(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
     """The request for the fragments as `source` calls them, and which have moved if any have."""
-    from excerpt.pack.moved_marks import mark_moves
+    from excerpt.pack.memories import mark_moves
 
     moves = mark_moves(request.marks, source)
     if not moves:

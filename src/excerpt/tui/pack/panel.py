@@ -18,9 +18,7 @@ from textual.widgets import Static
 
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.counted import counted
-from excerpt.text.line_range import line_range
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, line_range, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field

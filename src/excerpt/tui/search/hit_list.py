@@ -16,8 +16,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.text.times import age
-from excerpt.text.visible import visible_line
+from excerpt.text.display import age, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import BETWEEN, RowList, elided, name_parts, names_of
 from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
@@ -92,7 +91,7 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
     """Return the words among those that matched which say nothing of the subject; none where nothing else matched."""
     if not hits:
         return frozenset()
-    from excerpt.text.languages import detect_language  # takes 20 ms: not before the first frame
+    from excerpt.text.words import detect_language  # takes 20 ms: not before the first frame
 
     matched: set[str] = set()
     for hit in hits:
@@ -106,7 +105,7 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
 
 def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
     """Return those of the folded words that say nothing of a subject; none where there are no others."""
-    from excerpt.text.languages import is_function_word
+    from excerpt.text.words import is_function_word
 
     stop_words = {word for word in words if word in _ASKING or is_function_word(word, languages)}
     return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()

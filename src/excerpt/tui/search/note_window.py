@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
-from excerpt.text.visible import visible
+from excerpt.text.display import visible
 from excerpt.tui.common.line_drawing import (
     LONGEST,
     TABLE_RULE,
@@ -463,7 +463,7 @@ class AskWindow:
         return window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
 
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
-        from excerpt.search.nearest import nearest_sentences
+        from excerpt.search.explain import nearest_sentences
 
         if not self.location.by_meaning or not self.query:
             return ()
@@ -533,7 +533,7 @@ class AskLink:
 
 
 def _leads_nowhere(link: Link) -> str:
-    from excerpt.index.links import names_other_file
+    from excerpt.index.facets import names_other_file
 
     if names_other_file(link.target):
         return f"{link.target} is no note: open this one in Obsidian to see it."

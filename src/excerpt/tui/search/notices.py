@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from textual.markup import escape
 
 from excerpt.kinds import Confidence, Strategy
-from excerpt.text.counted import counted
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, visible_line
 from excerpt.tui.common.notice import Said
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import key_sign

@@ -14,9 +14,9 @@ from textual.reactive import var
 from textual.widgets import Input, Static
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
-from excerpt.pack.marks_file import Kept
+from excerpt.pack.selection import Kept
 from excerpt.settings import Settings
-from excerpt.text.line_range import lines_named
+from excerpt.text.display import lines_named
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.pause import Pause

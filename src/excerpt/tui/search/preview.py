@@ -18,8 +18,7 @@ from textual.strip import Strip
 
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.line_range import lines_named
-from excerpt.text.visible import visible_line
+from excerpt.text.display import lines_named, visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, Run, wrap
 from excerpt.tui.common.line_view import LineView

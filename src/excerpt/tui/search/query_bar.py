@@ -26,8 +26,7 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
-from excerpt.text.counted import counted
-from excerpt.text.visible import visible_line
+from excerpt.text.display import counted, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
@@ -37,9 +36,8 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController, begun_at, completed, without
 
 if TYPE_CHECKING:
-    from excerpt.insight.completions import Completion
-    from excerpt.insight.suggestions import Suggestion
-    from excerpt.search.reading import Reading
+    from excerpt.insight.suggest import Completion, Suggestion
+    from excerpt.search.interpretation import Reading
     from excerpt.tui.search.query_controller import SavedQueries
 
 MOST_SHOWN, TALL = 8, 12

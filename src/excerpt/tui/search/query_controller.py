@@ -25,9 +25,8 @@ from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 
 if TYPE_CHECKING:
-    from excerpt.insight.completions import Completion
-    from excerpt.insight.suggestions import Suggestion
-    from excerpt.search.reading import Reading
+    from excerpt.insight.suggest import Completion, Suggestion
+    from excerpt.search.interpretation import Reading
 
 MOST = 500
 """Queries that are kept of a vault."""

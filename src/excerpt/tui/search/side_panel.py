@@ -18,8 +18,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.model import Fragment, Hit, Result
+from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
-from excerpt.text.visible import visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.notice import Said
 from excerpt.tui.common.row_list import RowList
@@ -36,7 +36,7 @@ from excerpt.tui.search.reading_controller import Location, ReadingController
 from excerpt.tui.search.why_view import WhyView
 
 if TYPE_CHECKING:
-    from excerpt.insight.map import VaultMap
+    from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import Related
 
 _ADDRESS = 80

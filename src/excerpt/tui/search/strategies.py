@@ -15,7 +15,7 @@ from textual.widgets import DataTable, Static
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Result
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.row_list import BETWEEN, path_below
@@ -41,7 +41,7 @@ class AskStrategies:
     query: str
 
     def answer(self, engine: Engine) -> tuple[Result, ...]:
-        from excerpt.search.each_strategy import under_each
+        from excerpt.search.explain import under_each
 
         return under_each(engine, self.query, DEPTH)
 

@@ -22,10 +22,8 @@ from textual.widgets import Input, Static
 
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal
-from excerpt.search.verdict import ordinal, verdict
-from excerpt.text.counted import percent
-from excerpt.text.line_range import lines_named
-from excerpt.text.visible import visible, visible_line
+from excerpt.search.explain import ordinal, verdict
+from excerpt.text.display import lines_named, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Said
@@ -33,8 +31,7 @@ from excerpt.tui.keymap import key_sign, shown_key
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
-    from excerpt.search.explain import WordPart
-    from excerpt.search.standing import NoteExplanation, Standing
+    from excerpt.search.explain import NoteExplanation, Standing, WordPart
 
 Colours = Mapping[str, str]
 """The theme's variables."""
@@ -70,7 +67,7 @@ class AskWhy:
     about: Hit | str
 
     def answer(self, engine: Engine) -> NoteExplanation:
-        from excerpt.search.standing import explain_fragment, explain_note
+        from excerpt.search.explain import explain_fragment, explain_note
 
         if isinstance(self.about, str):
             return explain_note(engine, self.query, self.about, self.asked)

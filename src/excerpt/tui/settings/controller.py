@@ -57,7 +57,7 @@ class SettingsController:
 
     def make_file(self, file: Path) -> None:
         """Write a settings file that sets nothing, unless there is one. Raises OSError."""
-        from excerpt.settings_edit import begin_with
+        from excerpt.settings_file import begin_with
         from excerpt.tui.keymap import bindable
 
         of_vault = file != self._places.settings_file

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.strip import Strip
 
-from excerpt.text.visible import visible_line
+from excerpt.text.display import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.pause import Pause

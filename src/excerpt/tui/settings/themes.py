@@ -197,7 +197,7 @@ class ThemeController:
 
 def keep_theme(places: Places, vault: Path | None, name: str) -> Path:
     """Write the theme into the file that it is read from: the vault's own, if that names one. Raises SettingsError."""
-    from excerpt.settings_edit import begin_with, change_setting
+    from excerpt.settings_file import begin_with, change_setting
     from excerpt.tui.keymap import bindable
 
     file = places.settings_file

@@ -1,0 +1,475 @@
+"""`excerpt overview`: what the vault holds about a topic, on one screen."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from excerpt.cli.hits import INDENT, bar, columns_of, confidence_as_json, cut, paint, snippet
+from excerpt.cli.printing import for_stdout, narrate, print_json, put
+from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
+from excerpt.settings import MOST, places, settings_of
+from excerpt.text.display import counted, line_range, visible, visible_line
+
+if TYPE_CHECKING:
+    from excerpt.index.snapshot import Snapshot
+    from excerpt.insight.facet_map import Branch, VaultMap
+    from excerpt.insight.notes import Peek
+    from excerpt.insight.overview_parts import Overview
+    from excerpt.insight.related import Passage, Related, RelatedNote
+
+
+@click.command()
+@click.argument("topic", nargs=-1, required=True)
+@vault_option
+@click.option(
+    "--budget", type=click.IntRange(1, MOST), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with all that was found whatever the budget.")
+@refresh_option
+def overview_command(
+    *, topic: tuple[str, ...], vault: Path | None, budget: int | None, as_json: bool, no_refresh: bool
+) -> int:
+    """Show what the vault holds about TOPIC.
+
+    Its main notes and sections, key passages, themes, what tags and folders stand out, related notes, when it was
+    written about, and what else is named, as Markdown within a budget of tokens. TOPIC is read like a query of
+    `excerpt search`, filters and all.
+    """
+    where = places()
+    folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
+        from excerpt.insight.overview import BUDGET, overview
+        from excerpt.insight.render import as_markdown
+        from excerpt.search.engine import Engine
+        from excerpt.search.usage import UseLog
+
+        engine = Engine(snapshot, settings, UseLog(where.use_file(folder)))
+        found = overview(engine, " ".join(topic), BUDGET if budget is None else budget)
+    if as_json:
+        print_json(overview_as_json(found))
+    elif found.found:
+        text = as_markdown(found)
+        put(for_stdout(text), end="")
+        narrate(_summary(found, text))
+    else:
+        narrate(f"Nothing here is about {found.topic!r}.")
+    return 0 if found.found else 1
+
+
+def _summary(found: Overview, text: str) -> str:
+    from excerpt.text.tokens import open_tokenizer
+
+    if not text:
+        return f"Not even its first lines fit into {found.budget:,} tokens."
+    tokens = open_tokenizer(found.tokenizer).count(text)
+    return f"{found.notes:,} notes about {found.topic!r} · {tokens:,} of {found.budget:,} tokens"
+
+
+def overview_as_json(found: Overview) -> dict[str, Any]:
+    """An overview in the form that the guide's note on JSON forms describes."""
+    return {
+        "topic": found.topic,
+        "generation": found.generation,
+        "confidence": confidence_as_json(found.confidence),
+        "matched": found.matched,
+        "fragments": found.fragments,
+        "notes": found.notes,
+        "vault_fragments": found.vault_fragments,
+        "vault_notes": found.vault_notes,
+        "main_notes": _all(found.main_notes),
+        "sections": _all(found.sections),
+        "passages": [
+            {**_one(passage), "confidence": confidence_as_json(passage.confidence)} for passage in found.passages
+        ],
+        "themes": _all(found.themes),
+        "standouts": _all(found.standouts),
+        "related": _all(found.related),
+        # `path` of a name is that of the note that is meant, not of where it is named.
+        "names": [
+            {"name": name.name, "note": name.path, "notes": name.notes, "overall": name.overall, **asdict(name.place)}
+            for name in found.names
+        ],
+        "timeline": {
+            "date": found.timeline.date,
+            "undated": found.timeline.undated,
+            "months": _all(found.timeline.months),
+        },
+    }
+
+
+def _all(parts: Sequence[Any]) -> list[dict[str, Any]]:
+    return [_one(part) for part in parts]
+
+
+def _one(part: Any) -> dict[str, Any]:
+    """A part of an overview with its place beside the rest."""
+    values = asdict(part)
+    place = values.pop("place")
+    return {**place, **values}
+
+
+_WIDEST = 120
+_SHOWN_LINKS = 3
+_LINKED = {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}
+
+
+@click.command()
+@click.argument("note", metavar="NOTE[:LINE]")
+@vault_option
+@click.option("--limit", type=click.IntRange(1, MOST), help="The most notes.  [default: 10]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all that speaks for it.")
+@refresh_option
+def related_command(*, note: str, vault: Path | None, limit: int | None, as_json: bool, no_refresh: bool) -> int:
+    """Show the notes nearest to NOTE, or to the passage of it at LINE, and why.
+
+    NOTE is a path, the end of one, a file name, a title or an alias; NOTE#Heading is the passage under a heading. Shown
+    are the passages that say alike, rare words and links in common, what the score is made of, and where one note names
+    the other and no link leads there.
+    """
+    where = places()
+    folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
+        from excerpt.insight.related import LIMIT, related
+        from excerpt.search.engine import Engine
+
+        path, line = _asked(snapshot, note)
+        found = related(Engine(snapshot, settings), path, line, LIMIT if limit is None else limit)
+    if as_json:
+        print_json(related_as_json(found))
+    else:
+        _print(found)
+    return 0 if found.notes else 1
+
+
+def _asked(snapshot: Snapshot, note: str) -> tuple[str, int | None]:
+    """The path and the line, None for the whole note. Raises NotThereError."""
+    from excerpt.insight.notes import place_called, section_called
+
+    place = place_called(snapshot, note)
+    if place.heading:
+        return place.path, section_called(snapshot, place.path, place.heading).line_start
+    return place.path, place.first if place.last is not None or place.first > 1 else None
+
+
+# --- for a reader -----------------------------------------------------------------------------------------------------
+
+
+def _print(found: Related) -> None:
+    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
+    for rank, note in enumerate(found.notes, 1):
+        if rank > 1:
+            put("")
+        missing = paint(" · no link yet", fg="yellow") if note.missing_link else ""
+        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
+        put(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
+        for name, said in _reasons(note):
+            put(f"{INDENT}{name:<6} {cut(visible_line(said), width - len(INDENT) - 7)}")
+        for match in note.matches:
+            for name, passage in (("here", match.here), ("there", match.there)):
+                put(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
+    whose = found.title if found.fragment is None else f"{found.title}, line {found.fragment.line_start}"
+    if found.notes:
+        narrate(f"{len(found.notes)} notes near {whose} · {found.elapsed_ms:.0f} ms")
+    else:
+        narrate(f"No other note here is near {whose}.")
+
+
+def _sum(note: RelatedNote) -> str:
+    """What the score is made of, the largest part first."""
+    parts = sorted((signal for signal in note.signals if signal.part >= 0.005), key=lambda signal: -signal.part)
+    return f"{note.score:.2f} = {' + '.join(f'{signal.name} {signal.part:.2f}' for signal in parts)}"
+
+
+def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
+    # Where there is a link, a reader does not ask for more of them.
+    for mention in note.mentions if note.missing_link else ():
+        yield "named", f"“{mention.text}” in {mention.path}:{mention.line}"
+    if note.linked in _LINKED:
+        yield "links", _LINKED[note.linked]
+    both = [link.title for link in note.common if not link.links_to_both]
+    back = [link.title for link in note.common if link.links_to_both]
+    if both:
+        yield "links", f"both link to {', '.join(both[:_SHOWN_LINKS])}"
+    if back:
+        yield "links", f"both are linked from {', '.join(back[:_SHOWN_LINKS])}"
+    if note.words:
+        yield "words", ", ".join(f"{word.word} ({word.notes} notes)" for word in note.words)
+    if note.tags:
+        yield "tags", " ".join(f"#{tag}" for tag in note.tags)
+    if note.place:
+        yield "place", f"both in {note.place}"
+
+
+def _passage(passage: Passage, columns: int) -> str:
+    fragment = passage.fragment
+    lines = f"{line_range(fragment.line_start, fragment.line_end)} "
+    text, _ = snippet(fragment.text, passage.spans, columns - len(lines))
+    return lines + cut(visible_line(text), columns - len(lines))
+
+
+# --- for a program ----------------------------------------------------------------------------------------------------
+
+
+def related_as_json(found: Related) -> dict[str, Any]:
+    """Related notes in the form that the guide's note on JSON forms describes."""
+    return {
+        "path": found.path,
+        "title": found.title,
+        "line": found.line,
+        "fragment_id": found.fragment.id if found.fragment else None,
+        "generation": found.generation,
+        "elapsed_ms": round(found.elapsed_ms, 3),
+        "notes": [_note(note) for note in found.notes],
+    }
+
+
+def _note(note: RelatedNote) -> dict[str, Any]:
+    return {
+        "path": note.path,
+        "title": note.title,
+        "line": note.line,
+        "score": note.score,
+        "signals": {
+            signal.name: {"value": signal.value, "weight": signal.weight, "part": signal.part}
+            for signal in note.signals
+        },
+        "linked": note.linked.value,
+        "missing_link": note.missing_link,
+        "mentions": [
+            {"path": mention.path, "line": mention.line, "text": mention.text, "of": mention.of}
+            for mention in note.mentions
+        ],
+        "common": [
+            {"path": link.path, "title": link.title, "links_to_both": link.links_to_both} for link in note.common
+        ],
+        "words": [{"word": word.word, "notes": word.notes, "line": word.line} for word in note.words],
+        "tags": list(note.tags),
+        "place": note.place,
+        "matches": [
+            {
+                "here": _side(match.here),
+                "there": _side(match.there),
+                "similarity": match.similarity,
+                "words": list(match.words),
+            }
+            for match in note.matches
+        ],
+    }
+
+
+def _side(passage: Passage) -> dict[str, Any]:
+    fragment = passage.fragment
+    return {
+        "path": fragment.path,
+        "heading_path": list(fragment.heading_path),
+        "line_start": fragment.line_start,
+        "line_end": fragment.line_end,
+        "fragment_id": fragment.id,
+        "text": fragment.text,
+        "spans": [[span.start, span.end] for span in passage.spans],
+    }
+
+
+_KINDS = ("folders", "tags", "properties", "modified", "created")
+_LABEL, _BAR = 34, 16  # columns; of a narrow terminal two thirds
+_NARROW = 110
+_LEAST_NAMES = 4
+_LEAST = 8  # columns for a filter; of less none is of use
+
+
+@click.command()
+@click.argument("query", required=False)
+@vault_option
+@click.option(
+    "--depth", type=click.IntRange(1, MOST), default=2, help="How many levels of each tree to show.  [default: 2]"
+)
+@click.option(
+    "--top", type=click.IntRange(1, MOST), default=8, help="How many branches to show below each one.  [default: 8]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, whatever --depth and --top.")
+@refresh_option
+def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, as_json: bool, no_refresh: bool) -> int:
+    """Show where the matches of QUERY are: in which folders, under which tags, properties and months.
+
+    Each line has a count of fragments, one of notes, and the filter that leads there: put in front of QUERY, it finds
+    exactly as many. Without a QUERY, everything is counted.
+    """
+    where = places()
+    folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
+        from excerpt.insight.facet_map import EVERYTHING, VALUES, matches_map
+        from excerpt.search.engine import Engine
+
+        found = matches_map(Engine(snapshot, settings), query or EVERYTHING, None if as_json else max(VALUES, top))
+    if as_json:
+        print_json(map_as_json(found))
+    elif found.fragments:
+        for line in map_lines(found, depth, top):
+            put(line)
+    narrate(_summary_of_map(found) if found.fragments else f"Nothing was found for {found.query!r}.")
+    return 0 if found.fragments else 1
+
+
+def _summary_of_map(found: VaultMap) -> str:
+    return f"{counted(found.fragments, 'matching fragment')} in {counted(found.notes, 'note')}"
+
+
+def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
+    """The trees for a reader, one below the other, with bars beside the longest of each."""
+    width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) if sys.stdout.isatty() else None
+    label, bars = (_LABEL, _BAR) if width is None or width >= _NARROW else (_LABEL * 2 // 3, _BAR * 2 // 3)
+    is_first = True
+    for kind in _KINDS:
+        branches: Sequence[Branch] = getattr(found, kind)
+        if not branches:
+            continue
+        if not is_first:
+            yield ""
+        is_first = False
+        yield paint(f"{kind:<{label}} {'fragments':>9} {'notes':>6}", bold=True)
+        is_dated = kind in ("modified", "created")
+        most = max(branch.fragments for branch in branches)
+        shown = _Shown(most, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties")
+        yield from shown.lines(branches)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One tree as lines: labels and bars so many columns wide, the longest bar for `most` fragments; in all at most
+    `width` columns, None where there is no end to them, as in a file."""
+
+    most: int
+    depth: int
+    top: int
+    width: int | None
+    label: int
+    bars: int
+    is_of_values: bool = False
+
+    def lines(self, branches: Sequence[Branch], level: int = 0, unlisted: int = 0) -> Iterator[str]:
+        indent = "  " * (level + 1)
+        for branch in branches[: self.top]:
+            yield self._line(branch, indent)
+            if self.is_of_values and _tells_nothing(branch):
+                count = len(branch.branches) + branch.unlisted
+                yield paint(f"{indent}  … {count:,} values, each of one note", dim=True)
+            elif level + 1 < self.depth:
+                yield from self.lines(branch.branches, level + 1, branch.unlisted)
+        if rest := len(branches[self.top :]) + unlisted:
+            yield paint(f"{indent}… {rest:,} more", dim=True)
+
+    def _line(self, branch: Branch, indent: str) -> str:
+        room = self.label - len(indent)
+        label = cut(visible_line(branch.label), room)
+        drawn = paint(f"{bar(branch.fragments, self.most, self.bars):<{self.bars}}", fg="cyan")
+        start = f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {drawn}"
+        asked = visible_line(branch.filter)
+        if self.width is not None:
+            left = self.width - self.label - self.bars - 22
+            asked = cut(asked, left) if left >= _LEAST else ""
+        return f"{start}  {paint(asked, dim=True)}".rstrip()
+
+
+def _tells_nothing(branch: Branch) -> bool:
+    """Whether a property's values are names of their notes (addresses, descriptions), which divide nothing."""
+    return len(branch.branches) >= _LEAST_NAMES and all(value.notes == 1 for value in branch.branches)
+
+
+def map_as_json(found: VaultMap) -> dict[str, Any]:
+    """The form that the guide's note on JSON forms describes."""
+    return asdict(found)
+
+
+@click.command()
+@click.argument("note")
+@vault_option
+@click.option("--lines", type=click.IntRange(1, MOST), default=8, help="How many first lines to show.  [default: 8]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@refresh_option
+def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:
+    """Show what NOTE holds without reading it: size in tokens, tags, links, first lines and outline.
+
+    NOTE is a path, the end of one, a file name, a title or an alias.
+    """
+    where = places()
+    folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
+        from excerpt.insight.notes import peek
+
+        found = peek(snapshot, note, lines)
+    if as_json:
+        print_json(peek_as_json(found))
+    else:
+        for line in _lines(found):
+            put(line)
+    return 0
+
+
+def peek_as_json(found: Peek) -> dict[str, Any]:
+    """The form that the guide's note on JSON forms describes."""
+    properties: dict[str, list[str]] = {}
+    for name, value in found.properties:
+        properties.setdefault(name, []).append(value)
+    return {**asdict(found), "properties": properties}
+
+
+def _lines(found: Peek) -> Iterator[str]:
+    yield paint(visible_line(found.title), bold=True)
+    yield paint(visible_line(found.path), fg="green")
+    changed = f" · changed {found.modified}" if found.modified else ""
+    yield f"{found.tokens:,} tokens · {found.lines:,} lines · {found.size:,} bytes{changed}"
+    nowhere = f" · {found.links_nowhere:,} lead nowhere" if found.links_nowhere else ""
+    yield f"links to {counted(found.links_to, 'note')} · linked from {counted(found.linked_from, 'note')}{nowhere}"
+    for name, values in (("also", found.aliases), ("tags", found.tags)):
+        if values:
+            yield f"{name}: {visible_line(', '.join(values))}"
+    for name, value in found.properties:
+        yield visible_line(f"{name}: {value}")
+    if found.beginning:
+        yield ""
+        yield from (f"  {visible(line)}" for line in found.beginning.split("\n"))
+    if found.outline:
+        yield ""
+        yield paint(f"{'lines':>11} {'tokens':>7}  outline", dim=True)
+    for entry in found.outline:
+        heading = visible_line(entry.heading) if entry.level else "(before the first heading)"
+        lines = line_range(entry.line_start, entry.line_end)
+        yield f"{lines:>11} {entry.tokens:>7,}  {'  ' * max(entry.level - 1, 0)}{heading}"
+
+
+@click.command()
+@click.argument("note", metavar="NOTE[:A-B]")
+@vault_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its place and size.")
+@refresh_option
+def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bool) -> int:
+    """Print a note of the vault: all of it, lines A to B of it, or the section under a heading (NOTE#Heading).
+
+    NOTE is a path, the end of one, a file name, a title or an alias. Lines are counted from 1; NOTE:A is one line,
+    NOTE:A- goes to the end.
+    """
+    where = places()
+    folder = chosen_vault(vault)
+    settings = settings_of(folder, where)
+    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
+        from excerpt.insight.notes import read
+
+        found = read(snapshot, note)
+    if as_json:
+        print_json(asdict(found))
+    else:
+        put(for_stdout(found.text))
+        lines = line_range(found.line_start, found.line_end)
+        narrate(f"{found.path}:{lines} of {found.lines:,} lines · {found.tokens:,} tokens")
+    return 0

@@ -1,0 +1,86 @@
+"""`--fix`: what can be mended without asking. The index is made to agree with the vault, and what is kept is closed to
+other users; what it says is never touched."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from excerpt.doctor.checks import named
+from excerpt.doctor.look import Diagnosis
+from excerpt.errors import ExcerptError
+from excerpt.model import BuildReport, Progress
+from excerpt.settings import Places
+from excerpt.state_files import close_to_others, open_to_others
+from excerpt.text.display import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What was done, and what was left as it is, a sentence each."""
+
+    done: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def mend(found: Diagnosis, where: Places, progress: Callable[[Progress], None]) -> Mended:
+    """Close to other users what they may read, bring the index up to date and make anew what is damaged in it. What
+    settings and memories say, and the vault, are the user's: they are left alone."""
+    private, index = _close(where.folders), _mend_index(found, progress)
+    return Mended((*private.done, *index.done), (*private.left, *index.left))
+
+
+def _close(folders: Iterable[Path]) -> Mended:
+    were = {path for folder in folders for path in open_to_others(folder)}
+    for folder in folders:
+        close_to_others(folder)
+    still = [path for folder in folders for path in open_to_others(folder)]
+    closed = len(were) - len(still)
+    done = (f"Closed to other users: {counted(closed, 'file or folder', 'files and folders')}.",)
+    left = (f"Still open to other users: {named(list(map(str, still)))}. Its disk or its owner does not let us.",)
+    return Mended(done if closed else (), left if still else ())
+
+
+def _mend_index(found: Diagnosis, progress: Callable[[Progress], None]) -> Mended:
+    if not _needs_build(found):
+        return Mended()
+    assert found.folder is not None
+    if found.vault is None:
+        return Mended(left=("The index is left as it is: the vault cannot be read.",))
+    if not found.settings_valid:
+        return Mended(left=("The index is left as it is: the settings, by which it is made, are not valid.",))
+    from excerpt.index.build import build
+    from excerpt.index.verify import tell_builds
+
+    try:
+        if found.health is not None and found.health.faults:
+            tell_builds(found.folder, found.health.faults)
+        report = build(found.vault, found.folder, found.settings, progress)
+    except ExcerptError as error:
+        return Mended(left=(f"The index is left as it is: {error}",))
+    except (OSError, sqlite3.Error) as error:
+        return Mended(left=(f"The index is left as it is: it cannot be written ({error}).",))
+    return Mended(done=tuple(_done(found, report)))
+
+
+def _needs_build(found: Diagnosis) -> bool:
+    health = found.health
+    if health is None:
+        return found.folder is not None and found.vault is not None
+    left_behind = any(newer for _, _, newer in health.left)
+    return bool(health.faults or health.stale or health.behind or left_behind)
+
+
+def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
+    if report.rebuilt:
+        yield f"Made anew: {report.rebuilt.rstrip('.')}."
+    changes = {"added": report.added, "read again": report.changed, "removed": report.removed}
+    if any(changes.values()):
+        said = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
+        yield f"Brought up to date: {said}; {counted(report.added + report.changed + report.unchanged, 'note')} now."
+    left = found.health.left if found.health is not None else []
+    gone = sum(not (found.folder / name).exists() for name, _, _ in left) if found.folder is not None else 0
+    if gone:
+        yield f"Removed {counted(gone, 'file')} that nothing used."

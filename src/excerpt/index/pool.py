@@ -1,0 +1,462 @@
+"""Preparing small files in the build's own process, which is done before another could be started.
+
+What a worker is ended for, this process can only be interrupted at. Where there is an alarm signal, and in the main
+thread, a file that takes more than a second is left to a worker: regular expressions and all that is Python give way
+to the signal. Elsewhere only files so small that none is known to take half a second are prepared here.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from excerpt.errors import IndexUnusableError
+from excerpt.index.prepare import Prepared, Recipe, Task, prepare
+from excerpt.index.worker import OUT_OF_MEMORY, Limits, Prepare, work
+from excerpt.model import Skipped
+
+SECONDS = 1.0
+"""The most that a file may take in the build's own process."""
+_BYTES = 256_000
+_BYTES_UNGUARDED = 64_000
+
+
+class TooLongError(Exception):
+    """The file of that `number` took too long, or too much memory, to be prepared here."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class _Alarm(BaseException):
+    """So that nothing which catches exceptions on the way takes it for a fault of the note."""
+
+
+def here_bytes() -> int:
+    """The size up to which files are prepared in this process."""
+    return _BYTES if _can_be_interrupted() else _BYTES_UNGUARDED
+
+
+def prepare_here(prepare: Prepare, recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
+    """`prepare` with an eye on the clock. Raises TooLongError; then nothing of it counts."""
+    at = 0
+
+    def each(seconds: float) -> Iterator[Task]:
+        nonlocal at
+        for number, task in enumerate(tasks):
+            at = number
+            if seconds:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+            yield task
+
+    try:
+        if not _can_be_interrupted():
+            return prepare(recipe, each(0.0))
+        with _alarms():
+            return prepare(recipe, each(SECONDS))
+    except (_Alarm, MemoryError):
+        raise TooLongError(at) from None
+
+
+def _can_be_interrupted() -> bool:
+    """Whether this is the main thread of a system with alarms, and nobody else uses them."""
+    return (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, signal.SIG_IGN)
+        and not signal.getitimer(signal.ITIMER_REAL)[0]
+    )
+
+
+@contextmanager
+def _alarms() -> Iterator[None]:
+    before = signal.signal(signal.SIGALRM, _raise)
+    try:
+        yield
+    finally:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            signal.signal(signal.SIGALRM, before)
+
+
+def _raise(_signal: int, _frame: FrameType | None) -> None:
+    raise _Alarm
+
+
+# Hand-overs in work or done and waiting: the workers have enough to go on with while a batch is committed.
+_AHEAD = 32
+_LOOK_SECONDS = 0.1
+# A worker on a busy machine is there after a few seconds; one that never is, or dies again and again before it has
+# begun a file, cannot be started here.
+_START_SECONDS = 60.0
+_MOST_STILLBORN = 3
+_END_SECONDS = 1.0
+_TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
+_UNKNOWN = "Reading it ended the process that read it; it may need more memory than there is."
+
+
+Held = Callable[[], bool]
+"""Whether nothing is to be begun for now."""
+
+
+class Member:
+    """One worker process: what it has in work, and since when. Raises OSError if it cannot be started."""
+
+    def __init__(self, context: SpawnContext, prepare: Prepare, limits: Limits) -> None:
+        ours, theirs = context.Pipe()
+        self.connection: Connection[Any, Any] = ours
+        self._process = context.Process(target=work, args=(theirs, prepare, limits), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.run: Run | None = None
+        self.piece = range(0)
+        self.number: int | None = None
+        self.since = 0.0
+
+    @property
+    def id(self) -> int:
+        return self._process.pid or 0
+
+    @property
+    def lives(self) -> bool:
+        return not self.connection.closed
+
+    @property
+    def idle(self) -> bool:
+        return self.lives and self.run is None
+
+    def take(self, run: Run, piece: range) -> None:
+        """Begin with a piece of a run. A member that dies of it is heard of by its connection."""
+        self.run, self.piece, self.number, self.since = run, piece, None, time.monotonic()
+        with suppress(OSError):
+            self.connection.send((run.recipe, run.tasks[piece.start : piece.stop]))
+
+    def end(self, wait: float = 0.0) -> int:
+        """End the process, which may do so by itself within `wait` seconds, and return its exit code."""
+        self.connection.close()
+        self._process.join(wait)
+        self._process.kill()
+        self._process.join(_END_SECONDS)
+        return self._process.exitcode or 0
+
+
+class Run:
+    """The pieces of one list of files that workers prepare. `results` gives what became of a piece."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        tasks: Sequence[Task],
+        pieces: Sequence[range],
+        limits: Limits,
+        members: Callable[[int], Sequence[Member]],
+        *,
+        held: Held,
+    ) -> None:
+        self.recipe = recipe
+        self.tasks = tasks
+        self._limits = limits
+        self._members = members
+        self._held = held
+        self._pending = deque(pieces)
+        self._done: dict[int, tuple[int, Prepared]] = {}
+        self._doubtful: set[int] = set()
+        self._stillborn = 0
+        self._at_hand = ""
+        self._changed = threading.Condition()
+        self._error: Exception | None = None
+        self._ended = False
+        self._thread = threading.Thread(target=self._supply, name="workers", daemon=True)
+        if pieces:
+            self._thread.start()
+
+    def add(self, piece: range) -> None:
+        """Let a worker prepare these files too, before the others."""
+        with self._changed:
+            self._pending.appendleft(piece)
+            self._changed.notify_all()
+        if not self._thread.is_alive():
+            self._thread.start()
+
+    def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[Prepared]:
+        """What became of the files of a piece, in order."""
+        at = piece.start
+        while at < piece.stop:
+            tick(self._at_hand or self.tasks[at].path)
+            with self._changed:
+                if at not in self._done:
+                    self._changed.wait(_LOOK_SECONDS)
+                if self._error is not None:
+                    raise self._error
+                found = self._done.pop(at, None)
+                self._changed.notify_all()
+            if found is not None:
+                at, prepared = found
+                yield prepared
+
+    def end(self) -> None:
+        """Stop. What members have in work for this run goes nowhere."""
+        self._ended = True
+        if self._thread.is_alive():
+            self._thread.join()
+
+    # --- in the thread ------------------------------------------------------------------------------------------------
+
+    def _supply(self) -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            # The members inherit this: Ctrl+C is for the build alone, also before a member could say so itself.
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            while not self._ended:
+                busy = self._hand_over()
+                self._listen(busy)
+                self._end_overdue(busy)
+        except Exception as error:  # whatever it is, it is raised where results are waited for
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def _hand_over(self) -> Sequence[Member]:
+        """Give the idle something to do, and return those that are not. Raises IndexUnusableError."""
+        with self._changed:
+            wanted = len(self._pending)
+        try:
+            members = self._members(wanted)
+        except OSError as error:
+            raise _unstartable(str(error.strerror or error)) from error
+        ahead = sum(member.run is self for member in members)
+        for member in members:
+            if member.idle and (piece := self._next(ahead)):
+                member.take(self, piece)
+                ahead += 1
+        return [member for member in members if member.run is not None]
+
+    def _next(self, ahead: int) -> range:
+        """The next piece to hand over when `ahead` are in work, an empty one if that is for later."""
+        with self._changed:
+            return self._pending.popleft() if self._may_begin(ahead) else range(0)
+
+    def _may_begin(self, ahead: int) -> bool:
+        if self._held() or not self._pending:
+            return False
+        # What is waited for is always handed over, however much is done behind it.
+        return ahead + len(self._done) < _AHEAD or self._pending[0].start < min(self._done)
+
+    def _listen(self, busy: Sequence[Member]) -> None:
+        if not busy:
+            with self._changed:
+                if not self._may_begin(0):
+                    self._changed.wait(_LOOK_SECONDS)
+            return
+        by_connection = {member.connection: member for member in busy}
+        for ready in wait(list(by_connection), _LOOK_SECONDS):
+            member = by_connection[ready]  # type: ignore[index]
+            try:
+                said: int | Prepared = member.connection.recv()
+            except (EOFError, OSError):
+                self._bury(member)
+                continue
+            if isinstance(said, Prepared):
+                self._put(member, said)
+            else:
+                member.number, member.since = said, time.monotonic()
+        mine = [member for member in busy if member.run is self and member.number is not None]
+        self._at_hand = ""
+        if mine:
+            eldest = min(mine, key=lambda member: member.since)
+            self._at_hand = self.tasks[eldest.piece.start + (eldest.number or 0)].path
+
+    def _put(self, member: Member, prepared: Prepared) -> None:
+        mine, member.run, self._stillborn = member.run is self, None, 0
+        if mine:
+            with self._changed:
+                self._done[member.piece.start] = member.piece.stop, prepared
+                self._changed.notify_all()
+
+    def _end_overdue(self, busy: Sequence[Member]) -> None:
+        now = time.monotonic()
+        for member in busy:
+            run = member.run
+            if run is None:
+                continue
+            if member.number is None:
+                if now - member.since > _START_SECONDS:
+                    self._bury(member)
+                continue
+            seconds = self._limits.seconds_for(run.tasks[member.piece.start + member.number].size)
+            if now - member.since > seconds * self._limits.patience:
+                self._bury(member, overdue=True)
+
+    def _bury(self, member: Member, overdue: bool = False) -> None:
+        """A member is dead, or is to be ended as `overdue`: which file did it have, and what becomes of the others?"""
+        mine, code = member.run is self, member.end(0.0 if overdue else _END_SECONDS)
+        member.run = None
+        if not mine:
+            return
+        piece = member.piece
+        with self._changed:
+            if member.number is None:
+                self._stillborn += 1
+                if self._stillborn > _MOST_STILLBORN:
+                    raise _unstartable(f"they end with code {code}")
+                self._pending.appendleft(piece)
+                return
+            at = piece.start + member.number
+            reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at].size)
+            if not reason and at not in self._doubtful:
+                # Whoever ended it may have meant the process and not the file: the system's memory killer, a user.
+                self._doubtful.add(at)
+                again = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
+            else:
+                again = [range(piece.start, at), range(at + 1, piece.stop)]
+                skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
+                self._done[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
+            self._pending.extendleft(each for each in reversed(again) if each)
+            self._changed.notify_all()
+
+
+def _reason(code: int, limits: Limits, size: int) -> str:
+    """Why a file of that size ended its worker with that exit code, "" if nothing says that the file was to blame."""
+    if code == _TOO_LONG:
+        return f"It took longer than {limits.seconds_for(size):g} s to take apart."
+    # Libraries that are not Python give up when there is no memory.
+    if code in (OUT_OF_MEMORY, -signal.SIGABRT):
+        return f"It needs more than {limits.memory:,} MB of memory."
+    return ""
+
+
+def _unstartable(why: str) -> IndexUnusableError:
+    return IndexUnusableError(
+        f"The processes that read notes cannot be started: {why}.",
+        "Close other programs, or raise the number of processes that you may have.",
+    )
+
+
+# Starting two workers takes about a second; below this much text one process is done sooner. Once they are there, they
+# are used from less on.
+_WORTH_WORKERS = 4_000_000
+_WORTH_ASKING = 500_000
+# One hand-over to a worker: enough to drown its cost, little enough to keep the progress moving.
+_CHUNK_BYTES = 250_000
+_CHUNK_FILES = 32
+# The first files are prepared here, while the workers start, so that something is searchable within a second or two.
+_FIRST_FILES = 64
+_HERE_FILES = 8
+_MOST_WORKERS = 8
+
+Tick = Callable[[str], None]
+"""Called with the path of the file that has been in work the longest: now and then, and at least each 100 ms while
+workers are waited for."""
+
+
+class Workers:
+    """A few processes that take files apart. They start when they are first needed, and stay until `close`; after that
+    they start again when they are needed again. One iteration of `prepare` at a time."""
+
+    def __init__(
+        self,
+        most: int = _MOST_WORKERS,
+        limits: Limits = Limits(),  # noqa: B008
+        prepare: Prepare = prepare,
+        held: Held = lambda: False,
+    ) -> None:
+        """While `held` says so, nothing new is begun."""
+        # spawn: a fork would copy the threads' locks of numpy and the tokenizer in whatever state they are.
+        self._context = multiprocessing.get_context("spawn")
+        self._most = min(os.cpu_count() or 1, most)
+        self._limits = limits
+        self._prepare = prepare
+        self._held = held
+        self._members: list[Member] = []
+        self._risky: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes, whatever they are at."""
+        for member in self._members:
+            member.end()
+        self._members.clear()
+
+    @property
+    def processes(self) -> list[int]:
+        """The ids of the processes that there are."""
+        return [member.id for member in self._members]
+
+    def prepare(self, recipe: Recipe, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
+        """What became of the files, some at a time, in the order of `tasks`. Raises IndexUnusableError if workers are
+        needed and cannot be started."""
+        pieces = list(self._pieces(tasks))
+        run = Run(
+            recipe, tasks, [piece for piece, here in pieces if not here], self._limits, self._more, held=self._held
+        )
+        try:
+            for piece, here in pieces:
+                done = self._here(recipe, tasks, piece, run, tick) if here else run.results(piece, tick)
+                for prepared in done:
+                    self._risky.update(task.path for task in prepared.given_up)
+                    yield prepared
+        finally:
+            run.end()
+
+    def _more(self, wanted: int) -> list[Member]:
+        """The members, `wanted` of them and more if that may be. Called from the thread of a run."""
+        self._members = [member for member in self._members if member.lives]
+        while len(self._members) < min(wanted, self._most):
+            self._members.append(Member(self._context, self._prepare, self._limits))
+        return self._members
+
+    def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:
+        """Which tasks are prepared together, and whether here."""
+        worth = _WORTH_ASKING if self._members else _WORTH_WORKERS
+        first = _FIRST_FILES if sum(task.size for task in tasks) >= worth else len(tasks)
+        small = here_bytes()
+        begin = size = 0
+        was_here = False
+        for at, task in enumerate(tasks):
+            here = at < first and task.size <= small and task.path not in self._risky
+            if at > begin:
+                full = size >= _CHUNK_BYTES or at - begin >= (_HERE_FILES if was_here else _CHUNK_FILES)
+                if full or here != was_here:
+                    yield range(begin, at), was_here
+                    begin, size = at, 0
+            size += task.size
+            was_here = here
+        if tasks:
+            yield range(begin, len(tasks)), was_here
+
+    def _here(self, recipe: Recipe, tasks: Sequence[Task], piece: range, run: Run, tick: Tick) -> Iterator[Prepared]:
+        """Prepare in this process what a process could be started for, but is done sooner without."""
+        while piece:
+            tick(tasks[piece.start].path)
+            try:
+                prepared = prepare_here(self._prepare, recipe, tasks[piece.start : piece.stop])
+            except TooLongError as stopped:
+                at = piece.start + stopped.number
+            else:
+                yield prepared
+                return
+            yield from self._here(recipe, tasks, range(piece.start, at), run, tick)
+            self._risky.add(tasks[at].path)
+            alone = range(at, at + 1)
+            run.add(alone)
+            yield from run.results(alone, tick)
+            piece = range(at + 1, piece.stop)

@@ -1,0 +1,685 @@
+"""What a look at an index finds wrong, and how the next build is told of what it would not see by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.errors import ExcerptError, ModelError, SettingsError
+from excerpt.index.catalog import (
+    FILE,
+    Catalog,
+    DamagedCatalogError,
+    DamagedRowError,
+    ReadRows,
+    heading_path_from_row,
+    text_from_row,
+)
+from excerpt.index.embed import Embedder, open_embedder
+from excerpt.index.files import DamagedFileError, DerivedFile, check
+from excerpt.index.lexical import open_segments
+from excerpt.index.postings import (
+    EMBEDDED_TEXT_VERSION,
+    FIELDS,
+    FIELDS_VERSION,
+    DamagedColumnsError,
+    FieldCollector,
+    Inverted,
+    Segment,
+    chain_segments,
+    embedded_digest,
+    embedded_text,
+    fuse,
+    only_docs,
+)
+from excerpt.index.prepare import Recipe, Task, rows_of
+from excerpt.index.terms import OpenSegment
+from excerpt.index.vectors import MatrixSource, Quantised, quantise
+from excerpt.index.writer import LOCK, SUSPECT
+from excerpt.settings import Settings
+from excerpt.text.fragments import FRAGMENTS_VERSION
+from excerpt.text.markdown import parse_note
+from excerpt.text.tokens import open_tokenizer
+from excerpt.text.words import ANALYZER_VERSION
+from excerpt.vault.readers import digest_of
+from excerpt.vault.readers.markdown import load_bytes
+from excerpt.vault.scan import Scan
+
+Tick = Callable[[str, int, int, str], None]
+"""Called now and then with what is being looked at, how many are done, how many there are, and the note in work."""
+
+
+class Part(StrEnum):
+    """What of an index must be made anew for a fault to be gone: all of it from the vault, one note from its file, or
+    words or vectors from the catalog."""
+
+    CATALOG = "catalog"
+    NOTE = "note"
+    WORDS = "words"
+    VECTORS = "vectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is wrong. `where` is a note's path or a file of the index; `what` says it in one sentence;
+    `digest` is the text whose vector in the catalog cannot be believed."""
+
+    where: str
+    what: str
+    part: Part
+    digest: bytes = b""
+
+
+class Stale(StrEnum):
+    """Why a note is not yet as the vault has it: the next build sees it by itself."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    GONE = "gone"
+    CUT = "cut otherwise now"
+
+
+@dataclass(slots=True)
+class Health:
+    """What a look at an index found. `left` are files in its folder that the generation does not use: name, bytes, and
+    whether they are newer than its commit. `behind` says in words what the next build makes anew by itself because
+    the code, the model or the tokenizer changed. The counts are of what was looked at."""
+
+    generation: int = 0
+    notes: int = 0
+    fragments: int = 0
+    postings: int = 0
+    vectors: int = 0
+    size: int = 0
+    model: str = ""
+    tokenizer: str = ""
+    skipped: Counter[str] = field(default_factory=Counter)
+    stale: list[tuple[str, Stale]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    left: list[tuple[str, int, bool]] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def tell_builds(folder: Path, faults: Sequence[Fault]) -> None:
+    """Let the next build make anew what is at fault, also what no size, time or checksum would show it.
+
+    Raises OSError and sqlite3.DatabaseError.
+    """
+    parts = {fault.part for fault in faults}
+    if Part.CATALOG in parts:
+        (folder / SUSPECT).write_text("a check found it wrong", encoding="utf-8")
+        return
+    with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
+        catalog.doubt_notes({fault.where for fault in faults if fault.part is Part.NOTE})
+        catalog.forget_vectors({fault.digest for fault in faults if fault.digest})
+        doubted = {part.value for part in (Part.WORDS, Part.VECTORS) if part in parts}
+        catalog.set_meta("doubted", " ".join(sorted(doubted.union(catalog.meta("doubted").split()))))
+
+
+_NOTE = (
+    "SELECT n.path, n.size, n.mtime_ns, n.ctime_ns, n.digest, n.cut, n.title, n.language, n.tokens, t.text FROM notes n"
+    " LEFT JOIN note_texts t ON t.note = n.id WHERE n.id = ?"
+)
+_SECTIONS = (
+    "SELECT ordinal, level, heading, heading_path, line_start, line_end FROM sections WHERE note = ? ORDER BY ordinal"
+)
+_FRAGMENTS = (
+    "SELECT key, id, ordinal, section, line_start, line_end, tokens, digest, embedded, text FROM fragments"
+    " WHERE note = ? ORDER BY key"
+)
+_LINKS = "SELECT line, kind, target, heading, block_id, text FROM links WHERE note = ? ORDER BY rowid"
+_LABELS = "SELECT kind, name, value FROM labels WHERE note = ? ORDER BY rowid"
+_NAMES = "SELECT name FROM names WHERE note = ? ORDER BY name"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNote:
+    """The rows of one note, as `NoteRows` has them; `keys` are those of its fragments. `text` is None if it is lost."""
+
+    number: int
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    digest: str
+    cut: str
+    title: str
+    language: str
+    tokens: int
+    text: str | None
+    sections: list[tuple[Any, ...]]
+    keys: list[int]
+    fragments: list[tuple[Any, ...]]
+    links: list[tuple[Any, ...]]
+    labels: list[tuple[Any, ...]]
+    names: list[str]
+
+
+def read_stored(rows: ReadRows, number: int) -> StoredNote:
+    """The note of that number in the catalog. Raises sqlite3.DatabaseError."""
+    ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, text),) = rows(_NOTE, number)
+    fragments = rows(_FRAGMENTS, number)
+    return StoredNote(
+        number=number,
+        path=path,
+        size=size,
+        mtime_ns=mtime_ns,
+        ctime_ns=ctime_ns,
+        digest=digest,
+        cut=cut,
+        title=title,
+        language=language,
+        tokens=tokens,
+        text=None if text is None else _unpacked(text),
+        sections=rows(_SECTIONS, number),
+        keys=[row[0] for row in fragments],
+        fragments=[row[1:] for row in fragments],
+        links=rows(_LINKS, number),
+        labels=rows(_LABELS, number),
+        names=[row[0] for row in rows(_NAMES, number)],
+    )
+
+
+def collect_words(note: StoredNote, collector: FieldCollector) -> None:
+    """Add the words of the stored fragments, as they were added when the note was taken apart."""
+    properties: dict[str, list[str]] = {}
+    for kind, name, value in note.labels:
+        if kind == "property":
+            properties.setdefault(name, []).append(value)
+    above = {row[0]: heading_path_from_row(row[3]) for row in note.sections}
+    collector.add_note(
+        *(note.path, note.title, note.language),
+        aliases=[value for kind, _, value in note.labels if kind == "alias"],
+        tags=[value for kind, _, value in note.labels if kind == "tag"],
+        properties=properties,
+        fragments=[(above.get(row[2], ()), row[8]) for row in note.fragments],
+    )
+
+
+def lines_of(note: StoredNote) -> Sequence[str]:
+    """The lines of its text; line n of the file is item n - 1."""
+    return (note.text or "").split("\n")
+
+
+def _unpacked(text: bytes) -> str | None:
+    try:
+        return text_from_row(text)
+    except DamagedRowError:
+        return None
+
+
+_ESTIMATE = "chars/4"
+
+
+class NoteCheck:
+    """Looks at one note after the other; what is wrong goes to the faults of `health`, at most one a note."""
+
+    def __init__(self, settings: Settings, health: Health, *, quick: bool) -> None:
+        """`quick` looks at the line ranges alone."""
+        self._health, self._quick = health, quick
+        self._cut = Recipe(Path(), "", 0, settings.vault.language).cut
+        self._counted = True
+        if settings.pack.tokenizer != health.tokenizer:
+            health.behind.append("the token counts, which are another tokenizer's")
+        try:
+            open_tokenizer(health.tokenizer)
+            self._tokenizer = health.tokenizer
+        except SettingsError:  # counts cannot be compared; whoever looks at the settings says so
+            self._tokenizer, self._counted = _ESTIMATE, False
+
+    def check(self, note: StoredNote) -> None:
+        if note.cut != self._cut:
+            self._health.stale.append((note.path, Stale.CUT))
+        what = next(self._wrong(note), None)
+        if what:
+            self._health.faults.append(Fault(note.path, what, Part.NOTE))
+
+    def _wrong(self, note: StoredNote) -> Iterator[str]:
+        if note.text is None:
+            yield "Its text in the catalog is lost or damaged."
+            return
+        yield from _wrong_ranges(note)
+        if not self._quick and note.cut.partition("/")[0] == str(FRAGMENTS_VERSION):
+            yield from self._wrong_rows(note, note.text)
+
+    def _wrong_rows(self, note: StoredNote, text: str) -> Iterator[str]:
+        # One mark of byte order is taken away by whoever parses; another that stands in the text is to stay.
+        parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
+        recipe = Recipe(Path(), self._tokenizer, 0)
+        made, _ = rows_of(recipe, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
+        places = [row[3:5] for row in note.fragments]
+        if missing := [row[3:5] for row in made.fragments if row[3:5] not in places]:
+            yield f"Lines {_range(missing[0])} are in no fragment of their own."
+        counted = slice(None) if self._counted else slice(0)
+        pairs: tuple[tuple[str, Any, Any], ...] = (
+            ("sections", note.sections, made.sections),
+            ("fragments", _without_tokens(note.fragments), _without_tokens(made.fragments)),
+            ("token counts", [row[5] for row in note.fragments][counted], [row[5] for row in made.fragments][counted]),
+            ("token count", (note.tokens,)[counted], (made.tokens,)[counted]),
+            ("links", note.links, made.links),
+            ("tags, aliases and properties", note.labels, made.labels),
+            ("names", note.names, made.names),
+            ("title or language", (note.title, note.language), (made.title, made.language)),
+        )
+        yield from (f"Its {name} in the catalog are not those of its text." for name, kept, new in pairs if kept != new)
+
+
+def _wrong_ranges(note: StoredNote) -> Iterator[str]:
+    """Fragments whose lines are not theirs, or another's too; and lines of text in no fragment are found by cutting
+    the note once more."""
+    lines = lines_of(note)
+    before = 0
+    for _, _, _, first, last, _, _, _, text in note.fragments:
+        if not 1 <= first <= last <= len(lines):
+            yield f"A fragment is said to stand in lines {first}-{last}; the note has {len(lines):,}."
+        elif "\n".join(lines[first - 1 : last]) != text:
+            yield f"The fragment of lines {_range((first, last))} holds another text than they do."
+        elif first <= before:
+            yield f"Two fragments hold line {first}."
+        before = last
+
+
+def _range(lines: Sequence[int]) -> str:
+    first, last = lines
+    return f"{first}-{last}"
+
+
+def _without_tokens(fragments: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    return [(*row[:5], *row[6:]) for row in fragments]
+
+
+_VECTORS_AT_ONCE = 2048
+_EMBEDDED = (
+    "SELECT f.key, f.embedded, v.vector, n.path, f.line_start, n.title, s.heading_path, f.text FROM fragments f"
+    " JOIN notes n ON n.id = f.note LEFT JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+    " LEFT JOIN vectors v ON v.model = ? AND v.digest = f.embedded WHERE f.key > ? ORDER BY f.key LIMIT ?"
+)
+# Another processor adds floats up in another order: a component may fall on the other side of a rounding.
+_ROUNDING = 1.01
+
+_Rows = dict[int, bytes]
+
+
+def check_vectors(
+    catalog: Catalog, source: MatrixSource, settings: Settings, health: Health, tick: Tick, *, quick: bool
+) -> None:
+    """Compare all of them; `quick` does not ask the model. What is wrong goes to the faults of `health`."""
+    dimensions = int(catalog.meta("dimensions") or 0)
+    try:
+        matrix = _matrix(source, dimensions)
+    except DamagedFileError as error:
+        health.faults.append(Fault("vectors", error.message, Part.VECTORS))
+        return
+    embedder = None if quick else _model_of_index(settings, health)
+    known: set[bytes] = set()
+    above, done = -1, 0
+    while rows := catalog.rows(_EMBEDDED, health.model, above, _VECTORS_AT_ONCE):
+        above, done = rows[-1][0], done + len(rows)
+        tick("vectors", done, health.fragments, rows[-1][3])
+        health.faults += [fault for row in rows if (fault := _fault(row, matrix, dimensions))]
+        health.vectors += len(rows)
+        if embedder is not None:
+            new = {row[1]: row for row in rows if row[2] is not None and row[1] not in known}
+            known.update(new)
+            health.faults += _not_of_model(list(new.values()), embedder, dimensions)
+
+
+def _matrix(source: MatrixSource, dimensions: int) -> _Rows:
+    """Each key's vector, as the catalog keeps vectors."""
+    found: _Rows = {}
+    for keys, quantised in source.blocks(dimensions):
+        found.update(zip(keys.tolist(), quantised.to_bytes(), strict=True))
+    return found
+
+
+def _model_of_index(settings: Settings, health: Health) -> Embedder | None:
+    """The model that the index was made with, None if the settings name another; what is wrong with it is said by
+    whoever looks at the model."""
+    try:
+        embedder = open_embedder(settings.embedding.model)
+    except ModelError:
+        return None
+    if f"{embedder.id}/{EMBEDDED_TEXT_VERSION}" == health.model:
+        return embedder
+    health.behind.append("the vectors, which are of another model or another text")
+    return None
+
+
+def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
+    key, digest, vector, path, line, *_ = row
+    at = f"The fragment at line {line}"
+    if vector is None:
+        return Fault(path, f"{at} has no vector in the catalog.", Part.VECTORS)
+    if len(vector) != 4 + dimensions:
+        return Fault(path, f"{at} has a vector of another length in the catalog.", Part.VECTORS, digest)
+    if key not in matrix:
+        return Fault(path, f"{at} has no row in the matrix.", Part.VECTORS)
+    if matrix[key] != vector:
+        return Fault(path, f"{at} has another vector in the matrix than in the catalog.", Part.VECTORS, digest)
+    return None
+
+
+def _not_of_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions: int) -> list[Fault]:
+    """Those whose vector in the catalog is not the one that the model makes."""
+    asked = [(row, embedded_text(row[5], heading_path_from_row(row[6] or "[]"), row[7])) for row in rows]
+    # Where the text is not the one that the vector is kept under, it is the note's rows that are wrong.
+    asked = [(row, text) for row, text in asked if len(row[2]) == 4 + dimensions and embedded_digest(text) == row[1]]
+    rows, texts = [row for row, _ in asked], [text for _, text in asked]
+    made = quantise(embedder.embed(texts)) if texts else Quantised.from_bytes([], dimensions)
+    kept = Quantised.from_bytes([row[2] for row in rows], dimensions)
+    far = np.abs(_unfolded(made) - _unfolded(kept)).max(axis=1, initial=0) > _ROUNDING * made.scales
+    return [
+        Fault(path, f"The fragment at line {line} has a vector that is not of its text.", Part.VECTORS, digest)
+        for wrong, (_, digest, _, path, line, *_) in zip(far.tolist(), rows, strict=True)
+        if wrong
+    ]
+
+
+def _unfolded(quantised: Quantised) -> NDArray[np.float32]:
+    return quantised.rows.astype(np.float32) * quantised.scales[:, None]
+
+
+# Fragments that are compared at once: some 100 MB of words.
+_FRAGMENTS_AT_ONCE = 8000
+_MOST_TERMS = 3
+
+_Postings = dict[bytes, set[tuple[int, int, tuple[int, ...]]]]
+
+
+class WordCheck:
+    """Takes the notes in the order of their keys. What differs goes to the faults of `health`, note by note."""
+
+    def __init__(self, catalog: Catalog, segments: Sequence[OpenSegment], health: Health) -> None:
+        self._segments, self._health = segments, health
+        self._unpacked: dict[int, Segment] = {}
+        self._collector = FieldCollector()
+        self._waiting: list[tuple[str, int, int, int]] = []
+        self._row = 0
+        living = [segment.docs["key"][segment.alive].astype(np.int64) for segment in segments]
+        keys = np.concatenate([np.zeros(0, np.int64), *living])
+        self._agrees = bool(np.array_equal(keys, catalog.fragment_keys()))
+        if not self._agrees:
+            self._fault("words", "They are not those of the catalog's fragments.")
+
+    def add(self, note: StoredNote) -> None:
+        if not self._agrees:
+            return
+        collect_words(note, self._collector)
+        placed = zip(note.keys, note.fragments, strict=True)
+        self._waiting += [(note.path, note.number, key, row[3]) for key, row in placed]
+        if len(self._waiting) >= _FRAGMENTS_AT_ONCE:
+            self.finish()
+
+    def finish(self) -> None:
+        """Compare what was not compared yet."""
+        waiting, collector = self._waiting, self._collector
+        self._waiting, self._collector = [], FieldCollector()
+        if not waiting:
+            return
+        first, self._row = self._row, self._row + len(waiting)
+        try:
+            found, docs = self._stored(first, self._row)
+        except DamagedColumnsError as error:
+            self._fault("words", f"Postings cannot be read: {error}.")
+            self._agrees = False
+            return
+        inverted = collector.inverted()
+        self._compare_documents(waiting, inverted, docs)
+        expected = fuse([inverted[field] for field in FIELDS])
+        self._health.postings += len(expected.docs)
+        if not _same(expected, found):
+            self._name_differing(waiting, expected, found)
+
+    def _stored(self, first: int, last: int) -> tuple[Segment, NDArray[np.void]]:
+        """The postings of the rows `first` to before `last`, and what is known of each."""
+        parts, docs = [], []
+        for number, segment in enumerate(self._segments):
+            begin, end = max(first, int(segment.first_row)), min(last, int(segment.first_row) + segment.living)
+            if end <= begin:
+                self._unpacked.pop(number, None)
+                continue
+            if number not in self._unpacked:
+                self._unpacked[number] = segment.columns.segment(len(segment.docs))
+            wanted = (segment.rows >= begin) & (segment.rows < end)
+            numbers = np.where(wanted, segment.rows - np.int32(begin), np.int32(-1)).astype(np.int32)
+            parts.append(only_docs(self._unpacked[number], numbers))
+            docs.append(segment.docs[wanted])
+        return chain_segments(parts), np.concatenate(docs)
+
+    def _compare_documents(
+        self, waiting: Sequence[tuple[str, int, int, int]], inverted: dict[str, Inverted], docs: NDArray[np.void]
+    ) -> None:
+        places = np.array([rest for _, *rest in waiting], np.int64)
+        wrong = (docs["note"] != places[:, 0]) | (docs["key"] != places[:, 1]) | (docs["line"] != places[:, 2])
+        lengths = np.zeros(len(docs), bool)
+        for name in FIELDS:
+            lengths |= docs[name] != inverted[name].lengths
+        for at in np.flatnonzero(wrong | lengths).tolist():
+            path, _, _, line = waiting[at]
+            what = "stands elsewhere" if wrong[at] else "has another number of words"
+            self._fault(path, f"The fragment at line {line} {what} in the lexical index.")
+
+    def _name_differing(self, waiting: Sequence[tuple[str, int, int, int]], expected: Segment, found: Segment) -> None:
+        ours, theirs = _by_term(expected), _by_term(found)
+        differing: dict[int, list[str]] = {}
+        for term in sorted(ours.keys() | theirs.keys()):
+            for doc in {posting[0] for posting in ours.get(term, set()) ^ theirs.get(term, set())}:
+                differing.setdefault(doc, []).append(term.decode("utf-8", "replace"))
+        for doc, terms in sorted(differing.items()):
+            path, _, _, line = waiting[doc]
+            named = ", ".join(terms[:_MOST_TERMS]) + (" …" if len(terms) > _MOST_TERMS else "")
+            self._fault(path, f"The fragment at line {line} is found by other words than it holds: {named}.")
+
+    def _fault(self, where: str, what: str) -> None:
+        self._health.faults.append(Fault(where, what, Part.WORDS))
+
+
+def _same(one: Segment, other: Segment) -> bool:
+    return (
+        one.terms == other.terms
+        and np.array_equal(one.starts, other.starts)
+        and np.array_equal(one.docs, other.docs)
+        and np.array_equal(one.fields, other.fields)
+        and np.array_equal(one.tf, other.tf)
+        and np.array_equal(one.positions, other.positions)
+    )
+
+
+def _by_term(segment: Segment) -> _Postings:
+    ends = np.cumsum(segment.tf, dtype=np.int64)
+    begins = (ends - segment.tf).tolist()
+    docs, fields, positions = segment.docs.tolist(), segment.fields.tolist(), segment.positions.tolist()
+    starts, until = segment.starts.tolist(), ends.tolist()
+    return {
+        term: {
+            (docs[at], fields[at], tuple(positions[begins[at] : until[at]]))
+            for at in range(starts[number], starts[number + 1])
+        }
+        for number, term in enumerate(segment.terms)
+    }
+
+
+_OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT)
+# Two commits between reading the catalog and opening its files remove them; then the newest generation is taken.
+_MOST_OPENINGS = 3
+
+
+def examine(
+    folder: Path, vault: Path | None, found: Scan | None, settings: Settings, tick: Tick, *, quick: bool = False
+) -> Health:
+    """Look at the index in `folder`. `vault` and what a scan `found` in it are None where it cannot be read.
+
+    `quick` leaves out what is made once more to be compared (fragments, words and vectors) and the content of files
+    whose time and size are the known ones. Raises FileNotFoundError if there is no index.
+    """
+    began = time.monotonic()
+    if not (folder / FILE).is_file():
+        raise FileNotFoundError(folder / FILE)
+    health = Health()
+    for _ in range(_MOST_OPENINGS):
+        health = Health()
+        try:
+            with closing(Catalog.open_to_read(folder)) as catalog:
+                _Examination(folder, catalog, health, settings, tick).run(vault, found, quick)
+        except DamagedCatalogError:
+            health.behind.append("all of it, which another version of excerpt made")
+        except sqlite3.DatabaseError as error:
+            health.faults.append(Fault(FILE, f"It cannot be read: {error}.", Part.CATALOG))
+        if not health.faults or health.generation == _generation(folder):
+            break
+    health.seconds = time.monotonic() - began
+    return health
+
+
+def _generation(folder: Path) -> int:
+    try:
+        with closing(Catalog.open_to_read(folder)) as catalog:
+            return catalog.generation
+    except sqlite3.DatabaseError:
+        return 0
+
+
+class _Examination:
+    def __init__(self, folder: Path, catalog: Catalog, health: Health, settings: Settings, tick: Tick) -> None:
+        self._folder, self._catalog, self._health, self._settings = folder, catalog, health, settings
+        self._tick = tick
+
+    def run(self, vault: Path | None, found: Scan | None, quick: bool) -> None:
+        health, catalog = self._health, self._catalog
+        health.generation = catalog.generation
+        health.notes, health.fragments = catalog.counts()
+        health.model, health.tokenizer = catalog.meta("model_id"), catalog.meta("tokenizer")
+        health.skipped = Counter(one.reason for one in catalog.remarks(skipped=True))
+        words, vectors = catalog.files("words"), catalog.files("vectors")
+        segments, matrix = self._open_words(words), self._open_matrix(vectors)
+        try:
+            self._look_into_folder({file.name for file in (*words, *vectors)})
+            if not self._catalog_is_sound():
+                return
+            if vault is not None and found is not None:
+                self._compare_with_vault(vault, found, quick)
+            self._check_notes(segments, quick)
+            if matrix is not None:
+                check_vectors(catalog, matrix, self._settings, health, self._tick, quick=quick)
+        finally:
+            if matrix is not None:
+                matrix.close()
+
+    def _fault(self, where: str, what: str, part: Part) -> None:
+        self._health.faults.append(Fault(where, what, part))
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def _open_words(self, files: Sequence[DerivedFile]) -> list[OpenSegment] | None:
+        """The segments, None if a file of theirs is damaged."""
+        if [file for file in files if not self._is_sound(file, Part.WORDS)]:
+            return None
+        try:
+            return open_segments(self._folder, self._catalog.generation)
+        except DamagedFileError as error:
+            self._fault("words", error.message, Part.WORDS)
+            return None
+
+    def _open_matrix(self, files: Sequence[DerivedFile]) -> MatrixSource | None:
+        if len(files) != 1:
+            self._fault(FILE, f"It names {len(files)} matrices of vectors in place of one.", Part.VECTORS)
+            return None
+        return MatrixSource(self._folder, files[0]) if self._is_sound(files[0], Part.VECTORS) else None
+
+    def _is_sound(self, file: DerivedFile, part: Part) -> bool:
+        try:
+            check(self._folder, file, grows=part is Part.VECTORS)
+        except DamagedFileError as error:
+            self._fault(file.name, f"It {error.message.removeprefix(file.name).strip()}", part)
+            return False
+        return True
+
+    def _look_into_folder(self, used: set[str]) -> None:
+        committed = self._committed()
+        for path in sorted(self._folder.rglob("*")):
+            name = path.relative_to(self._folder).as_posix()
+            try:
+                status = path.stat()
+            except OSError:
+                continue  # gone meanwhile
+            if path.is_file():
+                self._health.size += status.st_size
+                if name not in used and name not in _OWN:
+                    self._health.left.append((name, status.st_size, status.st_mtime > committed + 1))
+
+    def _committed(self) -> float:
+        try:
+            return datetime.fromisoformat(self._catalog.meta("updated")).timestamp()
+        except ValueError:
+            return 0.0
+
+    def _catalog_is_sound(self) -> bool:
+        self._tick("the catalog", 0, 0, "")
+        if damage := self._catalog.damage():
+            self._fault(FILE, f"SQLite's check of it says: {damage}.", Part.CATALOG)
+            return False
+        return True
+
+    # --- notes --------------------------------------------------------------------------------------------------------
+
+    def _compare_with_vault(self, vault: Path, found: Scan, quick: bool) -> None:
+        """What the next build will see, and what it cannot: a file that changed without its time or size."""
+        known = self._catalog.known_notes()
+        skipped = {one.path for one in self._catalog.remarks(skipped=True)}
+        stale = self._health.stale
+        for done, file in enumerate(found.files):
+            self._tick("the vault", done, len(found.files), file.path)
+            note = known.pop(file.path, None)
+            if note is None:
+                # One that was skipped stays no note as long as its file does not change.
+                stale += [] if file.path in skipped else [(file.path, Stale.NEW)]
+            elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
+                stale.append((file.path, Stale.CHANGED))
+            elif not quick and note.digest != self._digest(vault / file.path):
+                if note.ctime_ns != file.ctime_ns:
+                    stale.append((file.path, Stale.CHANGED))
+                    continue
+                what = "Its file holds another text than the index, with the same time and size."
+                self._fault(file.path, what, Part.NOTE)
+        stale += [(path, Stale.GONE) for path in sorted(known)]
+
+    def _digest(self, file: Path) -> str:
+        try:
+            return digest_of(load_bytes(file, self._settings.vault.max_bytes))
+        except ExcerptError:
+            return ""
+
+    def _check_notes(self, segments: list[OpenSegment] | None, quick: bool) -> None:
+        """Every note's rows against its text, and every word of it against the postings."""
+        catalog, health = self._catalog, self._health
+        words = None
+        if segments is not None and self._words_are_current():
+            words = WordCheck(catalog, segments, health)
+        of_note = NoteCheck(self._settings, health, quick=quick)
+        in_order = "SELECT n.id FROM notes n LEFT JOIN fragments f ON f.note = n.id GROUP BY n.id ORDER BY min(f.key)"
+        for done, (number,) in enumerate(catalog.rows(in_order)):
+            note = read_stored(catalog.rows, number)
+            self._tick("notes and words", done, health.notes, note.path)
+            of_note.check(note)
+            if words is not None and not quick:
+                words.add(note)
+        if words is not None and not quick:
+            words.finish()
+
+    def _words_are_current(self) -> bool:
+        if self._catalog.meta("analyzer") == f"{ANALYZER_VERSION}/{FIELDS_VERSION}":
+            return True
+        self._health.behind.append("the words, which are told apart differently now")
+        return False

@@ -1,0 +1,400 @@
+"""The branches of a vault's folders, tags, properties and months: what each is called and which notes are in it.
+
+Laid out once for a snapshot, as flat arrays, so that to count what matches in all of them is two sums. What a branch
+is, filters decide: names that they hold for one are one branch, called as most of its notes write it.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.facets import UNKNOWN_DAY, Facets, property_name
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.engine import Engine
+from excerpt.search.filters import FIRST, LAST, midnight
+from excerpt.search.query import OPERATORS
+from excerpt.text.words import fold
+
+Ints = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+ROOT = -1
+"""The place of what is above all branches of a tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Branches; those below one stand side by side, in the order of their labels.
+
+    `labels` are what they are called. `asked` gives the filter of the branch at a place: a function, for there may be
+    hundreds of thousands and few are shown. Its notes are those of `notes` from `starts` on, each once. `below` are
+    the first and the last place (exclusive) of the branches below each, and at ROOT of the topmost.
+    """
+
+    labels: Sequence[str]
+    asked: Callable[[int], str]
+    starts: Counts
+    notes: Ints
+    below: Ints
+
+    def count(self, fragments: Counts) -> tuple[Counts, Counts]:
+        """For each branch, the sum of its notes' `fragments`, and how many of them have any."""
+        if not len(self.starts):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        found = fragments[self.notes]
+        return np.add.reduceat(found, self.starts), np.add.reduceat((found > 0).astype(np.int64), self.starts)
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """All trees of one snapshot."""
+
+    folders: Tree
+    tags: Tree
+    properties: Tree
+    modified: Tree
+    created: Tree
+
+
+_KNOWN: WeakKeyDictionary[Snapshot, Branches] = WeakKeyDictionary()
+
+
+def branches_of(snapshot: Snapshot) -> Branches:
+    """The branches of a snapshot, laid out at the first question and kept as long as the snapshot is."""
+    known = _KNOWN.get(snapshot)
+    if known is None:
+        facets = snapshot.facets
+        known = _KNOWN[snapshot] = Branches(
+            folders=_folders(snapshot.table.paths, facets.paths),
+            tags=_tags(facets.tags_as_written()),
+            properties=_properties(facets.properties_as_written()),
+            modified=_by_month("modified", _months_modified(facets)),
+            created=_by_month("created", _months_created(facets)),
+        )
+    return known
+
+
+# --- a tree -----------------------------------------------------------------------------------------------------------
+
+
+class _Gathered:
+    """Branches while their notes are gathered, by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._above: list[int] = []
+        self._spellings: list[str] = []
+        self._others: dict[int, Counter[str]] = {}
+        self._pairs = (array("i"), array("i"))
+
+    def add(self, above: int, name: str, spelling: str, note: int) -> int:
+        """Put a note into the branch of this name below another (its number, or ROOT), where it is written so."""
+        number = self._numbers.setdefault((above, name), len(self._above))
+        if number == len(self._above):
+            self._above.append(above)
+            self._spellings.append(spelling)
+        elif spelling != self._spellings[number]:
+            self._others.setdefault(number, Counter())[spelling] += 1
+        self._pairs[0].append(number)
+        self._pairs[1].append(note)
+        return number
+
+    def tree(self, label: Callable[[str], str], asked: Callable[[Sequence[str]], str]) -> Tree:
+        """The tree; `asked` makes a filter of the spellings of a branch and of those above it, the topmost first."""
+        numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
+        spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
+        labels = list(map(label, spellings))
+        order, below = self._laid_out(labels)
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        paired = np.unique(places[numbers] << 32 | notes)
+        above = np.array(self._above, np.int64)[order]
+        parents = np.where(above == ROOT, ROOT, places[above]) if len(order) else above
+
+        def ask(place: int) -> str:
+            line: list[str] = []
+            while place != ROOT:
+                line.append(spelled[place])
+                place = int(parents[place])
+            return asked(line[::-1])
+
+        spelled = [spellings[number] for number in order]
+        return Tree(
+            labels=[labels[number] for number in order],
+            asked=ask,
+            starts=np.searchsorted(paired >> 32, np.arange(len(order))),
+            notes=(paired & 0xFFFFFFFF).astype(np.int32),
+            below=below,
+        )
+
+    def _commonest(self, counts: npt.NDArray[np.intp]) -> list[str]:
+        """The commonest spelling of each, of equals the first by their letters."""
+        found = list(self._spellings)
+        for number, others in self._others.items():
+            others[found[number]] = int(counts[number]) - others.total()
+            found[number] = min(others, key=lambda spelling: (-others[spelling], spelling))
+        return found
+
+    def _laid_out(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
+        """The numbers in the order of their places, and the places of what is below each."""
+        names = [name for _, name in self._numbers]
+        children: dict[int, list[int]] = {}
+        for number, above in enumerate(self._above):
+            children.setdefault(above, []).append(number)
+        order: list[int] = []
+        below = np.zeros((len(names) + 1, 2), np.int32)
+        place = ROOT
+        while place < len(order):
+            found = children.get(ROOT if place == ROOT else order[place], [])
+            found.sort(key=lambda number: (labels[number], names[number]))
+            below[place] = len(order), len(order) + len(found)
+            order += found
+            place += 1
+        return order, below
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+_PLAIN = re.compile(r"[=/]?[^\W_][\w./-]*|\*")
+_PLAIN_NAME = re.compile(r"\w[\w.-]*")
+_LONGEST_NAME = 100  # that a query may have
+
+
+def filter_for(name: str, value: str) -> str:
+    """A filter as it is typed."""
+    return f"{name}:{value if _PLAIN.fullmatch(value) else _quoted(value)}"
+
+
+def folder_filter(folder: str) -> str:
+    """The filter for the notes in a folder and those in it."""
+    place = f"/{folder}/"
+    return filter_for("path", f"={place}" if "*" in fold(place) else place)
+
+
+def tag_filter(tag: str) -> str:
+    """The filter for a tag, with those under it; empty for one that no filter can name."""
+    # Signs at the end that a filter leaves out, before a slash in the tag.
+    is_askable = fold(tag.strip().lstrip("#")).strip("/") == fold(tag).strip("/")
+    return filter_for("tag", tag) if is_askable else ""
+
+
+def value_filter(name: str, value: str) -> str:
+    """The filter for a property's value; empty for one that no filter can name."""
+    asked = property_filter_name(name)
+    return filter_for(asked, f"={value}") if asked and fold(value).strip() else ""
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+# --- names within names -----------------------------------------------------------------------------------------------
+
+
+def _folders(paths: Sequence[str], folded: Sequence[str]) -> Tree:
+    gathered = _Gathered()
+    for note, (path, known) in enumerate(zip(paths, folded, strict=True)):
+        _add(gathered, path.split("/"), known[1:].split("/"), -1, note)
+
+    return gathered.tree(_last_part, lambda spellings: folder_filter(spellings[-1]))
+
+
+def _tags(written: Iterable[tuple[str, int]]) -> Tree:
+    gathered = _Gathered()
+    for tag, note in written:
+        if known := fold(tag).strip("/"):
+            _add(gathered, tag.strip("/").split("/"), known.split("/"), None, note)
+
+    return gathered.tree(_last_part, lambda spellings: tag_filter(spellings[-1]))
+
+
+def _add(gathered: _Gathered, written: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
+    """Put a note into the branch of each beginning of its folded name, up to its part `last` (exclusive)."""
+    written = written if len(written) == len(folded) else folded
+    above = ROOT
+    for count, part in enumerate(folded[:last], 1):
+        if part:  # else of invisible signs, or nothing between two slashes
+            above = gathered.add(above, "/".join(folded[:count]), "/".join(written[:count]), note)
+
+
+def _last_part(name: str) -> str:
+    """The end of a name that is not its parent's: the last part, with those before it that are no branch."""
+    parts = name.split("/")
+    first = len(parts) - 1
+    while first and not fold(parts[first - 1]):
+        first -= 1
+    return "/".join(parts[first:])
+
+
+# --- properties -------------------------------------------------------------------------------------------------------
+
+
+def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
+    gathered = _Gathered()
+    names: dict[str, str] = {}
+    for name, value, note in written:
+        if name not in names:
+            names[name] = property_name(name)
+        above = gathered.add(ROOT, names[name], name, note)
+        gathered.add(above, " ".join(fold(value).split()), " ".join(value.split()), note)
+
+    def asked(spellings: Sequence[str]) -> str:
+        name = property_filter_name(spellings[0])
+        if len(spellings) == 1:
+            return filter_for(name, "*") if name else ""
+        return value_filter(*spellings)
+
+    return gathered.tree(str, asked)
+
+
+def property_filter_name(name: str) -> str:
+    """A property's name as a filter has it; empty for one that is too long for any."""
+    bare = "-".join(name.split())
+    if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:
+        return bare
+    return _quoted(name) if len(name) <= _LONGEST_NAME else ""
+
+
+# --- months -----------------------------------------------------------------------------------------------------------
+
+
+def _by_month(name: str, months: Iterable[tuple[int, date]]) -> Tree:
+    """The tree of years and their months, from notes and the first days of the months they are of."""
+    gathered = _Gathered()
+    for note, month in months:
+        year = f"{month.year:04}"
+        label = f"{year}-{month.month:02}"
+        gathered.add(gathered.add(ROOT, year, year, note), label, label, note)
+    return gathered.tree(str, lambda spellings: filter_for(name, spellings[-1]))
+
+
+def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
+    """Months are the reader's own, as they are to the filter; it knows none before 1970 and none after January 2200."""
+    times = facets.modified
+    if not len(times):
+        return
+    within = np.clip(times, midnight(FIRST), midnight(LAST))
+    first, last = (datetime.fromtimestamp(int(time) // 1_000_000_000).date() for time in (within.min(), within.max()))
+    months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
+    begins = [date(number // 12, number % 12 + 1, 1) for number in months]
+    places = np.searchsorted([midnight(day) for day in begins], times, side="right") - 1
+    for note, place in enumerate(np.maximum(places, 0).tolist()):
+        yield note, begins[place]
+
+
+def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
+    epoch = date(1970, 1, 1).toordinal()
+    for note, day in enumerate(facets.created.tolist()):
+        if day != UNKNOWN_DAY:
+            yield note, date.fromordinal(day + epoch).replace(day=1)
+
+
+EVERYTHING = "path:/"
+"""The query to ask where none is given: all notes."""
+VALUES = 50
+"""Values of a property that are listed unless more are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A folder, tag, property, value, year or month: how many fragments match in it, and in how many notes.
+
+    `label` is what stands beside its count, as most notes spell it: the folder's own name, the last part of a tag, a
+    property's name or one of its values, `2025` or `2025-03`. Spellings that filters hold for one are one branch.
+    `filter` is what `Engine.narrowed` takes to drill down, `path:/Projects/` or the like. `branches` are what is below
+    it; those that match nothing are not there. `unlisted` is how many more there are below it than are listed.
+    """
+
+    label: str
+    filter: str
+    fragments: int
+    notes: int
+    branches: tuple[Branch, ...] = ()
+    unlisted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VaultMap:
+    """What matches a query, per folder (any depth), tag (nested), property (with its values) and month (in years).
+
+    `fragments` and `notes` are all that match; a note may be in several tags and values or in none, so branches need
+    not add up to it. `created` leaves out notes that do not say when; months are the reader's own, oldest first. All
+    else is by count, then by label. `generation` is the index's.
+    """
+
+    query: str
+    fragments: int
+    notes: int
+    folders: tuple[Branch, ...]
+    tags: tuple[Branch, ...]
+    properties: tuple[Branch, ...]
+    modified: tuple[Branch, ...]
+    created: tuple[Branch, ...]
+    generation: int
+
+
+def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:
+    """Where the matches of `query` are. Of each property at most so many `values` are listed, None for all."""
+    snapshot = engine.snapshot
+    table = snapshot.table
+    matching = table.notes[engine.matching(query)]
+    fragments = np.bincount(matching, minlength=len(table.paths))
+    branches = branches_of(snapshot)
+    return VaultMap(
+        query=query,
+        fragments=len(matching),
+        notes=int(np.count_nonzero(fragments)),
+        folders=_Counted(branches.folders, fragments).below(),
+        tags=_Counted(branches.tags, fragments).below(),
+        properties=_Counted(branches.properties, fragments, most=values).below(),
+        modified=_Counted(branches.modified, fragments, by_count=False).below(),
+        created=_Counted(branches.created, fragments, by_count=False).below(),
+        generation=snapshot.generation,
+    )
+
+
+class _Counted:
+    """A tree with its counts. `most` is how many branches are listed below one that is not the top."""
+
+    def __init__(self, tree: Tree, fragments: Counts, *, most: int | None = None, by_count: bool = True) -> None:
+        self._tree = tree
+        self._fragments, self._notes = tree.count(fragments)
+        self._most = most
+        self._by_count = by_count
+
+    def below(self, place: int = ROOT) -> tuple[Branch, ...]:
+        first, last = self._tree.below[place].tolist()
+        places = first + np.flatnonzero(self._fragments[first:last])
+        if self._by_count:
+            places = self._best_first(places, None if place == ROOT else self._most)
+        return tuple(map(self._branch, places.tolist()))
+
+    def _branch(self, place: int) -> Branch:
+        below = self.below(place)
+        first, last = self._tree.below[place].tolist()
+        return Branch(
+            label=self._tree.labels[place],
+            filter=self._tree.asked(place),
+            fragments=int(self._fragments[place]),
+            notes=int(self._notes[place]),
+            branches=below,
+            unlisted=int(np.count_nonzero(self._fragments[first:last])) - len(below),
+        )
+
+    def _best_first(self, places: npt.NDArray[np.intp], most: int | None) -> npt.NDArray[np.intp]:
+        """By fragments, then notes, then as they are; the first `most`."""
+        if most is not None and len(places) > most:
+            # Of thousands of values few are shown: those that cannot be among them need no order.
+            counts = self._fragments[places]
+            least = np.partition(counts, len(counts) - most)[len(counts) - most] if most else np.inf
+            places = places[counts >= least]
+        return places[np.lexsort((-self._notes[places], -self._fragments[places]))][:most]

@@ -1,0 +1,246 @@
+"""What a user names -> a note of the index, and lines of it. What is not indexed has no name: nothing leads outside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+from rapidfuzz import process
+
+from excerpt.errors import NotThereError
+from excerpt.index.facets import names_other_file
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Section
+from excerpt.text.frontmatter import read_frontmatter
+from excerpt.text.tokens import open_tokenizer
+from excerpt.text.words import fold
+
+_LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
+_ALIKE = 70  # of 100; below, a name is another name
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines of a note as they were asked for: `last` None is the note's end, `heading` one whose section is meant."""
+
+    path: str
+    first: int = 1
+    last: int | None = None
+    heading: str = ""
+
+
+def place_called(snapshot: Snapshot, name: str) -> Place:
+    """The place that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `note_called`.
+
+    A note whose own name looks like one of these comes first. Raises NotThereError.
+    """
+    if path := _known(snapshot, name):
+        return Place(path)
+    if match := _LINES.fullmatch(name):
+        first = int(match["first"])
+        last = (int(match["last"]) if match["last"] else None) if match["on"] else first
+        return Place(note_called(snapshot, match["note"]), first, last)
+    note, _, heading = name.partition("#")
+    return Place(note_called(snapshot, note if heading else name), heading=heading)
+
+
+def note_called(snapshot: Snapshot, name: str) -> str:
+    """The path of the note with this path, file name, end of a path, title or alias, the first that fits.
+
+    Raises NotThereError if there is none, with what is called alike, or if several notes have that title or alias.
+    """
+    path = _known(snapshot, name)
+    if path is None:
+        raise NotThereError(f"No note here is called {name}.", _alike(snapshot, name))
+    return path
+
+
+def section_called(snapshot: Snapshot, path: str, heading: str) -> Section:
+    """The first section of a note under this heading; `A#B` is B somewhere under A. Raises NotThereError."""
+    wanted = [_folded(part) for part in heading.split("#") if part.strip()]
+    for section in snapshot.sections(path):
+        above = iter([_folded(part) for part in section.heading_path])
+        if wanted and section.heading and _folded(section.heading) == wanted[-1] and all(p in above for p in wanted):
+            return section
+    raise NotThereError(f"{path} has no heading {heading}.", "`excerpt peek` shows those it has.")
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold(text).split())
+
+
+def _known(snapshot: Snapshot, name: str) -> str | None:
+    if not name.strip():
+        return None
+    if name in snapshot.facets.numbers:
+        return name
+    path = snapshot.facets.targets.resolve(name, "")
+    if path is not None:
+        return path
+    paths = [snapshot.table.paths[number] for number in snapshot.notes_named(name)]
+    if len(paths) > 1:
+        others = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+        listed = ", ".join(paths[:_MOST_NAMED])
+        raise NotThereError(f"{len(paths)} notes are called {name}.", f"Name one by its path: {listed}{others}.")
+    return paths[0] if paths else None
+
+
+def _alike(snapshot: Snapshot, name: str) -> str:
+    stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
+    wanted = PurePosixPath(name.casefold()).stem
+    near = process.extract(wanted, stems, score_cutoff=_ALIKE, limit=_MOST_NAMED)
+    return f"Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
+
+
+FIRST_LINES = 8
+"""Lines of a note's beginning that a peek shows, the frontmatter passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Lines of a note: `text` is exactly `line_start` to `line_end` of its `lines`, with LF line ends.
+
+    `tokens` are those of `text` alone, `note_tokens` those of the whole note.
+    """
+
+    path: str
+    title: str
+    heading_path: tuple[str, ...]
+    line_start: int
+    line_end: int
+    lines: int
+    tokens: int
+    note_tokens: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """A section: its heading ("" of the text before the first), level (0 to 6), lines and tokens with those below."""
+
+    level: int
+    heading: str
+    heading_path: tuple[str, ...]
+    line_start: int
+    line_end: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """What one wants to know of a note before reading it.
+
+    `beginning` is its text from `line_start` to `line_end`. `modified` is the day of the file's last change, ISO 8601,
+    UTC. `links_to` and `linked_from` count notes, each once; `links_nowhere` the links in it to notes that are not
+    there.
+    """
+
+    path: str
+    title: str
+    aliases: tuple[str, ...]
+    tags: tuple[str, ...]
+    properties: tuple[tuple[str, str], ...]
+    language: str
+    modified: str
+    size: int
+    lines: int
+    tokens: int
+    line_start: int
+    line_end: int
+    beginning: str
+    outline: tuple[OutlineEntry, ...]
+    links_to: int
+    linked_from: int
+    links_nowhere: int
+
+
+def read(snapshot: Snapshot, name: str) -> Reading:
+    """The note, lines or section that `name` names (`naming.place_called`). Lines past the end are left out.
+
+    Raises NotThereError for a note, heading or first line that is not there.
+    """
+    place = place_called(snapshot, name)
+    text = _lines(snapshot.note_text(place.path))
+    first, last = place.first, place.last
+    under: tuple[str, ...] = ()
+    if place.heading:
+        section = section_called(snapshot, place.path, place.heading)
+        first, last, under = section.line_start, section.line_end, section.heading_path
+    last = len(text) if last is None else min(last, len(text))
+    if not 1 <= first <= max(len(text), 1):
+        raise NotThereError(f"{place.path} has {len(text):,} lines, not {first:,}.")
+    if first > last and text:
+        raise NotThereError(f"Lines {first}-{place.last} of {place.path} are none.")
+    info = snapshot.note_info(place.path)
+    wanted = "\n".join(text[first - 1 : last])
+    return Reading(
+        path=place.path,
+        title=info.title,
+        heading_path=under,
+        line_start=first,
+        line_end=max(last, first),
+        lines=len(text),
+        tokens=open_tokenizer(snapshot.tokenizer).count(wanted),
+        note_tokens=info.tokens,
+        text=wanted,
+    )
+
+
+def peek(snapshot: Snapshot, name: str, first_lines: int = FIRST_LINES) -> Peek:
+    """What a note holds, in brief: its first lines, outline and labels. Raises NotThereError."""
+    path = note_called(snapshot, name)
+    info, whole = snapshot.note_info(path), snapshot.note_text(path)
+    text = _lines(whole)
+    begin = _first_line(text, read_frontmatter(whole).lines)
+    end = min(begin + first_lines - 1, len(text))
+    number = snapshot.facets.numbers[path]
+    sources, targets = snapshot.facets.links
+    own = np.array([number], np.int32)
+    labels = snapshot.facets.labels_of(own)
+    return Peek(
+        path=path,
+        title=info.title,
+        aliases=info.aliases,
+        tags=info.tags,
+        properties=tuple((label.name, label.value) for label in labels if not label.is_tag),
+        language=info.language,
+        modified=snapshot.note_modified(path),
+        size=info.size,
+        lines=len(text),
+        tokens=info.tokens,
+        line_start=begin,
+        line_end=max(end, begin),
+        beginning="\n".join(text[begin - 1 : end]).rstrip("\n"),
+        outline=_outline(snapshot, path, text),
+        links_to=int(np.count_nonzero(sources == number)),
+        linked_from=int(np.count_nonzero(targets == number)),
+        links_nowhere=sum(
+            snapshot.facets.target_of(link) is None and not names_other_file(link.target)
+            for link in snapshot.facets.written_links(own)
+        ),
+    )
+
+
+def _outline(snapshot: Snapshot, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
+    count = open_tokenizer(snapshot.tokenizer).count
+    found: list[OutlineEntry] = []
+    for section in snapshot.sections(path):
+        held = "\n".join(text[section.line_start - 1 : section.line_end])
+        if section.level or held.strip():
+            lines = section.line_start, section.line_end
+            found.append(OutlineEntry(section.level, section.heading, section.heading_path, *lines, count(held)))
+    return tuple(found)
+
+
+def _first_line(text: Sequence[str], passed: int) -> int:
+    """The first line with any text behind so many lines; 1 where there is none."""
+    return next((number for number, line in enumerate(text[passed:], passed + 1) if line.strip()), 1)
+
+
+def _lines(text: str) -> list[str]:
+    """The note's lines; the end of the last is not the beginning of one more."""
+    return text.removesuffix("\n").split("\n") if text else []

@@ -1,0 +1,619 @@
+"""What connects notes beside their text: links, tags, and where they are kept. A number from 0 to 1 for each note."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePosixPath
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.catalog import NoteInfo
+from excerpt.index.postings import FIELDS
+from excerpt.index.snapshot import Snapshot
+from excerpt.model import Fragment
+from excerpt.search.evidence import asked_words
+from excerpt.search.lexical import Rows
+from excerpt.text.words import WIDE_CHARACTERS, analyze, fold, is_function_word, terms_of
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+
+HALF = 1.5
+"""Links in common that make half of all there could be: about three by way of notes with few links, ten by way of notes
+with many."""
+_DIVIDES = re.compile(r"[/.]")
+_BEHIND_ALL = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The notes that one note links to, those that link to it (numbers, ascending), and for every note how much of that
+    it has in common with it."""
+
+    to: Ints
+    back: Ints
+    common: Floats
+
+    @property
+    def direct(self) -> Floats:
+        """For every note, 1 if both link to each other, half of it if one does."""
+        found = np.zeros(len(self.common), np.float32)
+        found[self.to] += 0.5
+        found[self.back] += 0.5
+        return found
+
+
+def links_of(snapshot: Snapshot, note: int) -> Links:
+    """The links of a note, and what others have in common with it.
+
+    A third note that both link to, or that links to both, counts the less, the more links lead to it or from it (Adamic
+    and Adar, 2003): that two notes stand on the same index page says little.
+    """
+    count = len(snapshot.table.paths)
+    sources, targets = snapshot.facets.links
+    to, back = targets[sources == note], sources[targets == note]
+    linked_from, links_to = np.bincount(targets, minlength=count), np.bincount(sources, minlength=count)
+    alike, beside = np.isin(targets, to), np.isin(sources, back)
+    common = np.zeros(count)
+    common += np.bincount(sources[alike], 1 / np.log(2 + linked_from[targets[alike]]), count)
+    common += np.bincount(targets[beside], 1 / np.log(2 + links_to[sources[beside]]), count)
+    common[note] = 0
+    return Links(np.sort(to), np.sort(back), (common / (common + HALF)).astype(np.float32))
+
+
+def in_common(snapshot: Snapshot, links: Links, other: int) -> tuple[list[int], list[int]]:
+    """The third notes that a note with these `links` and the `other` both link to, and those that link to both: the
+    ones with the fewest links first."""
+    sources, targets = snapshot.facets.links
+    both = np.intersect1d(links.to, targets[sources == other])
+    back = np.intersect1d(links.back, sources[targets == other])
+    return (
+        sorted(both.tolist(), key=lambda note: (int(np.count_nonzero(targets == note)), note)),
+        sorted(back.tolist(), key=lambda note: (int(np.count_nonzero(sources == note)), note)),
+    )
+
+
+def by_tags(snapshot: Snapshot, tags: Iterable[str]) -> Floats:
+    """For each note, the rarity of the `tags` that it has too, as a share of that of all."""
+    count = len(snapshot.table.paths)
+    value = np.zeros(count, np.float32)
+    every = 0.0
+    for tag in sorted({fold(tag).strip("/") for tag in tags}):
+        notes = snapshot.facets.tags.get(tag)
+        if notes is not None and len(notes) > 1:
+            value[notes] += rarity(len(notes), count)
+            every += rarity(len(notes), count)
+    return value / np.float32(max(every, 1e-9))
+
+
+def shared_place(paths: Sequence[str], path: str, other: str) -> str:
+    """The smallest folder that two notes are in, or the beginning that their names have in common up to a dot (in some
+    vaults, `project.alpha.plan` is below `project.alpha`); "" where that is the whole vault."""
+    found = ""
+    for place in _places(path):
+        if not other.startswith(place):
+            break
+        found = place
+    return found if found and _kept_in(paths, found) < len(paths) else ""
+
+
+def by_place(paths: Sequence[str], path: str, notes: Ints) -> Floats:
+    """For each of `notes`, how small the place is that it shares with `path`. `paths` are the vault's, sorted."""
+    sizes = {place: rarity(_kept_in(paths, place), len(paths)) for place in _places(path)}
+    shared = (shared_place(paths, path, paths[note]) for note in notes.tolist())
+    return np.array([sizes.get(place, 0.0) for place in shared], np.float32)
+
+
+def _places(path: str) -> list[str]:
+    """The folders that a note is in, and the beginnings of its name, the largest first."""
+    name = path.rpartition(".")[0]
+    return [path[: found.end()] for found in _DIVIDES.finditer(name)]
+
+
+def _kept_in(paths: Sequence[str], place: str) -> int:
+    return bisect_left(paths, place + _BEHIND_ALL) - bisect_left(paths, place)
+
+
+def rarity(some: int, every: int) -> float:
+    """1 for what one of all has, 0 for what all have, by the logarithm."""
+    return float(1 - np.log(max(some, 1)) / np.log(every)) if every > 1 else 0.0
+
+
+MOST_NAMED = 200
+"""Fragments that have all words of a name: what more have is no name but what the vault is about."""
+MOST_CALLED = 3
+"""Notes of one name; what more are called (index, README) names none."""
+MOST_WORDS = 12
+"""Words, or characters of scripts without spaces, of the longest name that is looked for."""
+SHORTEST = 3
+"""Letters of the shortest name, of scripts with spaces; of others two characters."""
+MOST_READ = 100_000
+"""Letters of one passage that are read; only a line without end has more."""
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u200c\u200d"
+_WORD = re.compile(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_NOT_TEXT = re.compile(
+    r"^(?P<fence>```+|~~~+).*?(?:^(?P=fence)|\Z)"
+    r"|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)"
+    r"|!?\[\[[^\[\]\n]*\]\]"
+    r"|!?\[(?:[^\[\]\n]|\[[^\[\]\n]*\])*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])"
+    r"|^\[[^\[\]\n]+\]:.*$"
+    r"|</?[A-Za-z][^<>\n]*>|<!--.*?-->"
+    r"|[A-Za-z][A-Za-z0-9+.-]*://\S+|\bwww\.\S+|\S+@\S+\.\w+"
+    r"|(?<!\S)#[^\s#]+",
+    re.MULTILINE | re.DOTALL,
+)
+_ADDRESS = re.compile(
+    r"!\[\[[^\[\]\n]*\]\]"
+    r"|(?<=\])\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+    r"|^\[[^\[\]\n]+\]:.*$"
+    r"|</?[A-Za-z][^<>\n]*>|<!--.*?-->"
+    r"|[A-Za-z][A-Za-z0-9+.-]*://[^\s|)\]]+|\bwww\.[^\s|)\]]+|\S+@\S+\.\w+",
+    re.MULTILINE | re.DOTALL,
+)
+_BEGINS_SENTENCE = re.compile(r"(?:\A|\n|[.!?:;…]\s|\|)[\s>*+_\-\"'“‘«(\[\d.)=#|]*\Z")
+_PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![^\S\n]*\n))*")
+_GAP = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The note numbered `of` is named in the fragment with the key `fragment`, of the note numbered `within`, on
+    `line`, as `text`. `rarity` is 1 for a name that stands in one fragment only, 0 for one that stands everywhere."""
+
+    of: int
+    within: int
+    fragment: int
+    line: int
+    text: str
+    rarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A name in a text: characters `start` to `end` (exclusive), folded as `key`."""
+
+    start: int
+    end: int
+    key: str
+
+
+def text_alone(text: str) -> str:
+    """`text` with what is not read as text (links, code, HTML, addresses, tags) blanked out, of the same length."""
+    return _NOT_TEXT.sub(_blank, text)
+
+
+def without_addresses(text: str) -> str:
+    """`text` with what no reader reads as words blanked out (where links lead, what is embedded, HTML, addresses), of
+    the same length."""
+    return _ADDRESS.sub(_blank, text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", _GAP, found[0])
+
+
+def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[Found]:
+    """The folded `names` that stand in `text` from `start` on, the longest at each place, none inside another."""
+    words = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text, start)]
+    at = 0
+    while at < len(words):
+        longest = 0
+        key, last = "", words[at][0]
+        for count, (begin, end, word) in enumerate(words[at : at + MOST_WORDS], 1):
+            between = text[last:begin]
+            if len(between) > 3 or _GAP in between or "\n\n" in between:
+                break
+            key += (" " if between.isspace() else between) + word
+            last = end
+            if key in names:
+                longest, found = count, Found(words[at][0], end, key)
+        if longest:
+            yield found
+        at += max(longest, 1)
+
+
+def may_name(name: str, languages: Sequence[str]) -> bool:
+    """Whether `name`, as a text spells it, is long enough to name anything, and no number or filling word."""
+    if _WIDE.search(name):
+        return len(name) > 1
+    return len(name) >= SHORTEST and any(map(str.isalpha, name)) and not is_function_word(fold(name), languages)
+
+
+def _ordinary(name: str) -> bool:
+    """Whether a name is spelled as any word may be: one word, no capital but the first letter's, no digit or sign."""
+    return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
+
+
+def _begins_sentence(text: str, found: Found) -> bool:
+    """Whether what was found has a capital that any word would have there."""
+    before = text[max(0, found.start - 40) : found.start]
+    return _BEGINS_SENTENCE.search(before) is not None
+
+
+class Names:
+    """Who names whom in the vault of one snapshot. Keeps what notes are called while it is asked."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._names = snapshot.facets.names
+        self._languages = snapshot.languages[:1]
+        self._spelled: dict[int, tuple[str, ...]] = {}
+        self._rarities: dict[str, float] = {}
+
+    def named_by(self, note: int, fragments: Sequence[Fragment]) -> list[Named]:
+        """The notes that the text of a note's `fragments` names."""
+        named: list[Named] = []
+        for fragment in fragments:
+            text = text_alone(fragment.text)
+            for found in names_in(text, self._names):
+                called = self._names[found.key].tolist()
+                if note in called or len(called) > MOST_CALLED:
+                    continue
+                rarity = self._rarity(found.key)
+                meant = (of for of in called if rarity > 0 and self._says(text, found, of))
+                named += [_named(of, note, fragment, found, rarity) for of in meant]
+        return named
+
+    def naming(self, note: int) -> list[Named]:
+        """Where the text of other notes names this one."""
+        named: list[Named] = []
+        snapshot, table = self._snapshot, self._snapshot.table
+        for name in dict.fromkeys(map(fold, self._spelled_of(note))):
+            rows = self._with_words_of(name)
+            rows = rows[table.notes[rows] != note]
+            if not 0 < len(rows) <= MOST_NAMED or len(self._names.get(name, ())) > MOST_CALLED:
+                continue
+            fragments = snapshot.fragments(table.keys[rows].tolist())
+            rare = rarity(len(rows), snapshot.lexical.doc_count)
+            for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
+                named += [_named(note, within, fragment, found, rare) for found in self._named_as(name, fragment, note)]
+        return named
+
+    def _with_words_of(self, name: str) -> Rows:
+        """Rows, ascending, that have all words of a name in their text; of a name without words none."""
+        lexical = self._snapshot.lexical
+        words = [word for word in asked_words(name, self._snapshot) if not word.whole]
+        words.sort(key=lambda word: sum(map(lexical.count, word.terms)))
+        rows: Rows | None = None
+        for word in words:
+            having = np.concatenate([lexical.postings("text", term).rows for term in word.terms])
+            rows = np.unique(having) if rows is None else rows[np.isin(rows, having)]
+            if not len(rows):
+                break
+        return np.zeros(0, np.int32) if rows is None else rows
+
+    def _named_as(self, name: str, fragment: Fragment, note: int) -> Iterator[Found]:
+        """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
+        spaced = " ".join(name.split())
+        # Most fragments that have all of its words do not have the name; what follows is ten times as slow.
+        passage = fragment.text[:MOST_READ]
+        if spaced not in _spaced(passage):
+            return
+        text = text_alone(passage)
+        for paragraph in _PARAGRAPH.finditer(text):
+            if spaced in _spaced(paragraph[0]):
+                for found in names_in(text[: paragraph.end()], self._names, paragraph.start()):
+                    if found.key == name and self._says(text, found, note):
+                        yield found
+
+    def _says(self, text: str, found: Found, of: int) -> bool:
+        """Whether a name found in `text` is meant as that of the note `of`."""
+        name = text[found.start : found.end]
+        if not may_name(name, self._languages):
+            return False
+        if not _ordinary(name):
+            return True
+        return name[0].isupper() and name in self._spelled_of(of) and not _begins_sentence(text, found)
+
+    def _spelled_of(self, note: int) -> tuple[str, ...]:
+        """What a note is called, as it is spelled."""
+        if note not in self._spelled:
+            info = self._snapshot.note_info(self._snapshot.table.paths[note])
+            self._spelled[note] = (info.title, PurePosixPath(info.path).stem, *info.aliases)
+        return self._spelled[note]
+
+    def _rarity(self, name: str) -> float:
+        """That of the rarest word of a name: at least as rare is the name."""
+        if name not in self._rarities:
+            lexical = self._snapshot.lexical
+            words = asked_words(name, self._snapshot)
+            spread = min((sum(map(lexical.count, word.terms)) for word in words), default=0)
+            self._rarities[name] = rarity(min(spread, lexical.doc_count), lexical.doc_count) if spread else 0.0
+        return self._rarities[name]
+
+
+def _spaced(text: str) -> str:
+    """`text` folded, with one space where there is any."""
+    return " ".join(fold(text).split())
+
+
+def _named(of: int, within: int, fragment: Fragment, found: Found, rarity: float) -> Named:
+    line = fragment.line_start + fragment.text.count("\n", 0, found.start)
+    return Named(of, within, fragment.key, line, fragment.text[found.start : found.end], rarity)
+
+
+# Measured (docs/design/insight.md): flat around these values on every vault.
+WEIGHTS: Mapping[str, float] = {
+    "words": 0.32,
+    "meaning": 0.22,
+    "title": 0.10,
+    "names": 0.13,
+    "common links": 0.12,
+    "links": 0.03,
+    "place": 0.07,
+    "tags": 0.01,
+}
+SIGNALS = tuple(WEIGHTS)
+
+MOST_TERMS = 96
+"""Words of a note that others are looked for by, those that say most."""
+POOL = 150
+"""Notes that each kind of evidence puts forward, to be compared passage by passage."""
+MOST_LETTERS = 400_000
+"""Letters of one note that are read, which takes a second and a half: more than a novel of 200 pages has."""
+MOST_PASSAGES = 48
+"""Passages of one note that are compared, spread evenly over all of it."""
+IN_A_NAME = 3
+"""What a word counts in a note's title or alias, beside the text's 1."""
+PIVOT = 0.2
+"""The share of the mean in what counts as a note's length (pivoted: Singhal, Buckley and Mitra, 1996). Without it,
+stubs of a few words are nearest to everything."""
+NAMED = 0.7
+"""How much of all there could be it is to be named on one side, by a name that stands nowhere else."""
+COMMON_FROM, COMMON_SHARE = 1000, 0.25
+"""Words of so many fragments, and of such a share of them, are not looked up: they tell no note from another."""
+
+_TEXT, _TITLE, _ALIAS = (FIELDS.index(field) for field in ("text", "title", "alias"))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is asked about: a note, by its number in the snapshot's table, and those of its fragments that count, with
+    their rows."""
+
+    note: int
+    info: NoteInfo
+    fragments: tuple[Fragment, ...]
+    rows: Rows
+
+    @cached_property
+    def read(self) -> tuple[Fragment, ...]:
+        """The fragments with as much of their text as is read for words and names: of each the same share."""
+        lengths = [min(len(fragment.text), MOST_READ) for fragment in self.fragments]
+        letters = max(sum(lengths), MOST_LETTERS)
+        parts = zip(self.fragments, (length * MOST_LETTERS // letters for length in lengths), strict=True)
+        return tuple(replace(fragment, text=fragment.text[:most]) for fragment, most in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of what is asked about: how it is spelled there ("" where only a name has it), what it says there (how
+    often, by the logarithm, times `rarity`), its rarity among the notes of the vault times how telling it is, and
+    that: how much it says in general language, 0 to 1. `notes` have it, ascending."""
+
+    term: str
+    spelled: str
+    weight: float
+    rarity: float
+    telling: float
+    notes: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Notes put forward, by number, ascending, with their signals (notes x SIGNALS) and scores; and what that was made
+    of: the words asked for, who names whom, and the note's links."""
+
+    notes: Ints
+    signals: Floats
+    scores: Floats
+    terms: tuple[Term, ...]
+    named: tuple[Named, ...]
+    links: Links
+
+
+def origin_of(snapshot: Snapshot, path: str, line: int | None) -> Origin:
+    """The note, or its fragment that holds `line`, else the next (a heading may stand above its fragment), else the
+    last. Raises KeyError for a note that the index does not have."""
+    note = snapshot.facets.numbers[path]
+    fragments = snapshot.note_fragments(path)
+    if line is not None and fragments:
+        fragments = [fragment for fragment in fragments if fragment.line_end >= line][:1] or fragments[-1:]
+    rows = np.searchsorted(snapshot.table.keys, [fragment.key for fragment in fragments]).astype(np.int32)
+    return Origin(note, snapshot.note_info(path), tuple(fragments), rows)
+
+
+def nearest(snapshot: Snapshot, origin: Origin) -> Near:
+    """The notes that anything connects with what is asked about, weighed."""
+    paths = snapshot.table.paths
+    terms = telling_terms(snapshot, origin)
+    words, titles = by_words(snapshot, terms, origin.info)
+    names, named = _by_names(snapshot, origin)
+    links = links_of(snapshot, origin.note)
+    proposed = (words, _proposed_by_meaning(snapshot, origin), names, links.common, links.direct)
+    notes = np.unique(np.concatenate([_top(values) for values in proposed]))
+    notes = notes[notes != origin.note]
+    own = max(float(words[origin.note]), 1e-9)
+    values = {
+        "words": np.minimum(words[notes] / own, 1),
+        "meaning": by_meaning(snapshot, origin, notes),
+        "title": titles[notes],
+        "names": names[notes],
+        "common links": links.common[notes],
+        "links": links.direct[notes],
+        "place": by_place(paths, origin.info.path, notes),
+        "tags": by_tags(snapshot, origin.info.tags)[notes],
+    }
+    # Rounded, so that notes of the same words are of one score and their order is that of their paths.
+    signals = np.round(np.stack([values[name] for name in SIGNALS], axis=1), 6).astype(np.float32)
+    return Near(notes, signals, signals @ np.array([*WEIGHTS.values()], np.float32), terms, named, links)
+
+
+def _top(values: Floats) -> Ints:
+    """The notes of the POOL highest values above 0."""
+    order = np.argsort(-values, kind="stable")[:POOL]
+    return order[values[order] > 0].astype(np.int32)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[Term, ...]:
+    """The words that say most about the note: often there, rare in the vault, and telling in general language."""
+    info, lexical = origin.info, snapshot.lexical
+    counts: Counter[str] = Counter()
+    for fragment in origin.read:
+        counts.update(terms_of(without_addresses(fragment.text), info.language)[0])
+    if len(origin.fragments) == 1:
+        # Of a whole note, the text has them.
+        for heading in origin.fragments[0].heading_path:
+            counts.update(terms_of(heading, info.language)[0])
+    for name in (info.title, *info.aliases):
+        counts.update(terms_of(name, info.language)[0] * IN_A_NAME)
+    every = lexical.doc_count
+    likely: list[tuple[float, str]] = []
+    for term, count in counts.items():
+        spread = min(lexical.count(term), every)
+        common = spread > max(COMMON_FROM, COMMON_SHARE * every)
+        if spread and not common and not is_function_word(term, snapshot.languages):
+            likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
+    # Twice as many, of which those go that general language makes light of.
+    likely = sorted(likely, key=lambda one: (-one[0], one[1]))[: 2 * MOST_TERMS]
+    spelled = _spelled(origin, {term for _, term in likely})
+    telling = _telling(snapshot, [spelled.get(term, term).lower() for _, term in likely])
+    weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, telling, strict=True)]
+    best = sorted(weighed, key=lambda one: (-one[0], one[1]))[:MOST_TERMS]
+    return tuple(_term(snapshot, term, spelled.get(term, ""), counts[term], share) for _, term, share in best)
+
+
+def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
+    """Words as they are first spelled in the passages that are compared."""
+    found: dict[str, str] = {}
+    shown = set(spread(origin.rows).tolist())
+    for row, fragment in zip(origin.rows.tolist(), origin.read, strict=True):
+        if row in shown:
+            read = analyze(without_addresses(fragment.text), origin.info.language)
+            for term, start, end in zip(read.terms, read.starts, read.ends, strict=True):
+                if term in terms and term not in found:
+                    found[term] = fragment.text[start:end]
+    return found
+
+
+def _telling(snapshot: Snapshot, words: Sequence[str]) -> list[float]:
+    """How much each word says in general language, 0 to 1; 1 where the model does not know."""
+    plain = [word for word in words if word.isascii() and word.isalpha()]
+    known = dict(zip(plain, snapshot.embedder.telling(plain).tolist(), strict=True))
+    return [known.get(word, 1.0) for word in words]
+
+
+def _term(snapshot: Snapshot, term: str, spelled: str, count: int, telling: float) -> Term:
+    every = len(snapshot.table.paths)
+    having = np.zeros(every, np.bool_)
+    having[snapshot.table.notes[snapshot.lexical.entries(term).rows]] = True
+    notes = np.flatnonzero(having).astype(np.int32)
+    rarity = telling * float(np.log1p((every - len(notes) + 0.5) / (len(notes) + 0.5)))
+    return Term(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
+
+
+def by_words(snapshot: Snapshot, terms: Sequence[Term], info: NoteInfo) -> tuple[Floats, Floats]:
+    """For each note, the product of its words' weights with those of `terms`, over the root of its pivoted length; and
+    how much of its title is among them, and of this note's title (`info`) in its text."""
+    notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
+    total, titles, text_has = (np.zeros(count, np.float32) for _ in range(3))
+    in_title = set(terms_of(info.title, info.language)[0])
+    most, of_title = float(np.log1p(count + 0.5)), 0.0
+    for term in terms:
+        entries = lexical.entries(term.term)
+        there = notes[entries.rows]
+        of_text, of_name = entries.fields == _TEXT, entries.fields == _TITLE
+        often = np.bincount(there[of_text], entries.tf[of_text], count)
+        if term.term in in_title:
+            text_has[often > 0] += term.rarity
+            of_title += term.rarity
+        named = np.zeros(count, np.bool_)
+        named[there[of_name]] = True
+        titles[named] += term.rarity / most
+        named[there[entries.fields == _ALIAS]] = True
+        total += np.float32(term.weight * term.rarity) * np.log1p(often + IN_A_NAME * named).astype(np.float32)
+    lengths = np.bincount(notes, lexical.lengths("text"), count)
+    total /= np.sqrt(PIVOT + (1 - PIVOT) * lengths / max(float(lengths.mean()), 1e-9)).astype(np.float32)
+    words_in_titles = np.ones(count, np.float32)
+    words_in_titles[notes] = np.maximum(lexical.lengths("title"), 1)
+    titles = titles / words_in_titles + text_has / np.float32(max(of_title, 1e-9))
+    return total, np.float32(0.5) * titles
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def _by_names(snapshot: Snapshot, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
+    """For each note, how rarely named it is where it is named here, or this note there; and where."""
+    names = Names(snapshot)
+    named = (*names.named_by(origin.note, origin.read), *names.naming(origin.note))
+    here, there = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
+    for one in named:
+        by, other = (here, one.of) if one.within == origin.note else (there, one.within)
+        by[other] = 1 - (1 - by[other]) * (1 - NAMED * one.rarity)
+    return 1 - (1 - here) * (1 - there), named
+
+
+# --- meaning ----------------------------------------------------------------------------------------------------------
+
+
+def _proposed_by_meaning(snapshot: Snapshot, origin: Origin) -> Floats:
+    """For each note, the mean similarity of its passages with what is asked about, above what is ordinary here."""
+    notes, count, vectors = snapshot.table.notes, len(snapshot.table.paths), snapshot.vectors
+    if not len(origin.rows):
+        return np.zeros(count, np.float32)
+    centre = (vectors.of(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
+    similar = vectors.similarities(centre) - np.float32(vectors.mean @ centre)
+    return (np.bincount(notes, similar, count) / np.maximum(np.bincount(notes, minlength=count), 1)).astype(np.float32)
+
+
+def by_meaning(snapshot: Snapshot, origin: Origin, notes: Ints) -> Floats:
+    """For each of `notes`, how well each passage here is matched by the nearest there, and the other way round: the
+    mean of both."""
+    rows, places = rows_of(snapshot, notes)
+    value = np.zeros(len(notes), np.float32)
+    if not len(rows) or not len(origin.rows):
+        return value
+    similar = centred(snapshot, rows) @ centred(snapshot, spread(origin.rows)).T
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    here = np.maximum.reduceat(similar, starts, axis=0).mean(axis=1)
+    there = np.add.reduceat(similar.max(axis=1), starts) / np.diff(starts, append=len(places))
+    value[places[starts]] = np.clip((here + there) / 2, 0, 1)
+    return value
+
+
+def centred(snapshot: Snapshot, rows: Rows) -> Floats:
+    """The vectors of rows as seen from the middle of the vault's, of length 1: as they are, all lie close together."""
+    found = snapshot.vectors.of(rows) - snapshot.vectors.mean
+    lengths: Floats = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+    return found / lengths
+
+
+def rows_of(snapshot: Snapshot, notes: Ints) -> tuple[Rows, Ints]:
+    """The rows of `notes`, at most MOST_PASSAGES of each, and of each row the place in `notes`, ascending."""
+    table = snapshot.table.notes
+    place = np.full(len(snapshot.table.paths), -1, np.int32)
+    place[notes] = np.arange(len(notes), dtype=np.int32)
+    rows = np.flatnonzero(place[table] >= 0).astype(np.int32)
+    rows = rows[np.argsort(place[table[rows]], kind="stable")]
+    starts = np.flatnonzero(np.diff(place[table[rows]], prepend=-1))
+    parts = [spread(part) for part in np.split(rows, starts[1:])]
+    rows = np.concatenate(parts)
+    return rows, place[table[rows]]
+
+
+def spread(rows: Rows) -> Rows:
+    """At most MOST_PASSAGES of `rows`, evenly."""
+    if len(rows) <= MOST_PASSAGES:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, MOST_PASSAGES).round().astype(np.int64)]

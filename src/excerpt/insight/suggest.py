@@ -1,0 +1,554 @@
+"""What a word of a query may be going to be: tags, folders, names, headings, properties and their values, periods, and
+the words of the vault, each with how much of the vault has it.
+
+What can be put into a query is what the query language reads as just that; the lists are made at the first question
+about them and kept as long as the snapshot is (at 10,000 notes 2 to 115 ms each, that of headings 270).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from excerpt.index.facets import property_name
+from excerpt.index.snapshot import Snapshot
+from excerpt.insight.facet_map import (
+    EVERYTHING,
+    Tree,
+    branches_of,
+    filter_for,
+    folder_filter,
+    property_filter_name,
+    tag_filter,
+    value_filter,
+)
+from excerpt.insight.significant import log_likelihood
+from excerpt.insight.themes import Phrases, phrases_of
+from excerpt.insight.topic import Topic, find_topic
+from excerpt.search.engine import Engine
+from excerpt.search.evidence import asked_words
+from excerpt.search.filters import allowed
+from excerpt.search.query import (
+    KINDS,
+    OPERATORS,
+    TIMES,
+    Filter,
+    FilterKind,
+    KnownNames,
+    Query,
+    alternatives,
+    conditions,
+    hints,
+)
+from excerpt.text.dates import day_of
+from excerpt.text.words import QueryWord, analyze, fold
+
+MOST = 50
+"""Completions that are offered."""
+TERMS, READ = 12, 4
+"""Stems that a word is completed by, and fragments each is looked up in to see how it is written."""
+LONGEST = 80
+"""Characters of a value or heading; longer ones are sentences, which nobody filters by."""
+PERIODS = ("today", "yesterday", "7d", "this-week", "last-week", "this-month", "last-month", "this-year", "last-year")
+_PATH = re.compile(r"[/\\@]|\.\w+$")
+"""What makes a word an address or a file's name, which nobody looks for as a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """`text` is what it puts into the query, `label` what it is called, and `count` how many notes that finds, of a
+    word how many fragments; 0 where it is not told. A text that ends in a colon goes on."""
+
+    text: str
+    label: str
+    count: int = 0
+    unit: str = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One of a list; those with more `weight` go first."""
+
+    folded: str
+    completion: Completion
+    weight: int
+
+
+_Lists = dict[str, tuple[_Entry, ...]]
+_KNOWN: WeakKeyDictionary[Snapshot, _Lists] = WeakKeyDictionary()
+
+
+def complete(snapshot: Snapshot, operator: str, begun: str, today: date) -> tuple[Completion, ...]:
+    """What `begun`, the value of a filter or a word, may be going to be, the likeliest first.
+
+    `operator` is what stands before the colon, "#", or "" for a word. What begins so goes before what has a part that
+    does; of these what most of the vault has, then by name. Nothing for what is no filter.
+    """
+    if not operator:
+        return _words(snapshot, begun)
+    name = fold(operator)
+    if KINDS.get(name) in TIMES:
+        return tuple(_periods(snapshot, name, begun, today))
+    wanted = fold(begun).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
+    return _matching(listed(snapshot, name), wanted)
+
+
+def _matching(entries: Sequence[_Entry], wanted: str) -> tuple[Completion, ...]:
+    first = [entry for entry in entries if entry.folded.startswith(wanted)]
+    if len(first) < MOST and wanted:
+        first += [entry for entry in entries if wanted in entry.folded and _begins_part(entry.folded, wanted)]
+    return tuple(entry.completion for entry in first[:MOST])
+
+
+def _begins_part(folded: str, wanted: str) -> bool:
+    """Whether a part but the first begins with it."""
+    at = folded.find(wanted, 1)
+    while at > 0:
+        if not folded[at - 1].isalnum():
+            return not folded.startswith(wanted)
+        at = folded.find(wanted, at + 1)
+    return False
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+
+def listed(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
+    """What the filter or property of that name can be completed by."""
+    if name in _MAKERS:
+        return _kept(snapshot, name, _MAKERS[name])
+    name = property_name(name)
+    if name not in snapshot.facets.properties:
+        return ()
+    return _kept(snapshot, name, lambda snapshot: _values(snapshot, name))
+
+
+def _kept(snapshot: Snapshot, name: str, make: Callable[[Snapshot], Iterable[_Entry]]) -> tuple[_Entry, ...]:
+    """The list of that name, made when it is first asked for."""
+    known = _KNOWN.setdefault(snapshot, {})
+    if name not in known:
+        known[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
+    return known[name]
+
+
+def _counted(written: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
+    """Each name folded, as it is written most often, and in how many notes it is."""
+    notes: dict[str, set[int]] = {}
+    spellings: dict[str, Counter[str]] = {}
+    for name, note in written:
+        if 0 < len(name) <= LONGEST and (folded := " ".join(fold(name).split())):
+            notes.setdefault(folded, set()).add(note)
+            spellings.setdefault(folded, Counter())[" ".join(name.split())] += 1
+    for folded, counts in spellings.items():
+        yield folded, min(counts, key=lambda spelling: (-counts[spelling], spelling)), len(notes[folded])
+
+
+def _entries(written: Iterable[tuple[str, int]], asked: Callable[[str], str], *, told: bool = True) -> Iterator[_Entry]:
+    """`told` says that what is asked so finds those notes and no others, so that their number is told."""
+    for folded, spelled, notes in _counted(written):
+        if text := asked(spelled):
+            yield _Entry(folded, Completion(text, spelled, notes if told else 0), notes)
+
+
+def _tags(snapshot: Snapshot) -> Iterator[_Entry]:
+    written = [
+        (tag[:end], note)
+        for tag, note in ((name.strip("/"), note) for name, note in snapshot.facets.tags_as_written())
+        for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag))
+    ]
+    return _entries(written, tag_filter)
+
+
+def _hashed(snapshot: Snapshot) -> Iterator[_Entry]:
+    for entry in _tags(snapshot):
+        tag = entry.completion.label
+        if not any(sign.isspace() or sign in '#"' for sign in tag) and any(map(str.isalpha, tag)):
+            yield _Entry(entry.folded, Completion(f"#{tag}", tag, entry.completion.count), entry.weight)
+
+
+def _folders(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
+    def asked(folder: str) -> str:
+        is_pattern = operator == "path" or "*" in fold(folder)
+        return folder_filter(folder) if is_pattern else filter_for(operator, f"/{folder}/")
+
+    return lambda snapshot: _of_folders(snapshot, asked)
+
+
+def _of_folders(snapshot: Snapshot, asked: Callable[[str], str]) -> Iterator[_Entry]:
+    counts: Counter[str] = Counter()
+    for path in snapshot.table.paths:
+        folder = posixpath.dirname(path)
+        while folder:
+            counts[folder] += 1
+            folder = posixpath.dirname(folder)
+    for folder, notes in counts.items():
+        yield _Entry(fold(f"{folder}/"), Completion(asked(folder), f"{folder}/", notes), notes)
+
+
+def _files(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
+    def made(snapshot: Snapshot) -> Iterator[_Entry]:
+        stems = [
+            (posixpath.splitext(posixpath.basename(path))[0], note) for note, path in enumerate(snapshot.table.paths)
+        ]
+        return _entries(stems, lambda stem: filter_for(operator, stem), told=False)
+
+    return made
+
+
+def _titles(snapshot: Snapshot) -> Iterator[_Entry]:
+    return _entries(snapshot.facets.titles_as_written(), lambda title: filter_for("title", title), told=False)
+
+
+def _headings(snapshot: Snapshot) -> Iterator[_Entry]:
+    counts: dict[str, tuple[str, int]] = {}
+    for heading, count in snapshot.facets.headings_as_written():
+        if len(heading) <= LONGEST and (folded := fold(heading)):
+            spelled, before = counts.get(folded, (heading, 0))
+            counts[folded] = spelled, before + count
+    for folded, (spelled, count) in counts.items():
+        yield _Entry(folded, Completion(filter_for("heading", spelled), spelled), count)
+
+
+def _values(snapshot: Snapshot, name: str) -> Iterator[_Entry]:
+    return _entries(snapshot.facets.values_as_written(name), lambda value: value_filter(name, value))
+
+
+_MAKERS: Mapping[str, Callable[[Snapshot], Iterator[_Entry]]] = {
+    "tag": _tags,
+    "tags": _tags,
+    "#": _hashed,
+    "path": _folders("path"),
+    "folder": _folders("folder"),
+    "in": _folders("in"),
+    "file": _files("file"),
+    "link": _files("link"),
+    "from": _files("from"),
+    "title": _titles,
+    "alias": _titles,
+    "aliases": _titles,
+    "heading": _headings,
+}
+
+
+def _periods(snapshot: Snapshot, name: str, begun: str, today: date) -> Iterator[Completion]:
+    years = [str(today.year - back) for back in range(5)]
+    for period in (*PERIODS, *years):
+        if period.startswith(begun.lower()):
+            (query,) = alternatives(f"{name}:{period} ")
+            rows = allowed(Query("", filters=query.filters), snapshot, lambda _: (), today)
+            notes = 0 if rows is None else len(np.unique(snapshot.table.notes[rows]))
+            yield Completion(f"{name}:{period}", period, notes)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _words(snapshot: Snapshot, begun: str) -> tuple[Completion, ...]:
+    """The words of the vault that begin so, and the filters and properties."""
+    wanted = fold(begun)
+    names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
+    filters = [one for one in names if one.text.startswith(wanted)]
+    known = _kept(snapshot, ":", _property_names)
+    named = [one.completion for one in known if one.folded.startswith(wanted)]
+    properties = [one for one in named if one.text]
+    if not wanted:
+        return (*filters, *properties[:MOST])
+    return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MOST]
+
+
+def _property_names(snapshot: Snapshot) -> Iterator[_Entry]:
+    spelled: dict[str, dict[str, int]] = {}
+    for name, notes in snapshot.facets.property_names_as_written():
+        spelled.setdefault(property_name(name), {})[name] = notes
+    for name, spellings in spelled.items():
+        yield _property_entry(snapshot, name, spellings)
+
+
+def _property_entry(snapshot: Snapshot, name: str, spellings: Mapping[str, int]) -> _Entry:
+    """A property by its commonest spelling. A note may have it in two, and is counted once."""
+    spelling = min(spellings, key=lambda one: (-spellings[one], one))
+    notes = spellings[spelling]
+    if len(spellings) > 1:
+        notes = len({note for _, note in snapshot.facets.values_as_written(name)})
+    asked = property_filter_name(spelling)
+    return _Entry(name, Completion(f"{asked}:", spelling, notes) if asked else Completion("", spelling), notes)
+
+
+def _vocabulary(snapshot: Snapshot, begun: str) -> list[Completion]:
+    """Words as they are written, by the number of fragments that have them in any form; terms are stems."""
+    asked = asked_words(begun, snapshot)
+    if len(asked) != 1:
+        return []
+    reader = snapshot.lexical
+    stems = dict.fromkeys((*asked[0].terms, *reader.continuations(begun, 10 * TERMS)))
+    counted = sorted(((reader.count(term), term) for term in stems), key=lambda one: (-one[0], one[1]))
+    found: dict[str, Completion] = {}
+    for _, term in counted[:TERMS]:
+        rows = np.unique(reader.entries(term).rows)
+        word = spelled(snapshot, term, rows[:READ].tolist(), begun)
+        if word and word.casefold() not in found:
+            found[word.casefold()] = Completion(word, word, len(rows), "fragment")
+    return sorted(found.values(), key=lambda one: (-one.count, one.label))
+
+
+def spelled(snapshot: Snapshot, term: str, rows: Sequence[int], begun: str = "") -> str:
+    """How the word of a stem is written, by the first fragments that have it, if it begins so; "" if it does not."""
+    table = snapshot.table
+    spellings: Counter[str] = Counter()
+    for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
+        text = "\n".join((fragment.text, fragment.title, *fragment.heading_path))
+        found = analyze(text, table.languages[table.notes[row]])
+        for known, start, end in zip(found.terms, found.starts, found.ends, strict=True):
+            word = text[start:end]
+            if known == term and fold(word).startswith(begun) and not _PATH.search(word):
+                spellings[word] += 1
+    if not spellings:
+        return ""
+    word = min(spellings, key=lambda one: (-spellings[one], one.swapcase()))
+    return word if word.isupper() or word.lower() not in spellings else word.lower()
+
+
+ALIKE = 0.6
+"""Similarity from which one word is meant by another: that of two of five letters. What is nearer than
+`search.fuzzy_threshold` a search finds by itself, but not in phrases and filters."""
+SHORTEST = 4
+"""Letters below which similar spelling means nothing."""
+_COMPARED = 5
+
+Change = tuple[int, int, str]
+"""Start and end of a stretch of the query, and what is put there instead."""
+
+
+def corrected(engine: Engine, query: str) -> str:
+    """Return the query with what is misspelt in it corrected; "" where nothing is, and where that matches nothing."""
+    meant = query
+    for start, end, instead in sorted(_changes(engine.snapshot, query), reverse=True):
+        meant = meant[:start] + instead + meant[end:]
+    return meant if meant != query and engine.matching(meant).any() else ""
+
+
+def _changes(snapshot: Snapshot, query: str) -> Iterator[Change]:
+    facets = snapshot.facets
+    found = conditions(query, facets.properties, facets.tags)
+    told = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
+    taken = [(one.start, one.end) for one in found] + [(one.start, one.end) for one in told]
+    for hint in told:
+        yield hint.start, hint.end, hint.instead
+    for one in found:
+        if one.filter and not one.filter.negated and (instead := _filter_meant(snapshot, one.filter)):
+            yield one.start, one.end, instead
+    for word in asked_words(query, snapshot):
+        is_taken = any(start <= word.start < end for start, end in taken)
+        if not is_taken and (instead := _word_meant(snapshot, word)):
+            yield word.start, word.end, instead
+
+
+def _filter_meant(snapshot: Snapshot, one: Filter) -> str:
+    """The filter of the same kind that is spelled most like one that no note meets; "" for one that some meet."""
+    rows = allowed(Query("", filters=(one,)), snapshot, partial(asked_words, snapshot=snapshot), date.today())
+    if rows is None or rows.any():
+        return ""
+    entries = {
+        entry.folded.strip("/"): entry.completion.text
+        for entry in listed(snapshot, one.name if one.kind is FilterKind.PROPERTY else str(one.kind))
+    }
+    wanted = fold(one.value).strip("#/=*")
+    near = process.extractOne(wanted, entries.keys(), scorer=OSA.normalized_similarity, score_cutoff=ALIKE)
+    return entries[near[0]] if near else ""
+
+
+def _word_meant(snapshot: Snapshot, word: QueryWord) -> str:
+    """The word that is spelled most like one that no note has, of equals the commonest; "" for one that some have."""
+    reader, typed = snapshot.lexical, word.terms[0]
+    if word.whole or len(typed) < SHORTEST or not typed.isalpha():
+        return ""
+    if any(len(reader.entries(term).rows) for term in word.terms) or reader.continuations(fold(word.surface), 1):
+        return ""
+    near = process.extract(
+        typed,
+        reader.lexicon("text"),
+        scorer=OSA.normalized_similarity,
+        score_cutoff=ALIKE,
+        limit=_COMPARED,
+    )
+    for term, _, _ in sorted(near, key=lambda one: (-one[1], -reader.count(one[0]), one[0])):
+        if written := spelled(snapshot, term, np.unique(reader.entries(term).rows)[:READ].tolist()):
+            return written.lower() if word.surface.islower() else written
+    return ""
+
+
+NARROWER, WIDER = 6, 4
+"""Suggestions of either kind at most."""
+WORDS = 4
+"""How many of the narrower ones are words at most, where there are filters for the rest."""
+LOOKED_AT = 40
+"""The best fragments, whose words are taken."""
+WORTH = 0.6
+"""What more than this share of the matches have narrows nothing."""
+LEAST = 2
+"""Fewer fragments are no list."""
+WEIGHED = 200
+"""Branches, those with most of the matches, of which it is looked up whether they stand out."""
+LONGEST_LABEL = 40
+"""Characters of a value or word."""
+
+Counts = npt.NDArray[np.int64]
+
+
+class Way(StrEnum):
+    NARROWER = "narrower"
+    WIDER = "wider"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A query that finds less or more: `label` is what is put in or taken out, `hits` the fragments it matches."""
+
+    way: Way
+    label: str
+    query: str
+    hits: int
+
+
+def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
+    """Narrower queries, the most telling first, then wider ones; for an empty query the parts of the vault."""
+    base = query if query.strip() else EVERYTHING
+    matching = engine.matching(base)
+    hits = int(np.count_nonzero(matching))
+    topic = find_topic(engine, query) if query.strip() and hits else None
+    words = list(_words_of(topic)) if topic is not None else []
+    narrower = [*_filters(engine, query, matching), *_required(engine, query, words, hits)]
+    wider = [*_without(engine, query, hits), *_joined(engine, query, words, hits)]
+    return (*_mixed(narrower), *_distinct(wider)[:WIDER])
+
+
+def _mixed(narrower: Sequence[Suggestion]) -> list[Suggestion]:
+    """A few of both kinds, the filters first; more of the one where there is less of the other."""
+    every = _distinct(narrower)
+    words = [one for one in every if one.label.startswith('"')]
+    filters = [one for one in every if not one.label.startswith('"')]
+    room = max(NARROWER - len(words), NARROWER - WORDS)
+    return [*filters[:room], *words[: NARROWER - min(len(filters), room)]]
+
+
+def _distinct(found: Sequence[Suggestion]) -> list[Suggestion]:
+    return list({one.query: one for one in reversed(found)}.values())[::-1]
+
+
+def _count(engine: Engine, query: str) -> int:
+    return int(np.count_nonzero(engine.matching(query)))
+
+
+# --- narrower ---------------------------------------------------------------------------------------------------------
+
+
+def _filters(engine: Engine, query: str, matching: npt.NDArray[np.bool_]) -> Iterator[Suggestion]:
+    """Folders, tags and values of properties that stand out among the matches. They are counted as the map does."""
+    snapshot = engine.snapshot
+    table, branches = snapshot.table, branches_of(snapshot)
+    here = np.bincount(table.notes[matching], minlength=len(table.paths)).astype(np.int64)
+    overall = np.bincount(table.notes, minlength=len(table.paths)).astype(np.int64)
+    standing_out = sorted(
+        (-worth, tree.asked(place), count)
+        for tree in (branches.folders, branches.tags, branches.properties)
+        for worth, place, count in _standing_out(tree, here, overall)
+    )
+    given: set[int] = set()
+    for _, condition, count in standing_out:
+        # That a note has a property at all says little. Of the same number there are mostly the very same notes:
+        # folders within folders, tags beside folders.
+        if condition and not condition.endswith(":*") and condition not in query and count not in given:
+            narrowed = engine.narrowed(query, condition) if query.strip() else f"{condition} "
+            yield Suggestion(Way.NARROWER, condition, narrowed, count)
+            given.add(count)
+        if len(given) == NARROWER:
+            return
+
+
+def _standing_out(tree: Tree, here: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
+    """How far a branch stands out, its place, and how many of the matches are in it."""
+    counts, notes = tree.count(here)
+    whole, _ = tree.count(overall)
+    matched, of = int(here.sum()), int(overall.sum())
+    fitting = np.flatnonzero((counts >= LEAST) & (counts <= WORTH * matched) & (notes >= LEAST))
+    for place in fitting[np.argsort(-counts[fitting], kind="stable")][:WEIGHED].tolist():
+        label = tree.labels[place]
+        if len(label) <= LONGEST_LABEL and day_of(label) is None:
+            worth = log_likelihood(int(counts[place]), matched, int(whole[place]), of) if matched < of else 0.0
+            yield round(worth, 3) + counts[place] / max(matched, 1), place, int(counts[place])
+
+
+def _words_of(topic: Topic) -> Iterator[str]:
+    """Words and pairs of words that part of the best fragments have, those first that tell them apart best."""
+    rows = topic.best[:LOOKED_AT]
+    phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
+    few = [key for key, count in phrases.counts.items() if LEAST <= count <= max(LEAST, WORTH * len(rows))]
+    taken: set[str] = set()
+    for key in sorted(few, key=lambda key: (-_worth(phrases, key), key)):
+        if not taken & set(key) and len(word := phrases.spelled(key)) <= LONGEST_LABEL and '"' not in word:
+            taken |= set(key)
+            yield word
+
+
+def _worth(phrases: Phrases, key: tuple[str, ...]) -> float:
+    return round(phrases.counts[key] * phrases.weight(key), 6)
+
+
+def _required(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
+    """The query with a word more that must be there, and with its own words as they stand."""
+    plain = query.split()
+    if 1 < len(plain) <= 4 and all(map(str.isalnum, plain)):
+        yield from _if_narrower(engine, f'"{" ".join(plain)}"', f'"{" ".join(plain)}"', hits)
+    for word in words[: 2 * WORDS]:
+        yield from _if_narrower(engine, f'"{word}"', engine.narrowed(query, f'"{word}"'), hits)
+
+
+def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
+    count = _count(engine, query)
+    if LEAST <= count < hits:
+        yield Suggestion(Way.NARROWER, label, query, count)
+
+
+# --- wider ------------------------------------------------------------------------------------------------------------
+
+
+def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
+    """The query without one of its conditions, and with its phrases as words."""
+    facets = engine.snapshot.facets
+    found = conditions(query, facets.properties, facets.tags)
+    for one in found:
+        left = " ".join(f"{query[: one.start].rstrip()} {query[one.end :].lstrip()}".split())
+        if left:
+            yield from _if_wider(engine, f"without {query[one.start : one.end]}", left, hits)
+    outside = query
+    for one in reversed(found):
+        outside = f"{outside[: one.start]}{' ' * (one.end - one.start)}{outside[one.end :]}"
+    if outside.count('"') >= LEAST:
+        loose = "".join(
+            sign for at, sign in enumerate(query) if sign != '"' or any(one.start <= at < one.end for one in found)
+        )
+        yield from _if_wider(engine, "its phrase as words", loose, hits)
+
+
+def _joined(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
+    """The query or a word of its subject."""
+    for word in words[:2]:
+        yield from _if_wider(engine, f"or {word}", f"{query.strip()} | {word}", hits)
+
+
+def _if_wider(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
+    count = _count(engine, query)
+    if count > hits:
+        yield Suggestion(Way.WIDER, label, query, count)

@@ -1,0 +1,403 @@
+"""Which hits are to be grown, what each is worth, and what is left out before anything is chosen."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from heapq import nlargest
+from typing import Concatenate, Generic, ParamSpec
+
+from excerpt.kinds import Scope, Stopped, Strategy
+from excerpt.model import Fragment, Hit, LeftOut, Pack, PackResult, Result
+from excerpt.pack.budget import (
+    LEADING,
+    Choices,
+    Costs,
+    Made,
+    Selection,
+    Taken,
+    choices,
+    leading_worth,
+    selections,
+    shrunk,
+    worths,
+)
+from excerpt.pack.expand import DuplicateRule, Wanted, draft, expand, merge, near_copy, reading
+from excerpt.pack.render import MarkdownRenderer, Renderer
+from excerpt.pack.selection import AS_RANKED, Wishes
+from excerpt.pack.source import Notes, NoteSource, notes_of
+from excerpt.search.engine import Engine, count_matching
+from excerpt.search.evidence import POOL
+from excerpt.settings import PackSettings
+from excerpt.text.display import line_range
+from excerpt.text.tokens import Tokenizer
+
+DROPPED = "dropped by hand"
+GONE = "no longer in the index"
+SAME_TEXT = "same text as"
+NEAR_COPY = "near copy of"
+
+MARK_SCORE = 1.0
+"""Score of a fragment marked by hand: a mark counts the same whatever the query says now."""
+
+_EXPANDED = 4  # times the limit: how many hits are looked at where copies are left out
+
+
+@dataclass
+class Gathering:
+    """Hits on their way to candidates, best first, and what was left out: copies of better hits, and what is gone."""
+
+    notes: Notes
+    settings: PackSettings
+    wishes: Wishes
+    costs: Costs
+    wanted: list[Wanted] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    is_limited: bool = False
+    """Whether there are hits behind those that were looked at."""
+    _by_digest: dict[str, Fragment] = field(default_factory=dict)
+
+    def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
+        """The first hits of a ranking, as many as the limit, copies and dropped ones not counted."""
+        asking = self._without_dropped(hits[: self.settings.limit * _EXPANDED])
+        worth = worths(asking)
+        least = min(nlargest(LEADING, worth), default=0.0)
+        self._add(asking, worth, least, self.settings.limit, duplicate)
+
+    def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
+        """All marked fragments, with the query's spans where it found them too. A near copy goes in: the user chose it
+        himself. What the index no longer has is left out."""
+        spans = {hit.fragment.id: hit.spans for hit in hits}
+        asking = []
+        for fragment_id in marked:
+            fragment = self.notes.source.fragment(fragment_id)
+            if fragment:
+                asking.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
+            else:
+                self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE))
+        asking = self._without_dropped(asking)
+        self._add(asking, [MARK_SCORE] * len(asking), MARK_SCORE, len(asking), lambda _fragment, _held: None)
+
+    def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
+        kept = [hit for hit in hits if hit.fragment.id not in self.wishes.dropped]
+        for hit in hits:
+            if hit.fragment.id in self.wishes.dropped:
+                self._leave_out(hit.fragment, DROPPED)
+        return kept
+
+    def _add(
+        self, hits: Sequence[Hit], worth: Sequence[float], least: float, limit: int, duplicate: DuplicateRule
+    ) -> None:
+        self.notes.read(
+            reading(hit.fragment, self._scope(hit.fragment), self.settings.neighbors) for hit in hits[:limit]
+        )
+        for hit, value in zip(hits, worth, strict=True):
+            if not limit:
+                self.is_limited = True
+                break
+            note = self.notes[hit.fragment.path]
+            fragment = note.now(hit.fragment)
+            if fragment is None:
+                self._leave_out(hit.fragment, GONE)
+                continue
+            twin, why = self._twin(fragment, duplicate)
+            if twin:
+                if twin.id != fragment.id:
+                    self._leave_out(fragment, f"{why} {twin.path}:{line_range(twin.line_start, twin.line_end)}")
+                continue
+            self._by_digest[fragment.digest] = fragment
+            stretch = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.wishes.dropped)
+            found = replace(hit, fragment=fragment)
+            if value >= least:
+                self.wanted.append(Wanted(found, stretch, leading_worth(value), leading=True))
+            else:
+                self.wanted.append(Wanted(found, stretch, value, leading=False))
+            limit -= 1
+
+    def _scope(self, fragment: Fragment) -> Scope:
+        return self._scopes.get(fragment.id, self.settings.scope)
+
+    @cached_property
+    def _scopes(self) -> Mapping[str, Scope]:
+        return dict(self.wishes.scopes)
+
+    def _twin(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
+        """Return the better hit that makes this one needless, and in what way."""
+        if fragment.digest in self._by_digest:
+            return self._by_digest[fragment.digest], SAME_TEXT
+        return duplicate(fragment, self._by_digest.values()), NEAR_COPY
+
+    def _leave_out(self, fragment: Fragment, reason: str) -> None:
+        self.left_out.append(left_out(fragment, reason, self.costs))
+
+
+def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
+    """A hit that is in no pack, with the tokens of its own text."""
+    return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)
+
+
+_Ordering = Callable[[Sequence[Made]], list[Pack]]
+
+TOO_LARGE = "too large"
+OUT_OF_BUDGET = "out of budget"
+MARKDOWN = MarkdownRenderer()
+
+
+def build_pack(
+    source: NoteSource,
+    hits: Sequence[Hit],
+    *,
+    query: str,
+    strategy: Strategy,
+    settings: PackSettings,
+    tokenizer: Tokenizer,
+    renderer: Renderer = MARKDOWN,
+    marked: Sequence[str] = (),
+    wishes: Wishes = AS_RANKED,
+    ranked: bool = True,
+    duplicate: DuplicateRule = near_copy,
+) -> PackResult:
+    """Packs from the fragments with the ids `marked`, in that order, or else from the top `hits` (best first).
+
+    At most `settings.limit` hits, copies of others and dropped ones not counted, are grown to `settings.scope`; marks
+    all are. The rendered text is never above `settings.budget` tokens of `tokenizer`, and a larger budget never gives
+    less value. `renderer` makes the text; the same arguments give the same bytes. If not `ranked`, the packs are the
+    same, in the order of the vault, with score 0.
+    """
+    notes = notes_of(source)
+    costs = Costs(tokenizer, renderer, source.tokenizer)
+    gathered = Gathering(notes, settings, wishes, costs)
+    if marked:
+        gathered.add_marks(marked, hits)
+    else:
+        gathered.add_hits(hits, duplicate)
+    in_order = partial(_in_order, wanted=gathered.wanted, wishes=wishes, ranked=ranked)
+    alone = [each.alone(notes[each.stretch.path]) for each in gathered.wanted]
+    offered, choice = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
+    if any(each.stretch != hit.stretch for each, hit in zip(gathered.wanted, alone, strict=True)):
+        # What costs add up to is not exact: the hits alone are tried too, so that context is in no better one's place.
+        grown = _choose(_offered(gathered.wanted, notes, costs), settings.budget, costs, in_order)
+        offered, choice = max(grown, (offered, choice), key=lambda tried: tried[1].value)
+    packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
+    unchosen = list(_unchosen(offered, choice))
+    notes.forget()
+    return PackResult(
+        query=query,
+        strategy=strategy,
+        budget=settings.budget,
+        tokenizer=tokenizer.name,
+        packs=packs,
+        left_out=(*gathered.left_out, *_left_out(unchosen, settings.budget, costs)),
+        text=choice.text,
+        tokens=choice.tokens,
+        value=choice.value,
+        source_tokens=sum(notes[path].tokens for path in dict.fromkeys(pack.path for pack in packs)),
+        format=settings.format,
+        stopped=Stopped.BUDGET if unchosen else Stopped.LIMIT if gathered.is_limited else Stopped.END,
+        costs=_costs(choice),
+        needs=tuple(each.needs(hit) for each, hit in unchosen),
+    )
+
+
+# --- what goes in -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The packs that go in, in their order and as they were made, the text and its tokens, and what they are worth."""
+
+    packs: Sequence[Pack]
+    made: Sequence[Made]
+    text: str
+    tokens: int
+    value: float
+
+
+_NOTHING = _Choice((), (), "", 0, 0.0)
+
+
+def _offered(wanted: Sequence[Wanted], notes: Notes, costs: Costs) -> list[Choices]:
+    """What may be taken of each candidate, best first."""
+    said = {each.hit.fragment.digest for each in wanted}
+    return [
+        choices(each, notes[each.stretch.path], costs, said=said, hits=len(wanted), cuts_fragment=place == 0)
+        for place, each in enumerate(merge(wanted))
+    ]
+
+
+def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Ordering) -> tuple[list[Choices], _Choice]:
+    """The most valuable choice whose rendered whole is within the budget, and what it was chosen from: where the best
+    hit does not fit alone, parts of its blocks too."""
+    if not offered:
+        return offered, _NOTHING
+    room = budget - _shared_cost(offered, costs)
+    first_within = partial(_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
+    others = (Taken(),) * (len(offered) - 1)
+    best = first_within(((taken, *others) for taken in offered[0].best_alone(room)), offered)
+    if best is None:
+        offered = shrunk(offered, room)
+    chosen = first_within(selections([each.chain for each in offered], room), offered)
+    choice = max((each for each in (chosen, best) if each), key=lambda each: each.value, default=_NOTHING)
+    for each in offered[1:]:
+        if not each.fits(budget):
+            choice = _with_part(choice, each, budget=budget, room=room, costs=costs, in_order=in_order)
+    return offered, choice
+
+
+def _with_part(
+    choice: _Choice, large: Choices, *, budget: int, room: int, costs: Costs, in_order: _Ordering
+) -> _Choice:
+    """The choice and, where it leaves room, a part of a hit that is larger than the budget. It adds no value: a budget
+    that has room for the whole of it may have a better use for that."""
+    left = room - sum(made.cost for made in choice.made)
+    for _, _, part in reversed(list(large.parts(left))):
+        made = [*choice.made, part]
+        packs = in_order(made)
+        text = costs.renderer.render(packs)
+        tokens = costs.tokenizer.count(text)
+        if tokens <= budget:
+            return _Choice(packs, made, text, tokens, choice.value)
+    return choice
+
+
+def _first_within(
+    selected: Iterable[Selection],
+    offered: Sequence[Choices],
+    *,
+    budget: int,
+    room: int,
+    costs: Costs,
+    in_order: _Ordering,
+) -> _Choice | None:
+    """The first selection whose rendered whole is within the budget; `room` is the budget without what is rendered
+    once."""
+    for selection in selected:
+        made = [made for each, taken in zip(offered, selection, strict=True) for made in each.packs(taken)]
+        # Counted source by source first: cheap, since the selections of like costs have most of them in common.
+        if sum(one.cost for one in made) > room:
+            continue
+        packs = in_order(made)
+        text = costs.renderer.render(packs)
+        tokens = costs.tokenizer.count(text) if text else 0
+        if tokens <= budget:
+            value = 0.0
+            for each, taken in zip(offered, selection, strict=True):
+                value = each.value(taken, value)
+            return _Choice(packs, made, text, tokens, value)
+    return None
+
+
+def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
+    """What is rendered once, however many packs there are: the first one's frame has it."""
+    pack = draft(offered[0].candidate, offered[0].note)
+    return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
+
+
+def _costs(choice: _Choice) -> tuple[int, ...]:
+    """Tokens of each pack with what stands around it. What the sum misses of the whole is the first one's: it has what
+    is rendered once, and tokens of parts do not add up exactly."""
+    by_id = {made.pack.id: made.cost for made in choice.made}
+    others = tuple(by_id[pack.id] for pack in choice.packs[1:])
+    return (choice.tokens - sum(others), *others) if choice.packs else ()
+
+
+def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], wishes: Wishes, ranked: bool) -> list[Pack]:
+    """Packs as they are to stand: by their best hits as these are ranked, or as the user or the vault has them."""
+    packs = [one.pack for one in made]
+    if not ranked:
+        unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
+        return sorted(unscored, key=lambda pack: (pack.path, pack.line_start))
+    places = {each.hit.fragment.id: place for place, each in enumerate(wanted)}
+    by_hand = {fragment_id: place for place, fragment_id in enumerate(wishes.order)}
+
+    def place(pack: Pack) -> tuple[int, int]:
+        wished = min((by_hand[each] for each in pack.fragment_ids if each in by_hand), default=len(by_hand))
+        return wished, places[pack.entry.fragment_id]
+
+    return sorted(packs, key=place)
+
+
+def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Choices, Hit]]:
+    """The hits that are in no pack."""
+    inside = {hit.fragment.id for made in choice.made for hit in made.hits}
+    for each in offered:
+        for one in each.candidate.wanted:
+            if one.hit.fragment.id not in inside:
+                yield each, one.hit
+
+
+def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs) -> Iterator[LeftOut]:
+    for each, hit in unchosen:
+        yield left_out(hit.fragment, OUT_OF_BUDGET if each.fits(budget) else TOO_LARGE, costs)
+
+
+Options = ParamSpec("Options")
+
+MOST = 32
+"""Packs that are kept: the scopes and budgets that a user goes through for one query, and for the one before."""
+
+
+class PackCache(Generic[Options]):
+    """Calls `build`, which is `build_pack`, unless it was called with the same before.
+
+    Packs are kept for one source, which is one generation of an index: with another, all of them are forgotten, even
+    if it has the number of an earlier one, as after a rebuild. For one thread at a time.
+    """
+
+    def __init__(
+        self, build: Callable[Concatenate[NoteSource, Sequence[Hit], Options], PackResult], most: int = MOST
+    ) -> None:
+        self._build = build
+        self._most = most
+        self._source: Callable[[], NoteSource | None] = lambda: None
+        self._kept: OrderedDict[Hashable, PackResult] = OrderedDict()
+
+    def __call__(
+        self, source: NoteSource, hits: Sequence[Hit], *args: Options.args, **kwargs: Options.kwargs
+    ) -> PackResult:
+        if self._source() is not source:
+            self._kept.clear()
+            self._source = weakref.ref(source)
+        found = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
+        named = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
+        key = (found, tuple(map(_hashable, args)), named)
+        result = self._kept.pop(key, None)
+        if result is None:
+            result = self._build(source, hits, *args, **kwargs)
+        self._kept[key] = result
+        if len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return result
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _hashable(value: object) -> Hashable:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:
+    """What any of `queries` finds, best first: a fragment has the best score that one of them gives it.
+
+    It is as if they were the alternatives of one query, except that each is read on its own: a quotation mark left
+    open in one does not swallow the next, and a strategy forced in one holds for that one. The first names the
+    strategy that led.
+    """
+    if len(queries) == 1:
+        return engine.search(queries[0], strategy, limit)
+    begun = time.perf_counter()
+    answers = []
+    for query in queries:
+        alternatives = engine.parse(query)
+        wanted = alternatives[0].strategy or strategy
+        answers += [engine.answer(one, wanted, max(POOL, limit)) for one in alternatives]
+    hits = engine.hits(engine.ranking(answers), 0, limit)
+    matched = count_matching(answers)
+    elapsed = (time.perf_counter() - begun) * 1e3
+    query = " | ".join(queries)
+    return Result(query, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)

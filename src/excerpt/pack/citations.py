@@ -1,0 +1,868 @@
+"""What stands in one paragraph of an answer: citations, passages in quotation marks, code spans, sentences.
+
+Places are offsets into the paragraph, `end` exclusive. Everything is looked for in a copy of the text in which what
+cannot hold it (code, the targets of links, HTML tags) is blotted out.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache, cached_property
+from html import unescape
+from itertools import chain
+from typing import Protocol
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
+from mdit_py_plugins.footnote.index import footnote_def
+
+from excerpt.text.fragments import words_in
+from excerpt.text.markdown import normalise_newlines
+from excerpt.text.words import WIDE_CHARACTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A citation, and the numbers of the sources that it names, as ranges that do not overlap: [1-999] is one."""
+
+    start: int
+    end: int
+    ranges: tuple[range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A passage in quotation marks, or a code span: the whole with its marks, and the text between them."""
+
+    start: int
+    end: int
+    inner_start: int
+    inner_end: int
+    code: bool = False
+
+
+_BLOT = "\ufffc"  # neither space, nor letter, nor a mark of anything
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
+_NO_PROSE = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
+
+# --- citations --------------------------------------------------------------------------------------------------------
+
+# [1], \[1\], [Source 1, 3-5], [^1]; what browsing models write, 【1†L3-L5】 and 【1:0†name】; full-width brackets. Not
+# the text of a link: [1](url), [[1]](url).
+_BRACKETED = re.compile(r"\\?\[([^\[\]\n\\]{1,80})\\?\](?!\]?\()|【([^【】\n]{1,120})】|［([^［］\n]{1,80})］")
+_LABEL = (
+    r"(?:(?:sources?|src|documents?|docs?|references?|refs?|passages?|citations?|quellen?|fuentes?|fontes?|fonti|"
+    r"источники?|来源|出典|資料|출처)\b[.:]?\s*)?[#^]?\s*"
+)
+_NUMBER = r"\d{1,3}(?:\s*[-\u2010-\u2014]\s*\d{1,3})?"
+_PLACE = r"(?:\s*†.*|:\d+†.*|,?\s*(?:lines?|ll?\.?|zeilen?|z\.|pp?\.|§)\s*\d.*)?"
+_LISTED = re.compile(
+    rf"\s*({_LABEL}{_NUMBER}(?:\s*(?:[,;、，]|&|and|und|et|y)\s*{_LABEL}{_NUMBER})*){_PLACE}\s*", re.IGNORECASE
+)
+_NUMBERS = re.compile(_NUMBER)
+
+
+def numbers_in(ranges: Iterable[range]) -> tuple[int, ...]:
+    """The numbers of `ranges`, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(ranges))))
+
+
+def _ranges(listed: str) -> tuple[range, ...]:
+    """What a citation names; nothing if it is no citation. Sources are numbered from 1, so what has a 0 is an index or
+    an interval."""
+    found: list[range] = []
+    for part in _NUMBERS.findall(listed):
+        first, *rest = (int(number) for number in re.findall(r"\d+", part))
+        last = rest[0] if rest else first
+        if not 1 <= first <= last:
+            return ()
+        found.append(range(first, last + 1))
+    if len(found) < 2:
+        return tuple(found)
+    return tuple(range(number, number + 1) for number in numbers_in(found))
+
+
+def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
+    """`own` are the labels that the answer itself defines: footnotes (^n) and links to the web (n)."""
+    end = -1
+    for bracketed in _BRACKETED.finditer(text):
+        start = bracketed.start()
+        inside = next(group for group in bracketed.groups() if group is not None)
+        listed = _LISTED.fullmatch(inside)
+        ranges = _ranges(listed[1]) if listed else ()
+        if not ranges or inside.strip() in own:
+            continue
+        if text[start - 1 : start] == "]" and start != end:
+            continue  # [text][1]: a link by reference
+        if text[bracketed.end() : bracketed.end() + 1] == ":" and not text[:start].rpartition("\n")[2].strip():
+            continue  # [1]: the target of such a link
+        end = bracketed.end()
+        double = text[start - 1 : start] == "[" and text[end : end + 1] == "]"
+        yield Cited(start - double, end + double, ranges)
+
+
+# --- quotation marks --------------------------------------------------------------------------------------------------
+
+# What closes what each sign opens: English, German and Polish, Swedish, French, Danish, Chinese and Japanese. Straight
+# and curly ones may close each other.
+_CLOSERS: dict[str, Container[str]] = {
+    '"': '"”', "“": '”"“', "„": '“”"', "‟": "”", "”": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」",
+    "『": "』", "｢": "｣", "﹁": "﹂", "﹃": "﹄", "〝": "〞〟", "＂": "＂", "'": "'’", "‘": "’'", "‛": "’", "‚": "‘’'",
+    "’": "’", "＇": "＇", "''": ("''",), "<q>": ("</q>",),
+}  # fmt: skip
+_ONLY_OPEN = frozenset(("„", "‟", "「", "『", "｢", "﹁", "﹃", "〝", "‚", "‛", "<q>"))
+_MOSTLY_CLOSE = frozenset("”»›’")  # Swedish and German open with them, behind a space
+_SINGLE = frozenset("'‘’")  # each of them may be an apostrophe
+_MARK = re.compile(
+    r"\\?\"|''|[“”„‟«»‹›「」『』｢｣﹁﹂﹃﹄〝〞〟＂'‘’‛‚＇]|&(?:#\d{2,5}|#[xX][\dA-Fa-f]{2,4}|[A-Za-z]{4,6});|<(/?)[qQ]\b[^<>]*>"
+)
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_WORD_JOINED = re.compile(rf"[*_~]*[^\W{WIDE_CHARACTERS}]")
+_WORD_FOLLOWS = re.compile(r"\s+[\w*_~\ufffc]")
+_CLAUSE_ENDS = re.compile(r"\s|$|[)\]},;:!?]|\.(?![\w.])")
+# What an apostrophe stands before: '90s, 'tis, rock 'n' roll; behind code or a link, 's.
+_ELIDED = re.compile(
+    r"(?:\d|(?:s|t|d|m|k|ll|re|ve|n|ne|nen|em|im|er|e|til|till|tis|twas|twere|twould|twill|cause|cuz|coz|bout|round"
+    r"|neath|gainst|cept|nother|ere|ello|ave|ow)(?!\w))",
+    re.IGNORECASE,
+)
+# What an apostrophe stands behind: the users' notes, rockin' chairs, 5' 6".
+_SHORTENED = re.compile(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
+_LONGEST_SHORTENED = 8
+_LEAST_ELIDED = 2  # words in marks of which the first may stand for letters left out
+_LONGEST_ELIDED = 100  # characters in which these words are looked for
+_MOST_NESTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A quotation mark with its `sign`, whatever it is written as (", &quot;, &#34;), and what it may do there.
+
+    A `weak` one may be an apostrophe or a sign of measure.
+    """
+
+    start: int
+    end: int
+    sign: str
+    opens: bool
+    closes: bool
+    weak: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether it may be an apostrophe."""
+        return self.sign in _SINGLE
+
+    def pairs_with(self, other: Mark) -> bool:
+        """Whether what this mark opens may be closed by `other`."""
+        return other.closes and other.sign in _CLOSERS[self.sign]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a text has in quotation marks: `quoted` are the outermost passages, `opened` and `closed` the marks that
+    have no counterpart and are no apostrophes."""
+
+    quoted: list[Quoted]
+    opened: list[Mark]
+    closed: list[Mark]
+
+
+def _marks(text: str) -> Iterator[Mark]:
+    for found in _MARK.finditer(text):
+        written = found[0]
+        if written[0] == "<":
+            yield Mark(found.start(), found.end(), f"<{found[1]}q>", opens=not found[1], closes=bool(found[1]))
+            continue
+        sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
+        if _MARK.fullmatch(sign) and (mark := _placed(text, found.start(), found.end(), sign)):
+            yield mark
+
+
+def _placed(text: str, start: int, end: int, sign: str) -> Mark | None:
+    """The mark as what stands around it has it; None for one within a word, and for one alone."""
+    before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
+    if sign in _ONLY_OPEN:
+        return Mark(start, end, sign, opens=True, closes=False)
+    if sign not in _CLOSERS:
+        return Mark(start, end, sign, opens=False, closes=True)
+    behind_word = before.isalnum() and not _WIDE.match(before)
+    single = sign in _SINGLE
+    if behind_word and after.isalnum() and not _WIDE.match(after):
+        return None
+    opens = not behind_word and not _CLAUSE_ENDS.match(text, end)
+    begins = opens and (before.isspace() or before in "([{")
+    if sign in _MOSTLY_CLOSE:
+        opens = opens and (before.isspace() or before in "([{*_~-–—")
+    if not single:
+        weak = sign == '"' and before.isdigit() and bool(_WORD_FOLLOWS.match(text, end))
+        opens = opens or (sign in "“«‹" and (before.isspace() or sign != "“"))
+        return Mark(start, end, sign, opens=opens, closes=not begins, weak=weak)
+    closes = not begins and not before.isspace() and not _WORD_JOINED.match(text, end)
+    if not closes:
+        return Mark(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
+    weak = not opens and _is_shortened(text, start) and bool(_WORD_FOLLOWS.match(text, end))
+    return Mark(start, end, sign, opens, closes, weak)
+
+
+def _is_shortened(text: str, at: int) -> bool:
+    """Whether an apostrophe at `at` may stand for the end of a word, or for feet."""
+    return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
+
+
+def _is_measure(text: str, mark: Mark) -> bool:
+    """Whether a mark that closes may stand for inches, or be an apostrophe."""
+    if mark.single:
+        return _is_shortened(text, mark.start)
+    return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
+
+
+def _marked(text: str) -> Marked:
+    marks = list(_marks(text))
+    later = _closed_later(text, marks)
+    found: list[Quoted] = []
+    lost: list[Mark] = []
+    closed: list[Mark] = []
+    stack: list[Mark] = []
+    for mark, is_inner in zip(marks, later, strict=True):
+        depth = next((at for at in reversed(range(len(stack))) if _pairs(text, stack[at], mark)), None)
+        if depth is not None:
+            if mark.weak and (is_inner or depth < len(stack) - 1):
+                continue
+            opened = stack[depth]
+            del stack[depth:]
+            if opened.end < mark.start:
+                found.append(Quoted(opened.start, mark.end, opened.end, mark.start))
+        elif mark.opens:
+            stack.append(mark)
+            if len(stack) > _MOST_NESTED:
+                lost.append(stack.pop(0))
+        elif text[max(mark.start - 1, 0) : mark.start].strip() and not _is_measure(text, mark):
+            closed.append(mark)
+    quoted = _outermost(found)
+    opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
+    return Marked(
+        quoted,
+        [mark for mark in opened_alone if around(quoted, mark.start) is None],
+        [mark for mark in closed if around(quoted, mark.start) is None],
+    )
+
+
+def _pairs(text: str, opened: Mark, mark: Mark) -> bool:
+    """Whether `mark` closes `opened`. Of what may be an apostrophe at both ends nothing is a quotation."""
+    if not opened.pairs_with(mark):
+        return False
+    if not opened.weak:
+        return True
+    inner = text[opened.end : min(mark.start, opened.end + _LONGEST_ELIDED)]
+    return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _LEAST_ELIDED
+
+
+def _closed_later(text: str, marks: Sequence[Mark]) -> list[bool]:
+    """For each mark that may be an apostrophe or a measure, whether one that is neither closes what it could close."""
+    later: list[bool] = []
+    sure: dict[str, bool] = {}
+    for mark in reversed(marks):
+        family = "'" if mark.sign in _SINGLE else mark.sign
+        later.append(mark.weak and not mark.opens and sure.get(family, False))
+        if not mark.weak:
+            sure[family] = mark.closes and not mark.opens and not text[mark.start - 1].isdigit()
+    return later[::-1]
+
+
+def _outermost(found: Iterable[Quoted]) -> list[Quoted]:
+    outermost: list[Quoted] = []
+    for quoted in sorted(found, key=lambda quoted: (quoted.start, -quoted.end)):
+        if not outermost or quoted.start >= outermost[-1].end:
+            outermost.append(quoted)
+    return outermost
+
+
+class _Span(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
+    """Of spans in order, the first that begins from `start` on, and behind the last that begins before `end`."""
+    first = bisect_left(spans, start, key=_start)
+    return first, max(bisect_left(spans, end, key=_start), first)
+
+
+def around(spans: Sequence[_Span], at: int) -> int | None:
+    """Which of spans in order, none in another, holds the character at `at`."""
+    before = bisect_right(spans, at, key=_start) - 1
+    return before if before >= 0 and at < spans[before].end else None
+
+
+def _start(span: _Span) -> int:
+    return span.start
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+_STOP = re.compile(r"[.!?…]+|[。！？]+")
+_AFTER_STOP = re.compile(r"(?:[\"'”“»«›」』’)\]*_~]|&(?:quot|#34|#39|apos|[lr][sd]quo|[lr]s?aquo);|</[qQ]>)*")
+_BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"“„«])([\w.]+)$")
+_SIGNS = re.compile(r"[\s.,;:!?…*_~—–\-。，、；：！？（(]*")
+_LISTING = re.compile(r"[\s,;，；、]*")
+_LINE_BEGINS = re.compile(r"^[^\S\n]*", re.MULTILINE)
+_ONE_STOP = re.compile(r"[.。]?")
+_SPACE = re.compile(r"\s*")
+_ABBREVIATED = frozenset(
+    ("e.g", "i.e", "eg", "ie", "cf", "vs", "dr", "mr", "mrs", "ms", "prof", "st", "fig", "approx", "resp", "vgl", "bzw")
+)
+
+
+def without_code(text: str) -> str:
+    """`text` with its code spans blotted out."""
+    return _blotted(text, [match.span() for match in _CODE.finditer(text)])
+
+
+class Paragraph:
+    """A paragraph's text with what stands in it."""
+
+    def __init__(self, text: str, own: Container[str] = frozenset()) -> None:
+        self.text = text
+        self._codes = [
+            Quoted(match.start(), match.end(), match.start(2), match.end(2), code=True)
+            for match in _CODE.finditer(text)
+        ]
+        blotted = _blotted(text, [(code.start, code.end) for code in self._codes])
+        self._prose = _blotted(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
+        self.cited = list(_cited_in(self._prose, own))
+
+    @cached_property
+    def marked(self) -> Marked:
+        return _marked(self._prose)
+
+    def begins(self, at: int) -> bool:
+        """Whether nothing but marks of Markdown stands before `at`."""
+        return not self._prose[:at].strip(" \t\n*_~>-")
+
+    def has(self, written: str, each: Quoted | Mark) -> bool:
+        """Whether `each` begins with a mark that is `written` so."""
+        return self._prose.startswith(written, each.start)
+
+    def quote(self, start: int, end: int, inner_start: int, inner_end: int) -> Quoted:
+        """Take what stands there for quoted: its marks are in other paragraphs."""
+        quoted = Quoted(start, end, inner_start, inner_end)
+        marked = self.marked
+        self.marked = Marked(
+            _outermost([*marked.quoted, quoted]),
+            [mark for mark in marked.opened if not start <= mark.start < end],
+            [mark for mark in marked.closed if not start <= mark.start < end],
+        )
+        self.__dict__.pop("quoted", None)
+        return quoted
+
+    @cached_property
+    def quoted(self) -> list[Quoted]:
+        """Passages in quotation marks, and the code spans that are in none of them."""
+        marked = self.marked.quoted
+        codes = [code for code in self._codes if around(marked, code.start) is None]
+        return sorted([*marked, *codes], key=_start)
+
+    def cited_from(self, start: int, end: int) -> list[Cited]:
+        """The citations from `start` to `end`."""
+        return self.cited[slice(*within(self.cited, start, end))]
+
+    def without_citations(self, start: int, end: int) -> str:
+        """The text from `start` to `end` without the citations in it."""
+        kept, at = [], start
+        for cited in self.cited_from(start, end):
+            kept.append(self.text[at : cited.start].rstrip(" \t"))
+            at = cited.end
+        return "".join((*kept, self.text[at:end])).strip()
+
+    def following(self, end: int) -> tuple[int, ...]:
+        """The numbers of the citations that stand directly behind `end`."""
+        ranges: list[range] = []
+        between = _SIGNS
+        for number in range(within(self.cited, end, end)[0], len(self.cited)):
+            cited = self.cited[number]
+            if not between.fullmatch(self._prose, end, cited.start):
+                break
+            ranges += cited.ranges
+            end, between = cited.end, _LISTING
+        return numbers_in(ranges)
+
+    def sentences(self) -> list[tuple[int, int]]:
+        """Where each sentence begins and ends. A citation behind the full stop is the sentence's before it."""
+        spans, start = [], 0
+        for end in sorted({*self._items(), *map(self._end, _STOP.finditer(self._prose)), len(self.text)}):
+            said = self.text[start:end]
+            if said.strip():
+                spans.append((start + len(said) - len(said.lstrip()), end))
+                start = end
+        return spans
+
+    def _items(self) -> list[int]:
+        """Where lines begin in a list of sources without bullets: two or more that begin with a citation."""
+        lines = {found.end() for found in _LINE_BEGINS.finditer(self._prose)}
+        begins = [cited.start for cited in self.cited if cited.start in lines]
+        return begins if len(begins) > 1 else []
+
+    def _end(self, stop: re.Match[str]) -> int:
+        """Where the sentence with this stop ends; 0 if it goes on."""
+        wide = stop[0][0] in "。！？"
+        at = stop.end()
+        holding = around(self.quoted, stop.start())
+        if holding is not None:
+            if self._prose[at : self.quoted[holding].inner_end].strip():
+                return 0
+            at = self.quoted[holding].end
+        at = self._match(_AFTER_STOP, at)
+        before = at
+        at = self._after_citations(at)
+        if wide:
+            return at
+        if not self._prose[at : at + 1].isspace() and at < len(self._prose):
+            return 0
+        if self._prose[(begin := self._match(_SPACE, at)) : begin + 1].islower():
+            # "... meet. [2] says that ...": the citation begins the next sentence, if anything does.
+            return before if at > before and self._prose[before : before + 1].isspace() else 0
+        word = _BEFORE_STOP.search(self._prose, max(stop.start() - 12, 0), stop.start())
+        short = word and (len(word[1]) == 1 or word[1].lower() in _ABBREVIATED)
+        return 0 if short and stop[0] == "." and at == before else at
+
+    def _after_citations(self, at: int) -> int:
+        for number in range(within(self.cited, at, at)[0], len(self.cited)):
+            cited = self.cited[number]
+            if self._prose[at : cited.start].strip(" \t"):
+                break
+            at = self._match(_ONE_STOP, cited.end)
+        return at
+
+    def _match(self, pattern: re.Pattern[str], at: int) -> int:
+        found = pattern.match(self._prose, at)
+        return found.end() if found else at
+
+
+def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [text[at:start], _BLOT * (end - start)]
+        at = end
+    return "".join((*parts, text[at:]))
+
+
+class QuoteKind(StrEnum):
+    """By what an answer shows that words are not its own."""
+
+    MARKS = "marks"
+    BLOCK = "block"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`[n]`, as written in `text`, with every number it names. `quotation` is the place among the answer's quotations
+    of the one it stands in: there it may be the quoted note's own."""
+
+    line: int
+    text: str
+    ranges: tuple[range, ...]
+    quotation: int | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return numbers_in(self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Words given as another's. `readings` are the text as written, then without what may be the answer's own in it
+    (citations, the line that names the source). `cited` are the sources that it may stand in, none if it is alone;
+    `beside` are those cited outside of it: numbers inside may be the quoted note's own."""
+
+    line: int
+    kind: QuoteKind
+    readings: tuple[str, ...]
+    cited: tuple[int, ...] = ()
+    beside: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What is quoted, without citations."""
+        return self.readings[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, a cell's row or an item, without its citations; `quotes` says that some of it is a quotation."""
+
+    line: int
+    text: str
+    cited: tuple[int, ...]
+    quotes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """What may quote but cannot be told from what does not, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it is checked, each part in the order of its lines."""
+
+    citations: tuple[Citation, ...]
+    quotations: tuple[Quotation, ...]
+    sentences: tuple[Sentence, ...]
+    unchecked: tuple[Unchecked, ...] = ()
+
+
+_LEAST_CODE = 3  # words from which a code span is a passage, not a name or a command
+
+
+def read_answer(text: str) -> Answer:
+    """What `text`, read as Markdown, cites and quotes. Never raises, whatever `text` holds."""
+    blocks, own, unchecked = _blocks(normalise_newlines(text))
+    parts = [_Part(block, Paragraph(block.text, own)) for block in blocks]
+    _join_broken(parts)
+    citations: list[Citation] = []
+    quotations: list[Quotation] = []
+    sentences: list[Sentence] = []
+    for number, part in enumerate(parts):
+        before = parts[number - 1] if number else None
+        after = parts[number + 1] if number + 1 < len(parts) else None
+        found = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
+        citations += _citations(part, found, len(quotations))
+        quotations += (placed.quotation for placed in found)
+        if not part.block.quoted:
+            sentences += _sentences(part)
+            unchecked += _without_counterpart(part)
+    unchecked.sort(key=lambda each: each.line)
+    return Answer(tuple(citations), tuple(quotations), tuple(sentences), tuple(unchecked))
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The text of a paragraph, heading, table row or the like, and the line it begins on."""
+
+    text: str
+    line: int
+    quoted: bool = False
+    heading: bool = False
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark with tables and footnotes, without indented code (models indent prose); inlines are left as text."""
+    parser = MarkdownIt("commonmark").enable("table").disable("code")
+    parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
+    """The blocks with running text, the labels of the answer's own (footnotes, and numbers of links to the web), and
+    the `<blockquote>` that nothing closes."""
+    env: EnvType = {}
+    try:
+        tokens = _parser().parse(text, env)
+    except Exception:  # a defect of the parser must not cost the check
+        return _plain_blocks(text), frozenset(), []
+    links = {label for label, to in env.get("references", {}).items() if re.match(r"https?://", to["href"])}
+    notes = {label.replace(":", "^", 1) for label in env.get("footnotes", {}).get("refs", {})}
+    blocks, unchecked = _split_at_tags(list(_texts(tokens)))
+    return blocks, frozenset(links | notes), unchecked
+
+
+def _plain_blocks(text: str) -> list[_Block]:
+    return [_Block(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _texts(tokens: Sequence[Token]) -> Iterator[_Block]:
+    depth = 0  # in blockquotes
+    callout = False
+    row: list[Token] | None = None
+    head = False
+    for token in tokens:
+        kind = token.type
+        if kind in ("blockquote_open", "blockquote_close"):
+            depth += token.nesting
+            callout = callout and depth > 0
+        elif kind in ("thead_open", "thead_close", "heading_open", "heading_close"):
+            head = token.nesting > 0
+        elif kind == "tr_open":
+            row = []
+        elif kind == "tr_close" and row:
+            yield _Block(" | ".join(cell.content for cell in row), _line(row[0]), depth > 0, head)
+            row = None
+        elif kind == "inline" and row is not None:
+            row.append(token)
+        elif kind in ("inline", "html_block") and token.content.strip():
+            callout = callout or (depth > 0 and token.content.startswith("[!"))
+            yield _Block(token.content, _line(token), depth > 0 and not callout, head)
+
+
+def _line(token: Token) -> int:
+    return token.map[0] + 1 if token.map else 1
+
+
+_BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unchecked]]:
+    """The blocks with what stands in `<blockquote>` as blocks of their own, and what was not closed."""
+    tags = {number: found for number, block in enumerate(blocks) if (found := _tags(block))}
+    paired: set[tuple[int, int]] = set()
+    opened: list[tuple[int, int]] = []
+    for number, found in tags.items():
+        for tag in found:
+            if not tag[1]:
+                opened.append((number, tag.start()))
+            elif opened:
+                paired |= {opened.pop(), (number, tag.start())}
+    split: list[_Block] = []
+    depth = 0
+    for number, block in enumerate(blocks):
+        at = 0
+        for tag in (each for each in tags.get(number, ()) if (number, each.start()) in paired):
+            split += _cut(block, at, tag.start(), depth > 0)
+            depth += -1 if tag[1] else 1
+            at = tag.end()
+        split += _cut(block, at, len(block.text), depth > 0)
+    return split, [
+        Unchecked(
+            blocks[number].line + blocks[number].text.count("\n", 0, at),
+            blocks[number].text[at : at + _MOST_SHOWN],
+            "nothing closes this tag",
+        )
+        for number, at in opened
+    ]
+
+
+def _tags(block: _Block) -> list[re.Match[str]]:
+    if "<" not in block.text:
+        return []
+    return list(_BLOCKQUOTE.finditer(without_code(block.text)))
+
+
+def _cut(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
+    if (start, end) == (0, len(block.text)):
+        yield replace(block, quoted=block.quoted or quoted)
+        return
+    text = block.text[start:end]
+    if _TAG.sub("", text).strip():
+        begin = start + len(text) - len(text.lstrip())
+        yield _Block(text.strip(), block.line + block.text.count("\n", 0, begin), block.quoted or quoted, block.heading)
+
+
+# --- what is in a block -----------------------------------------------------------------------------------------------
+
+_LETTER = re.compile(r"\w")
+_ATTRIBUTION = re.compile(
+    r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
+)
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
+_MOST_SHOWN = 200  # characters of what could not be checked
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A quotation and where it stands in its block."""
+
+    start: int
+    end: int
+    quotation: Quotation
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A block with what stands in it. `beside` is what a quotation that goes on in another block is said to be from
+    there, by its start."""
+
+    block: _Block
+    paragraph: Paragraph
+    beside: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def _newlines(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self.block.text)]
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, int]]:
+        return self.paragraph.sentences()
+
+    @cached_property
+    def _by_sentence(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        return {}
+
+    def line(self, offset: int) -> int:
+        return self.block.line + bisect_left(self._newlines, offset)
+
+    def cited(self, start: int, end: int) -> tuple[int, ...]:
+        """The numbers that are cited from `start` to `end`."""
+        return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
+
+    def sentence(self, at: int) -> tuple[int, int]:
+        """Where the sentence at `at` begins and ends."""
+        return self.sentences[bisect_right(self.sentences, (at, len(self.block.text))) - 1]
+
+    def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
+        """What is cited directly behind a quotation, else, if nothing is `inside` of it, by its sentence."""
+        if following := self.paragraph.following(quoted.end):
+            return following
+        if inside:
+            return ()
+        sentence = self.sentence(quoted.start)
+        if sentence not in self._by_sentence:
+            self._by_sentence[sentence] = self.cited(*sentence)
+        return self._by_sentence[sentence]
+
+
+def _join_broken(parts: Sequence[_Part]) -> None:
+    """Take for quoted what a mark opens in one block and goes on in the next ones: each begins with the same mark, or
+    the last has the one that closes it."""
+    joined: list[list[tuple[_Part, Quoted]]] = []
+    waiting: list[_Part] = []  # the block that `opened` stands in, and those that may go on with it
+    opened: Mark | None = None
+    for part in parts:
+        if part.block.quoted:
+            continue
+        if opened:
+            goes_on = None if part.block.heading else _goes_on(part.paragraph, opened, waiting[0].paragraph)
+            if goes_on is None or isinstance(goes_on, Mark | Quoted):
+                if goes_on:
+                    joined[-1] += _to_the_end(waiting, opened)
+                if isinstance(goes_on, Quoted):
+                    joined[-1].append((part, goes_on))
+                opened = goes_on if isinstance(goes_on, Mark) else None
+                waiting = [part]
+            else:
+                waiting.append(part)
+        if not opened and (alone := part.paragraph.marked.opened):
+            opened, waiting = alone[0], [part]
+            joined.append([])
+    for passage in joined:
+        named = [part.cited(one.start, one.end) or part.cited_beside(one, inside=False) for part, one in passage]
+        beside = next(filter(None, reversed(named)), ())
+        for part, one in passage:
+            part.beside[one.start] = beside
+
+
+def _goes_on(paragraph: Paragraph, opened: Mark, before: Paragraph) -> Quoted | Mark | bool | None:
+    """How a paragraph goes on with what is `opened` in one before it: the last passage of it, the mark that opens it
+    anew, True if the whole paragraph may belong to it, None if it does not."""
+    written = before.text[opened.start : opened.end]
+    every: list[Quoted | Mark] = [*paragraph.marked.quoted, *paragraph.marked.opened]
+    again = [each for each in every if paragraph.has(written, each)]
+    for each in again:
+        if paragraph.begins(each.start):
+            return each
+    close = next((mark for mark in paragraph.marked.closed if opened.pairs_with(mark)), None)
+    if close and not any(each.start < close.start for each in again):
+        return paragraph.quote(0, close.end, 0, close.start)
+    return None if again else True
+
+
+def _to_the_end(waiting: Sequence[_Part], opened: Mark) -> Iterator[tuple[_Part, Quoted]]:
+    for number, part in enumerate(waiting):
+        start, inner = (0, 0) if number else (opened.start, opened.end)
+        end = len(part.block.text)
+        yield part, part.paragraph.quote(start, end, inner, end)
+
+
+def _without_counterpart(part: _Part) -> Iterator[Unchecked]:
+    """The quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
+    text, marked = part.block.text, part.paragraph.marked
+    for mark in marked.opened:
+        shown = text[mark.start : mark.start + _MOST_SHOWN]
+        yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
+    for mark in marked.closed:
+        if not mark.single:
+            begin = max(part.sentence(mark.start)[0], mark.end - _MOST_SHOWN)
+            yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
+
+
+def _citations(part: _Part, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
+    """The citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
+    for each in part.paragraph.cited:
+        holding = around(found, each.start)
+        quotation = None if holding is None else first + holding
+        yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
+
+
+def _quotations(part: _Part) -> Iterator[_Placed]:
+    """What a paragraph quotes: from what is cited directly behind or inside, else from what its sentence cites."""
+    for quoted in part.paragraph.quoted:
+        text = part.block.text[quoted.inner_start : quoted.inner_end]
+        bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
+        if not _LETTER.search(bare) or (quoted.code and words_in(bare) < _LEAST_CODE):
+            continue
+        inside = part.cited(quoted.start, quoted.end)
+        beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))
+        kind = QuoteKind.CODE if quoted.code else QuoteKind.MARKS
+        readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _without_entities(bare))))
+        cited = tuple(dict.fromkeys((*inside, *beside)))
+        quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
+        yield _Placed(quoted.start, quoted.end, quotation)
+
+
+def _block_quotation(part: _Part, before: _Part | None, after: _Part | None) -> Iterator[_Placed]:
+    """A blockquote's paragraph: from what is cited in it, in the words that lead to it, or in those that name it."""
+    text = part.block.text.strip()
+    bare = part.paragraph.without_citations(0, len(part.block.text))
+    if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
+        return
+    plain = _without_entities(_unquoted(_ATTRIBUTION.sub("", bare).strip()))
+    readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
+    inside = part.cited(0, len(part.block.text))
+    beside = () if inside else _cited_around(before, after)
+    quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
+    yield _Placed(0, len(part.block.text), quotation)
+
+
+def _cited_around(before: _Part | None, after: _Part | None) -> tuple[int, ...]:
+    if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
+        cited = before.cited(*before.sentences[-1])
+        if cited:
+            return cited
+    if not after:
+        return ()
+    named = after.block.quoted and _ATTRIBUTION.match(after.block.text.strip())
+    return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
+
+
+def _unquoted(text: str) -> str:
+    """`text` without the quotation marks around all of it, or at one end of it: then it goes on in other blocks."""
+    marked = Paragraph(text).marked
+    match marked.quoted:
+        case [Quoted(start=0) as whole] if whole.end == len(text):
+            return text[whole.inner_start : whole.inner_end].strip()
+    start = next((mark.end for mark in marked.opened if mark.start == 0), 0)
+    end = next((mark.start for mark in marked.closed if mark.end == len(text)), len(text))
+    return text[start:end].strip()
+
+
+def _without_entities(text: str) -> str:
+    return _ENTITY.sub(lambda found: unescape(found[0]), text)
+
+
+def _sentences(part: _Part) -> Iterator[Sentence]:
+    for start, end in part.sentences:
+        cited = part.cited(start, end)
+        if part.block.heading and not cited:
+            continue  # a title claims nothing
+        text = part.paragraph.without_citations(start, end)
+        first, last = within(part.paragraph.quoted, start, end)
+        quotes = any(not one.code for one in part.paragraph.quoted[first:last])
+        yield Sentence(part.line(start), text, cited, quotes)

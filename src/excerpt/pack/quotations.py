@@ -1,0 +1,265 @@
+"""Where a quotation stands in a text: literally, nearly so, or in something like it.
+
+Nearly means that the words are the same ones in the same order. What may differ is said: white space; signs (kinds of
+quotation marks, dashes and dots, accents composed or not); marks of Markdown; capitals; the full stop or comma at the
+end, which belongs to the sentence around the quotation; and what an ellipsis says was left out. A quotation begins and
+ends where words do: "able to merge" does not stand in "unable to merge".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from itertools import pairwise
+
+from rapidfuzz import fuzz
+
+from excerpt.text.fragments import words_in
+from excerpt.text.words import WIDE_CHARACTERS, denying_words, detect_language, restricting_words
+
+
+class Difference(StrEnum):
+    """In what a quotation that is true differs from what stands there."""
+
+    SPACE = "white space"
+    SIGNS = "signs"
+    MARKUP = "markup"
+    CASE = "capitals"
+    END = "sign at the end"
+    ELLIPSIS = "words left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a text, in characters, `end` exclusive. `turned_by` are the words in it that an ellipsis leaves out
+    and that turn its meaning."""
+
+    start: int
+    end: int
+    differences: tuple[Difference, ...] = ()
+    turned_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """The stretch of a text that is most like a quotation, and how like it is, 0 to 100."""
+
+    start: int
+    end: int
+    similarity: float
+
+
+_LADDER = (Difference.SPACE, Difference.SIGNS, Difference.MARKUP, Difference.CASE)
+_ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*")
+_ENDS = ".,;:!?。，、；：！？"
+_LEAST_PART = 2
+"""Words on each side of an ellipsis. Single words in some order stand in any text."""
+_MOST_PARTS = 12
+_MOST_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
+_SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
+_KEPT = 256  # texts, each of some fragments at most
+
+
+def find(quotation: str, text: str) -> Passage | None:
+    """Where `quotation` stands in `text`, with as few differences as there can be; None if it does not."""
+    if found := _find_whole(quotation, text):
+        return found
+    without_end = quotation.rstrip(_ENDS + " \t\n")
+    if without_end != quotation.rstrip() and (found := _find_whole(without_end, text)):
+        return replace(found, differences=(*found.differences, Difference.END))
+    return _find_parts(quotation, text)
+
+
+def longest_part(quotation: str) -> str:
+    """What to look for first: of a quotation with ellipses, the longest part between them."""
+    return max(_ELLIPSIS.split(quotation), key=len)
+
+
+def most_like(quotation: str, text: str) -> Likeness | None:
+    """The stretch of `text` that is spelled most like `quotation`, marks and case aside; None if either is empty."""
+    wanted, _ = _comparable(quotation, frozenset(_LADDER))
+    here, places = _comparable(text, frozenset(_LADDER))
+    if not wanted or not here:
+        return None
+    if len(wanted) > len(here):
+        return Likeness(places[0], places[-1] + 1, fuzz.ratio(wanted, here))
+    found = fuzz.partial_ratio_alignment(wanted, here)
+    assert found is not None
+    start, end = _whole_words(here, found.dest_start, max(found.dest_end, found.dest_start + 1))
+    return Likeness(places[start], places[end - 1] + 1, found.score)
+
+
+def _find_whole(wanted: str, text: str) -> Passage | None:
+    for number in range(len(_LADDER) + 1):
+        ignored = _LADDER[:number]
+        if found := _find_ignoring(wanted, text, ignored):
+            needed = [each for each in ignored if not _find_ignoring(wanted, text, [o for o in ignored if o != each])]
+            return Passage(*found, tuple(needed) or ignored[-1:])
+    return None
+
+
+def _find_ignoring(wanted: str, text: str, ignored: Sequence[Difference]) -> tuple[int, int] | None:
+    sought, _ = _comparable(wanted, frozenset(ignored))
+    here, places = _comparable(text, frozenset(ignored))
+    at = here.find(sought) if sought.strip() else -1
+    while at >= 0:
+        last = at + len(sought)
+        start, end = places[at], places[last - 1] + 1
+        if not (_cuts(here, at) or _cuts(here, last) or _cuts_joined(text, start) or _cuts_joined(text, end)):
+            return start, end
+        at = here.find(sought, at + 1)
+    return None
+
+
+def _find_parts(quotation: str, text: str) -> Passage | None:
+    """Where the parts of a quotation with ellipses stand, one behind the other."""
+    parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
+    if len(parts) == 1 and parts[0] != quotation:
+        return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
+    if not 2 <= len(parts) <= _MOST_PARTS or any(words_in(part) < _LEAST_PART for part in parts):
+        return None
+    first: Passage | None = None
+    begin = 0
+    for _ in range(_MOST_TRIED):
+        spans: list[Passage] = []
+        for part in parts:
+            after = spans[-1].end if spans else begin
+            found = find(part, text[after:])
+            if not found:
+                return first
+            spans.append(Passage(after + found.start, after + found.end, found.differences))
+        passage = _joined(spans, text)
+        if not passage.turned_by:
+            return passage
+        first = first or passage
+        begin = spans[0].end
+    return first
+
+
+def _joined(spans: Sequence[Passage], text: str) -> Passage:
+    """The passage that has `spans` and what an ellipsis leaves out between them."""
+    differences = {each for span in spans for each in span.differences}
+    left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
+    languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}
+    return Passage(
+        spans[0].start,
+        spans[-1].end,
+        (*(each for each in Difference if each in differences), Difference.ELLIPSIS),
+        tuple(dict.fromkeys(word for said in left_out for word in _turning(said, languages))),
+    )
+
+
+def _turning(left_out: str, languages: Collection[str]) -> list[str]:
+    """The words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
+    found = denying_words(left_out, languages)
+    return found if _SENTENCE_ENDS.search(left_out) else [*found, *restricting_words(left_out, languages)]
+
+
+# --- where words end --------------------------------------------------------------------------------------------------
+
+_WORD = re.compile(rf"[^\W{WIDE_CHARACTERS}]")
+_JOINED = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
+
+
+def _cuts(text: str, at: int) -> bool:
+    """Whether a word goes on from before `at` to behind it. Scripts without spaces may be cut anywhere."""
+    return 0 < at < len(text) and bool(_WORD.match(text[at - 1]) and _WORD.match(text[at]))
+
+
+def _cuts_joined(text: str, at: int) -> bool:
+    """Whether what stands around `at` is joined: can|'t, non-|empty, 1.|5."""
+    return any(joint >= 1 and _JOINED.fullmatch(text, joint - 1, joint + 2) for joint in (at - 1, at))
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    while _cuts(text, start):
+        start -= 1
+    while _cuts(text, end):
+        end += 1
+    while start < end - 1 and text[start] == " ":
+        start += 1
+    while end > start + 1 and text[end - 1] == " ":
+        end -= 1
+    return start, end
+
+
+# --- what is compared -------------------------------------------------------------------------------------------------
+
+_SIGN = {
+    **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
+    **dict.fromkeys("‘’‚‛‹›′＇", "'"),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", ""),
+    "…": "...",
+}
+# In this order: HTML tags; the targets of links; the notes of wikilinks that show another text; the marks that lines
+# begin with; block ids; escapes; emphasis at the border of a word; brackets, code and strikes.
+_MARKUP = re.compile(
+    r"</?[A-Za-z][^<>\n]*>|\]\([^()\n]*\)|!?\[\[[^\[\]|\n]*\|(?=[^\[\]|\n]+\]\])"
+    r"|^[ \t]*(?:(?:>[ \t]?)+[ \t]*)?(?:#{1,6}[ \t]+|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,9}[.)][ \t]+)?(?=\S)"
+    r"|[ \t]\^[A-Za-z0-9-]+[ \t]*$"
+    r"|\\(?=[!-/:-@\[-`{-~])|(?<!\w)[*_]+|[*_]+(?!\w)|!?\[|\]|`+|~~|==",
+    re.MULTILINE,
+)
+
+
+@lru_cache(_KEPT)
+def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequence[int]]:
+    """`text` without what is ignored, and for each character where it stood."""
+    characters: list[str] = []
+    places = array("L")  # a list would take seven times the room
+    for character, place in _characters(text, ignored):
+        if Difference.SPACE in ignored and character.isspace():
+            if not characters or characters[-1] == " ":
+                continue
+            character = " "  # noqa: PLW2901
+        characters.append(character)
+        places.append(place)
+    if Difference.SPACE in ignored and characters and characters[-1] == " ":
+        characters.pop()
+        places.pop()
+    return "".join(characters), places
+
+
+def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str, int]]:
+    for start, end in _clusters(text, ignored):
+        shown = text[start:end]
+        if Difference.SIGNS in ignored:
+            shown = unicodedata.normalize("NFC", shown) if len(shown) > 1 else _SIGN.get(shown, shown)
+            if shown == "'" and not _is_apostrophe(text, start):
+                shown = '"'  # marks within marks are single, whatever they were
+        if shown == "|" and Difference.MARKUP in ignored:
+            shown = " "
+        if Difference.CASE in ignored:
+            shown = shown.casefold()
+        for character in shown:
+            yield character, start
+
+
+def _is_apostrophe(text: str, at: int) -> bool:
+    """Whether the mark at `at` stands within a word, or for feet."""
+    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+    return before.isdigit() or (before.isalnum() and after.isalnum())
+
+
+def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, int]]:
+    """The characters of `text` that are compared: with the accents that follow them, if signs are ignored, and
+    without marks of Markdown, if these are."""
+    dropped = [m for m in _MARKUP.finditer(text) if m.group()] if Difference.MARKUP in ignored else []
+    joined = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
+    at = 0
+    for mark in [*dropped, None]:
+        until = mark.start() if mark else len(text)
+        while at < until:
+            end = at + 1
+            while joined and end < until and unicodedata.combining(text[end]):
+                end += 1
+            yield at, end
+            at = end
+        if mark:
+            at = mark.end()

@@ -1,0 +1,119 @@
+"""What the user decided by hand about the packs of a query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from excerpt.kinds import Scope
+from excerpt.state_files import replace_file
+
+if TYPE_CHECKING:
+    from excerpt.model import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Decisions by the ids of fragments. A value: each method gives another one, and undo is the one before.
+
+    No pack holds a fragment that is `dropped`. The hits in `scopes` are grown to the scope given there, whatever the
+    settings say. Packs that hold a fragment of `order` come first, in that order.
+    """
+
+    dropped: frozenset[str] = frozenset()
+    scopes: tuple[tuple[str, Scope], ...] = ()
+    order: tuple[str, ...] = ()
+
+    def dropping(self, fragment_ids: Iterable[str]) -> Wishes:
+        return replace(self, dropped=self.dropped.union(fragment_ids))
+
+    def growing(self, fragment_ids: Iterable[str], scope: Scope) -> Wishes:
+        """The hits of these fragments grown to `scope`; to give a pack another scope, those that it holds."""
+        scopes = {**dict(self.scopes), **dict.fromkeys(fragment_ids, scope)}
+        return replace(self, scopes=tuple(sorted(scopes.items())))
+
+    def ordering(self, fragment_ids: Iterable[str]) -> Wishes:
+        """Packs in the order of these fragments, such as the entries of the packs as they are to stand."""
+        return replace(self, order=tuple(fragment_ids))
+
+
+AS_RANKED = Wishes()
+"""Nothing decided by hand."""
+
+
+_At = Annotated[int, msgspec.Meta(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A fragment marked by hand, and what of its text matched when it was."""
+
+    fragment: str
+    path: str
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The marks in the order in which they were made, the query that was asked last, and the wishes for the pack."""
+
+    query: str = ""
+    marks: tuple[Mark, ...] = ()
+    wishes: Wishes = AS_RANKED
+
+
+NOTHING_KEPT = Kept()
+
+
+@dataclass(frozen=True, slots=True)
+class _FileMark:
+    fragment: str
+    path: str = ""
+    spans: tuple[tuple[_At, _At], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    query: str = ""
+    marks: tuple[_FileMark, ...] = ()
+    dropped: tuple[str, ...] = ()
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+
+def read_marks(file: Path) -> Kept:
+    """What was kept; nothing where there is no file, or one that makes no sense."""
+    from excerpt.model import Span
+
+    try:
+        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _File)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return NOTHING_KEPT
+    marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
+    wishes = Wishes(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
+    return Kept(read.query, marks, wishes)
+
+
+def write_marks(file: Path, kept: Kept) -> None:
+    """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
+    if kept == NOTHING_KEPT:
+        file.unlink(missing_ok=True)
+        return
+    marks = [
+        {"fragment": mark.fragment, "path": mark.path, "spans": [[span.start, span.end] for span in mark.spans]}
+        for mark in kept.marks
+    ]
+    data = {
+        "query": kept.query,
+        "marks": marks,
+        "dropped": sorted(kept.wishes.dropped),
+        "scopes": dict(kept.wishes.scopes),
+        "order": kept.wishes.order,
+    }
+    # A path or query that is not UTF-8 becomes escapes that JSON reads back.
+    replace_file(file, json.dumps(data).encode("ascii") + b"\n")

@@ -1,0 +1,253 @@
+"""Packs rendered by a template of the user's, which runs in a process of its own (sandbox.py).
+
+A template sees `question`, `questions` and `sources`, and nothing else: no files, no environment, no clock, no chance,
+so that the same packs are the same bytes. The text of a note is data to it, never a template. One filter with a large
+number is a loop that no check inside Python gets to end, so the process is what has the limits, and what is killed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any
+
+from excerpt.errors import ExcerptError, SettingsError
+from excerpt.kinds import Scope
+from excerpt.model import Entry, Pack
+from excerpt.pack.render import Links, digest_of, headings_of, lines_of
+from excerpt.text.display import visible_line
+
+MOST_SECONDS = 2.0
+"""Of processor time, where the system can tell: on a busy machine a good template does not fail."""
+MOST_WAIT = 10.0
+"""Seconds by the clock, on every system."""
+MOST_MEMORY = 1 << 30
+"""Bytes, where the system can tell."""
+MOST_CHARACTERS = 16_000_000
+"""What one rendering may give: far more than a prompt needs."""
+
+_MOST_BYTES = 1_000_000  # of a template file
+_LONGEST_ANSWER = 12 * MOST_CHARACTERS + 1000  # in JSON a character has at most twelve bytes
+
+
+class TemplateStoppedError(ExcerptError):
+    """A template took more than one rendering may take."""
+
+    title = "The template was stopped"
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(
+            f"The template {name} was stopped: {reason}.",
+            "Look in it for a loop that does not end, or for a filter with a very large number.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A pack as a template sees it. `heading` and `path` are kept to one line; `text` is the note's, as it is."""
+
+    number: int
+    path: str
+    title: str
+    heading: str
+    heading_path: tuple[str, ...]
+    line_start: int
+    line_end: int
+    lines: str
+    modified: str
+    digest: str
+    score: float
+    text: str
+    cut_above: bool
+    cut_below: bool
+    place: str
+    file: str
+    link: str
+
+
+def source_of(number: int, pack: Pack, links: Links) -> Source:
+    path = visible_line(pack.path)
+    return Source(
+        number=number,
+        path=path,
+        title=visible_line(pack.title),
+        heading=headings_of(pack),
+        heading_path=tuple(map(visible_line, pack.heading_path)),
+        line_start=pack.line_start,
+        line_end=pack.line_end,
+        lines=lines_of(pack),
+        modified=pack.modified,
+        digest=digest_of(pack),
+        score=pack.entry.score,
+        text=pack.text,
+        cut_above=pack.cut_above,
+        cut_below=pack.cut_below,
+        place=f"{path}:{pack.line_start}",
+        file=visible_line(links.file(pack)),
+        link=links.obsidian(pack),
+    )
+
+
+@dataclass(frozen=True)
+class TemplateRenderer:
+    """Renders by `template`, the text of the file `name`. Raises SettingsError, which names file and line, where the
+    template cannot be read or fails, TemplateStoppedError where it does not end or takes too much."""
+
+    name: str
+    template: str
+    links: Links
+    questions: tuple[str, ...] = ()
+
+    def render(self, packs: Sequence[Pack]) -> str:
+        sources = [source_of(number, pack, self.links) for number, pack in enumerate(packs, start=1)]
+        return self._of(sources) if sources else ""
+
+    def frame(self, number: int, pack: Pack) -> Sequence[str]:
+        """What the source adds to a text that has one before it; the first adds all that is around it."""
+        source = replace(source_of(number, pack, self.links), text="")
+        return (self._of([source]) if number == 1 else _added(self._first, self._of([self._probe, source])),)
+
+    def written(self, text: str) -> str:
+        return _added(self._first, self._of([replace(self._probe, text=text)]))
+
+    @cached_property
+    def _probe(self) -> Source:
+        """A source without text."""
+        return source_of(1, _PROBE, self.links)
+
+    @cached_property
+    def _first(self) -> str:
+        """What it makes alone."""
+        return self._of([self._probe])
+
+    def _of(self, sources: Sequence[Source]) -> str:
+        questions = [visible_line(" ".join(question.split())) for question in self.questions]
+        asked = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
+        answer = _PROCESS.answer(self.name, asked)
+        if "mistake" in answer:
+            line = f", line {answer['line']}" if answer["line"] else ""
+            raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _HINT)
+        return str(answer["text"])
+
+
+_PROBE = Pack(
+    id="", path="probe.md", title="Probe", heading_path=(), line_start=1, line_end=1, scope=Scope.NONE,
+    entry=Entry("", 0, 0.0, ()), fragment_ids=(), text="", tokens=0, digest="0" * 16, modified="2000-01-01",
+)  # fmt: skip
+_HINT = "The guide's note on packs lists what a template may use."
+
+
+def read_template(file: Path) -> str:
+    """The text of a template file. Raises SettingsError if it cannot be read."""
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise SettingsError(f"The template {file} is larger than {_MOST_BYTES:,} bytes.")
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise SettingsError(f"There is no template at {file}.") from None
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"The template {file} cannot be read: {error}.") from error
+
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+class _Process:
+    """The process that templates run in. It starts with the first one, waits for the next, as a screen renders on each
+    key, and is killed where one does not end. Of this program it has the import path and the limits, nothing else."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def answer(self, name: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """What the sandbox says to a request. Raises TemplateStoppedError, which calls the template `name`."""
+        with self._lock:
+            process = self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            begun = time.monotonic()
+            overdue = Timer(MOST_WAIT, process.kill)
+            overdue.daemon = True
+            overdue.start()
+            said = b""
+            try:
+                with suppress(OSError):  # it was killed while it was asked
+                    process.stdin.write(json.dumps(asked).encode() + b"\n")
+                    process.stdin.flush()
+                    said = process.stdout.readline(_LONGEST_ANSWER)
+            finally:
+                overdue.cancel()
+            if not said.endswith(b"\n"):
+                code = self._end()
+                raise TemplateStoppedError(name, _why_ended(said, code, time.monotonic() - begun))
+            answer: dict[str, Any] = json.loads(said)
+            if "limit" in answer:
+                self._end()
+                raise TemplateStoppedError(name, answer["limit"])
+            return answer
+
+    def end(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._running is None or self._running.poll() is not None:
+            self._end()
+            self._running = subprocess.Popen(
+                [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=Path(__file__).anchor,
+                env={name: value for name, value in os.environ.items() if name.upper() == "SYSTEMROOT"},
+                start_new_session=True,  # Ctrl+C in the terminal is not for it
+            )
+        return self._running
+
+    def _end(self) -> int:
+        """Kill it and return its exit code."""
+        process, self._running = self._running, None
+        if process is None:
+            return 0
+        process.kill()
+        code = process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):  # what was not written to it is lost
+                assert pipe is not None
+                pipe.close()
+        return code
+
+
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from excerpt.pack import sandbox; sandbox.main()"
+_PROCESS = _Process()
+atexit.register(_PROCESS.end)
+
+
+def _why_ended(said: bytes, code: int, seconds: float) -> str:
+    if said:
+        return f"it gives more than {MOST_CHARACTERS:,} characters"
+    if seconds >= MOST_WAIT:
+        return f"it takes longer than {MOST_WAIT:.0f} s"
+    if code == -getattr(signal, "SIGPROF", 0):
+        return f"it takes more than {MOST_SECONDS:.0f} s of processor time"
+    return f"its process broke off, with code {code}"
+
+
+def _added(before: str, after: str) -> str:
+    """What `after` has more than `before`, which it extends at one place."""
+    alike = zip(before, after, strict=False)
+    same = next((at for at, (one, other) in enumerate(alike) if one != other), min(len(before), len(after)))
+    end = len(before) - same
+    return after[same : len(after) - end] if after.endswith(before[same:]) else after[same:]

@@ -1,0 +1,310 @@
+"""Where in a fragment's text the words matched, for highlighting.
+
+Fifty fragments are marked for every letter typed, so they are not analyzed anew: what a word of the text comes to is
+kept, and characters of scripts without spaces are looked for as they stand.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Span
+from excerpt.search.evidence import Evidence
+from excerpt.search.lexical import Word
+from excerpt.search.ranking import lead
+from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
+
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+# What stands between blanks and characters of scripts without spaces: no term reaches over either.
+_TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
+_NOT_ASCII = re.compile(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
+# In plain text, between most punctuation as well. It matters for speed only.
+_PLAIN = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
+_TO_END = re.compile(rf"{_PLAIN}*")
+_PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN, c))
+_LETTERS_TO_END = re.compile(r"[a-z0-9]*")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_EDGES = "-./\\@&'"  # no term begins or ends with these
+# An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
+_KEEPS_BEGINNING = frozenset({"en", ""})
+_BONDS = "-_.'&+"  # left out of some compounds' terms
+_JOINERS = _BONDS + "/\\@#"  # stand within compounds
+_WITHOUT_BONDS = str.maketrans("", "", _BONDS)
+_FIRST_WITHOUT_SPACES = "\u0e01"  # Thai; all scripts written without spaces stand from there on
+_LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
+_KEPT = 50_000
+_LONGEST_KEPT = 64
+
+_ODD = "odd"
+_ANYTHING = ("",)
+_NOTHING = re.compile(r"(?!)")
+
+Piece = tuple[str, int, int]
+Stretches = list[tuple[int, int]]
+
+
+class SpanFinder:
+    """Marks matched words. Keeps what the words of the texts come to, and which of them the last terms are in."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
+        self._terms: frozenset[str] = frozenset()
+        self._shortest: tuple[str, ...] = ()
+        self._longer: tuple[str, ...] = ()
+        self._going_on: tuple[str, ...] = ()
+        self._known: dict[tuple[str, str], Stretches] = {}
+        self._words: dict[str, dict[str, bool | str]] = {}
+
+    def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
+        """Where `terms` stand in `text`, which is in `language`; ascending, overlapping stretches as one."""
+        if terms != self._terms:
+            self._terms = terms
+            beginnings = sorted({_beginning(term) for term in terms} - {""})
+            self._shortest = _shortest(beginnings)
+            self._longer = tuple(beginning for beginning in beginnings if beginning not in self._shortest)
+            self._going_on = tuple({part for beginning in beginnings for part in _before_joiners(beginning)})
+            self._known, self._words = {}, {}
+        if text.isascii():
+            if language in _KEEPS_BEGINNING:
+                return merged(self._in_plain(text, language))
+            return merged(self._in_tokens(text, _TOKEN.finditer(text), language))
+        if language in _KEEPS_BEGINNING and not _WIDE.search(text):
+            found = self._in_tokens(text, _NOT_ASCII.finditer(text), language)
+            return merged(found + self._in_plain(_NOT_ASCII.sub(_blank, text), language))
+        found = self._in_tokens(text, _TOKEN.finditer(text), language)
+        found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
+        return merged(found)
+
+    def _in_plain(self, text: str, language: str) -> Stretches:
+        """In English without accents, where only what begins like a term is looked at."""
+        lowered = text.lower()
+        without_bonds = lowered.translate(_WITHOUT_BONDS)
+        if _spelled_otherwise(self._shortest, lowered, without_bonds):
+            # With a hyphen, say, in it.
+            return self._in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
+        going_on = _ANYTHING if _spelled_otherwise(self._longer, lowered, without_bonds) else self._going_on
+        find, letters_to_end, known = lowered.find, _LETTERS_TO_END.match, self._words.setdefault(language, {})
+        found: Stretches = []
+        for beginning in self._shortest:
+            at = find(beginning)
+            while at >= 0:
+                start = at
+                while start and lowered[start - 1] in _LETTERS:
+                    start -= 1
+                end = letters_to_end(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
+                word = text[start:end]
+                asked = known.get(word)
+                if asked is None:
+                    asked = known[word] = self._word(word, language)
+                if asked is _ODD or at + len(beginning) > end or _in_compound(lowered, start, end, going_on):
+                    while start and lowered[start - 1] in _PLAIN_CHARACTERS:
+                        start -= 1
+                    end = _TO_END.match(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
+                    found += self._asked_in(text, start, end, language)
+                elif asked:
+                    found.append((start, end))
+                at = find(beginning, end)
+        return found
+
+    def _word(self, word: str, language: str) -> bool | str:
+        """Whether a word by itself is asked for, or _ODD if only its analysis can tell."""
+        if len(word) < 2 or not _is_word(word):
+            return _ODD
+        # Most are other words, with a beginning somewhere in them: told without stemming.
+        return word.lower().startswith(self._shortest) and stem(word, language) in self._terms
+
+    def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> Stretches:
+        return [stretch for token in tokens for stretch in self._asked_in(text, token.start(), token.end(), language)]
+
+    def _asked_in(self, text: str, start: int, end: int, language: str) -> Stretches:
+        """Where the terms stand in one token."""
+        token = text[start:end].rstrip(_EDGES)
+        known = self._known.get((language, token))
+        if known is None:
+            known = [(a, b) for term, a, b in self._take_apart(token, language) if term in self._terms]
+            self._known[language, token] = known
+        return [(start + a, start + b) for a, b in known] if known else known
+
+    def _take_apart(self, token: str, language: str) -> tuple[Piece, ...]:
+        pieces = self._pieces.get((language, token))
+        if pieces is None:
+            if _is_word(token):
+                pieces = ((stem(token, language), 0, len(token)),)
+            else:
+                found = analyze(token, language)
+                pieces = tuple(zip(found.terms, found.starts, found.ends, strict=True))
+            if len(token) <= _LONGEST_KEPT:
+                if len(self._pieces) >= _KEPT:
+                    self._pieces.clear()
+                self._pieces[language, token] = pieces
+        return pieces
+
+
+def _spelled_otherwise(beginnings: Iterable[str], text: str, without_bonds: str) -> bool:
+    """Whether one of `beginnings` stands somewhere with bonds between its letters."""
+    return any(
+        beginning in without_bonds and without_bonds.count(beginning) != text.count(beginning)
+        for beginning in beginnings
+    )
+
+
+def _in_compound(lowered: str, start: int, end: int, going_on: tuple[str, ...]) -> bool:
+    """Whether the letters from `start` to `end` can be a part of what is asked for: of a compound that goes on behind
+    one of `going_on`, or of a contraction."""
+    if start and lowered[start - 1] == "'":
+        return True
+    behind = lowered[end : end + 1]
+    return behind in _JOINERS and behind != "" and (behind == "'" or lowered.endswith(going_on, start, end))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
+
+
+def _is_word(token: str) -> bool:
+    """Whether a token is letters only, and not camelCase: the analyzer gives its stem and nothing else."""
+    if not token.isalpha():
+        return False
+    if token.isascii():
+        return token.isupper() or token[1:].islower() or token.islower()
+    return max(token) < _FIRST_WITHOUT_SPACES
+
+
+@lru_cache(maxsize=64)
+def _tokens_like(beginnings: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds the tokens of plain lower-case English that hold one of `beginnings`, with bonds between its letters."""
+    if not beginnings:
+        return _NOTHING
+    bonds = f"[{re.escape(_BONDS)}]*"
+    spelled = "|".join(bonds.join(map(re.escape, beginning)) for beginning in beginnings)
+    return re.compile(f"(?<!{_PLAIN}){_PLAIN}*?(?:{spelled}){_PLAIN}*")
+
+
+def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
+    """Sorted beginnings without those that begin with another of them."""
+    kept: list[str] = []
+    for beginning in beginnings:
+        if not kept or not beginning.startswith(kept[-1]):
+            kept.append(beginning)
+    return tuple(kept)
+
+
+def _beginning(term: str) -> str:
+    """What all words of this term begin with, without bonds."""
+    bare = term.translate(_WITHOUT_BONDS)
+    if len(bare) > 3:
+        return bare[:-1]
+    return bare[:1] if bare.endswith("ie") else bare[:2]
+
+
+def _before_joiners(beginning: str) -> list[str]:
+    """What stands before each joiner in a beginning, and the whole: behind it, a compound may go on."""
+    return [beginning, *(beginning[:at] for at, character in enumerate(beginning) if at and character in _JOINERS)]
+
+
+def _characters(text: str, terms: frozenset[str], language: str) -> Stretches:
+    """Where groups of characters of a script without spaces stand in a text."""
+    if not terms:
+        return []
+    whole = unicodedata.normalize("NFKC", text)
+    single = text if whole == text else list(map(_normal, text))
+    if single is text or "".join(single) == whole:
+        found: Stretches = []
+        for size in range(1, _LONGEST_GROUP + 1):
+            groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
+            found += [(i, i + size) for i, group in enumerate(groups) if group in terms]
+        return found
+    # Half-width letters with their marks apart, and the like: rare, and left to the analyzer.
+    analysis = analyze(text, language)
+    pieces = zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
+    return [(start, end) for term, start, end in pieces if term in terms]
+
+
+@lru_cache(maxsize=4096)
+def _normal(character: str) -> str:
+    return unicodedata.normalize("NFKC", character)
+
+
+def merged(stretches: Stretches) -> tuple[Span, ...]:
+    """Stretches as spans, ascending, overlapping ones made one: compounds and their parts, neighbouring characters."""
+    spans: list[Span] = []
+    first = last = -1
+    for start, end in sorted(stretches):
+        if start >= last:
+            if last >= 0:
+                spans.append(Span(first, last))
+            first, last = start, end
+        elif end > last:
+            last = end
+    if last >= 0:
+        spans.append(Span(first, last))
+    return tuple(spans)
+
+
+FILLING = 0.1
+"""In a question, words that more than this share of the fragments have are not marked beside rarer ones: the marks
+would be of "the" and "do"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The terms of a query's words, and those of them to mark first: all, or of a question those that are rare."""
+
+    terms: frozenset[str]
+    telling: frozenset[str]
+
+
+def marks_of(evidence: Evidence) -> Marks:
+    terms = _terms(evidence.words)
+    if lead(evidence.word_count) is not Strategy.SEMANTIC:
+        return Marks(terms, terms)
+    most = FILLING * len(evidence.scores)
+    pairs = zip(evidence.words, evidence.matches, strict=True)
+    return Marks(terms, _terms(word for word, match in pairs if len(match.rows) <= most))
+
+
+def all_marks(several: Iterable[Marks]) -> Marks:
+    """What is marked of several alternatives."""
+    terms: frozenset[str] = frozenset()
+    telling: frozenset[str] = frozenset()
+    for one in several:
+        terms, telling = terms | one.terms, telling | one.telling
+    return Marks(terms, telling)
+
+
+def _terms(words: Iterable[Word]) -> frozenset[str]:
+    return frozenset(term for word in words for term in word.terms)
+
+
+class Marker:
+    """Finds the spans to mark. Keeps what it learned about the words of the texts."""
+
+    def __init__(self) -> None:
+        self._telling = SpanFinder()
+        self._all = SpanFinder()
+        self._named_by: frozenset[str] = frozenset()
+        self._named: dict[tuple[str, str], tuple[Span, ...]] = {}
+
+    def spans(self, text: str, marks: Marks, language: str) -> tuple[Span, ...]:
+        spans = self._telling.find(text, marks.telling, language)
+        if not spans and marks.terms != marks.telling:
+            spans = self._all.find(text, marks.terms, language)
+        return spans
+
+    def named(self, fragment: Fragment, marks: Marks, language: str) -> tuple[tuple[Span, ...], ...]:
+        """What to mark in the fragment's title, then in each heading of its path."""
+        if marks.telling != self._named_by:
+            self._named_by, self._named = marks.telling, {}
+        return tuple(self._in_name(name, language) for name in (fragment.title, *fragment.heading_path))
+
+    def _in_name(self, name: str, language: str) -> tuple[Span, ...]:
+        """Kept, as the fragments found often share their names."""
+        found = self._named.get((name, language))
+        if found is None:
+            found = self._named[name, language] = self._telling.find(name, self._named_by, language)
+        return found

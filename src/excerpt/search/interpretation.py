@@ -1,0 +1,133 @@
+"""How a query was read: what of it chooses among notes, and what of it cannot be meant so.
+
+Every text is some query, so nothing here is an error: a search goes on with what it says. What is told is what someone
+would ask who looks at a list and wonders why it is what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.search.evidence import asked_words
+from excerpt.search.filters import allowed
+from excerpt.search.query import (
+    FORCED,
+    KINDS,
+    MAX_ALTERNATIVES,
+    TIMES,
+    Condition,
+    FilterKind,
+    KnownNames,
+    Query,
+    conditions,
+    hints,
+    unpaired_quotation_mark,
+)
+from excerpt.text.words import fold
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A stretch of the query, from `start` to `end` (exclusive), that does not do what it looks like, and why in a few
+    words."""
+
+    start: int
+    end: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`conditions` are what chooses among notes, in order; `doubts` what does not."""
+
+    conditions: tuple[Condition, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+
+
+def read_query(snapshot: Snapshot, text: str, today: date, *, thoroughly: bool) -> Reading:
+    """Read a query as the search does. `thoroughly` also looks for doubts, which takes as long as its filters do; that
+    is for a query that has been typed to its end."""
+    facets = snapshot.facets
+    found = conditions(text, facets.properties, facets.tags)
+    if not thoroughly:
+        return Reading(found)
+    doubts = (*_of_signs(snapshot, text), *_of_words(snapshot, text, found), *_of_filters(snapshot, text, found, today))
+    return Reading(found, tuple(sorted(doubts, key=lambda doubt: doubt.start)))
+
+
+_FORCING = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
+_BAR = re.compile(r"(?<=\s)\|(?=\s)")
+
+
+def _of_signs(snapshot: Snapshot, text: str) -> Iterator[Doubt]:
+    at = unpaired_quotation_mark(text, snapshot.facets.properties)
+    if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
+        yield Doubt(at, at + 1, 'a " is still open')
+    forcing = _FORCING.match(text)
+    if forcing and forcing[1].lower() not in FORCED:
+        yield Doubt(*forcing.span(1), f"{forcing[1]} is no strategy: {' '.join(FORCED)}")
+    bars = [bar.start() for bar in _BAR.finditer(text)]
+    if len(bars) >= MAX_ALTERNATIVES:
+        at = bars[MAX_ALTERNATIVES - 1]
+        yield Doubt(at, len(text), f"only {MAX_ALTERNATIVES} queries are run at once")
+
+
+_KEYED = re.compile(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
+_EMPTY = {
+    FilterKind.TAG: "names no tag yet",
+    **dict.fromkeys(TIMES, "names no time yet: 7d, 2025-03"),
+}
+
+
+def _of_words(snapshot: Snapshot, text: str, found: tuple[Condition, ...]) -> Iterator[Doubt]:
+    """Of what looks like a filter and was taken for a word."""
+    for match in _KEYED.finditer(text):
+        if any(one.start <= match.start() < one.end for one in found) or _is_quoted(text, match.start()):
+            continue
+        key, value = fold(match[1]), match[2].strip('"')
+        if kind := KINDS.get(key):
+            if not value.strip():
+                said = f"{match[1]}: {_EMPTY.get(kind, 'names nothing yet')}"
+            elif kind in TIMES:
+                said = f"“{value}” is no time: 7d, 2025-03"
+            else:
+                said = f"“{value}” names nothing"
+            yield Doubt(*match.span(), said)
+        elif key in snapshot.facets.properties:
+            yield Doubt(*match.span(), f"{match[1]}: has no value yet")
+    for hint in hints(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, KINDS)):
+        yield Doubt(hint.start, hint.end, hint.said)
+
+
+def _is_quoted(text: str, at: int) -> bool:
+    return text.count('"', 0, at) % 2 == 1
+
+
+_LACKING = {
+    FilterKind.TAG: "no note is tagged {}",
+    FilterKind.PATH: "no path has {} in it",
+    FilterKind.FOLDER: "no folder with notes is called {}",
+    FilterKind.FILE: "no file name has {} in it",
+    FilterKind.TITLE: "no title has {}",
+    FilterKind.HEADING: "no heading has {}",
+    FilterKind.MODIFIED: "no note was changed in {}",
+    FilterKind.CREATED: "no note was made in {}",
+    FilterKind.LINK: "no note links to {}",
+    FilterKind.FROM: "nothing is linked from {}",
+}
+
+
+def _of_filters(snapshot: Snapshot, text: str, found: tuple[Condition, ...], today: date) -> Iterator[Doubt]:
+    """Of filters that let nothing through, whatever else is asked for."""
+    for one in found:
+        if one.filter is None or one.filter.negated:
+            continue
+        rows = allowed(Query("", filters=(one.filter,)), snapshot, lambda words: asked_words(words, snapshot), today)
+        if rows is not None and not rows.any():
+            value = one.filter.value.lstrip("#")
+            said = _LACKING.get(one.filter.kind, f"no note has {text[one.start : one.end]}")
+            yield Doubt(one.start, one.end, said.format(f"“{value}”"))

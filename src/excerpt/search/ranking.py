@@ -1,0 +1,301 @@
+"""Signals beside the query: which notes the matching ones link to, and which were modified lately.
+
+Arrays in, arrays out: a number from 0 to 1 for each note, in the order of the snapshot's paths. They can move a hit a
+little; whether a fragment matches at all is settled before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.kinds import Strategy
+from excerpt.search import usage
+from excerpt.search.lexical import Rows
+from excerpt.search.usage import Event, UseLog
+from excerpt.settings import BoostSettings
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+
+SECOND = 1_000_000_000
+DAY = 86_400 * SECOND
+"""In nanoseconds, as modification times are."""
+
+HALF_LIFE_DAYS = 30.0
+"""How long it takes until a modification counts half."""
+ALIKE_SHARE = 0.9
+ALIKE_WITHIN = 3600 * SECOND
+"""Where more than this share of the notes was modified within one such span, a copy or a checkout wrote the times."""
+
+
+def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_rows: Floats, note_count: int) -> Floats:
+    """How many of the notes that matter for a query point at each note, as a share of the most that point at one.
+
+    `sources` and `targets` are the links, as notes; each pair stands once. A note matters as much as the strongest of
+    its rows (`strength_of_rows`, 0 and up, for the rows put forward), and votes for every note it links to but
+    itself. Votes count by the logarithm of their sum: the tenth says less than the first.
+    """
+    strength = np.zeros(note_count, np.float64)
+    np.maximum.at(strength, notes_of_rows, strength_of_rows)
+    top = strength.max(initial=0.0)
+    if top <= 0 or not len(sources):
+        return np.zeros(note_count, np.float32)
+    voting = (sources != targets) & (strength[sources] > 0)
+    votes = np.bincount(targets[voting], strength[sources[voting]] / top, note_count)
+    damped = np.log1p(votes)
+    most = damped.max(initial=0.0)
+    return (damped / most if most > 0 else damped).astype(np.float32)
+
+
+def recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_DAYS) -> Floats:
+    """How lately each note was modified: 1 now or later, half of it a half-life ago.
+
+    0 for all where the times say nothing, since nearly all notes have the same one: a vault that git or a copy has
+    just written. Determined by the index alone if `now_ns` is.
+    """
+    if not len(modified_ns) or _alike(modified_ns):
+        return np.zeros(len(modified_ns), np.float32)
+    age = np.maximum(now_ns - modified_ns, 0) / (half_life_days * DAY)
+    return np.exp2(-age).astype(np.float32)
+
+
+def _alike(modified_ns: Times) -> bool:
+    """Whether more than ALIKE_SHARE of the times lie within ALIKE_WITHIN of each other."""
+    times = np.sort(modified_ns)
+    ends = np.searchsorted(times, times + ALIKE_WITHIN, side="right")
+    return int((ends - np.arange(len(times))).max()) > ALIKE_SHARE * len(times)
+
+
+SIGNALS = ("words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "coherence")
+"""The signals by name, in the order of their columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each signal counts.
+
+    `words` is BM25 as a share of the best fragment's; `coverage` the share of the query's words that the fragment,
+    its headings, title and tags have; `title` (or any other name of the note), `heading` and `outline` (the heading
+    with those above it) the share of the query they cover times the share of them that the query covers; `note` how
+    well the note's best fragments match by words; `proximity` how close the words stand; `meaning` the cosine above
+    the vault's mean; `coherence` the same of the nearer of its neighbours in the note.
+    """
+
+    words: float
+    coverage: float
+    title: float
+    heading: float
+    outline: float
+    note: float
+    proximity: float
+    meaning: float
+    coherence: float
+
+    @property
+    def array(self) -> Floats:
+        return np.array(astuple(self), np.float32)
+
+
+_HYBRID = Weights(
+    words=0.5,
+    coverage=0.05,
+    title=0.75,
+    heading=0.2,
+    outline=0.1,
+    note=0.4,
+    proximity=0.2,
+    meaning=0.18,
+    coherence=0.03,
+)
+
+WEIGHTS: Mapping[Strategy, Weights] = {
+    Strategy.ADAPTIVE: replace(_HYBRID, proximity=0.0, meaning=0.0, coherence=0.0),
+    Strategy.PROXIMITY: replace(_HYBRID, proximity=0.3, meaning=0.0, coherence=0.0),
+    Strategy.SEMANTIC: Weights(
+        words=0.0,
+        coverage=0.0,
+        title=0.2,
+        heading=0.1,
+        outline=0.05,
+        note=0.0,
+        proximity=0.0,
+        meaning=0.7,
+        coherence=0.15,
+    ),
+    Strategy.HYBRID: _HYBRID,
+}
+
+NAMED = 3.0
+"""What the best fragment of a note gains whose title, file name or alias is the query: more than all signals can."""
+
+RRF_K = 60
+"""The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009)."""
+RANKED = ("words", "meaning")
+"""The signals that RRF ranks by."""
+
+LEAD = 0.03
+"""What the leading strategy's own signal weighs more under auto than in hybrid. All signals are heard: more lead was
+worse on most sets, and hearing the leader alone ruinous (docs/design/quality.md)."""
+
+_OWN = {Strategy.ADAPTIVE: "words", Strategy.PROXIMITY: "proximity", Strategy.SEMANTIC: "meaning"}
+
+_NEXT = {
+    Strategy.ADAPTIVE: (Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTIC),
+    Strategy.PROXIMITY: (Strategy.PROXIMITY, Strategy.ADAPTIVE, Strategy.SEMANTIC),
+    Strategy.SEMANTIC: (Strategy.SEMANTIC, Strategy.PROXIMITY, Strategy.ADAPTIVE),
+    Strategy.HYBRID: (Strategy.HYBRID,),
+}
+_BY_WORDS = frozenset({Strategy.ADAPTIVE, Strategy.PROXIMITY})
+
+
+def lead(word_count: int) -> Strategy:
+    """Who leads under auto: one or two words are looked up, three to five belong together, more are a question."""
+    if word_count <= 2:
+        return Strategy.ADAPTIVE
+    return Strategy.PROXIMITY if word_count <= 5 else Strategy.SEMANTIC
+
+
+def answering(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> Strategy:
+    """The strategy that answers: the one asked for, or, if it has nothing, the next that has."""
+    for candidate in _NEXT[strategy]:
+        if candidate in _BY_WORDS and not words_found:
+            continue
+        if candidate is Strategy.SEMANTIC and not meaning_found:
+            continue
+        return candidate
+    return strategy
+
+
+def led_by(leader: Strategy) -> Weights:
+    """Auto's weights when `leader` leads."""
+    hybrid = WEIGHTS[Strategy.HYBRID]
+    own = _OWN.get(leader)
+    return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + LEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Fragments with their scores. `values` and `parts` are rows x `names`; a part is its value times the name's
+    weight, and a row's parts add up to its score."""
+
+    rows: Rows
+    names: tuple[str, ...]
+    values: Floats
+    weights: Floats
+
+    @property
+    def parts(self) -> Floats:
+        return self.values * self.weights
+
+    @property
+    def scores(self) -> Floats:
+        scores: Floats = self.parts.sum(axis=1)
+        return scores
+
+    def of_rows(self, places: npt.NDArray[np.intp]) -> Scored:
+        """Only the fragments at these places."""
+        return Scored(self.rows[places], self.names, self.values[places], self.weights)
+
+    def with_signal(self, name: str, values: Floats, weight: float) -> Scored:
+        """The same fragments with one signal more."""
+        return Scored(
+            self.rows,
+            (*self.names, name),
+            np.column_stack([self.values, values]).astype(np.float32),
+            np.append(self.weights, np.float32(weight)),
+        )
+
+
+def weighted(rows: Rows, signals: Floats, weights: Weights) -> Scored:
+    """The sum of all signals (rows x SIGNALS) by their weights."""
+    return Scored(rows, SIGNALS, signals, weights.array)
+
+
+def reciprocal(rows: Rows, signals: Floats) -> Scored:
+    """Reciprocal rank fusion of the lists by words and by meaning, as shares of a first place: the plain hybrid that
+    the weighted sum is compared with."""
+    values = np.stack([_reciprocal_ranks(signals[:, SIGNALS.index(name)]) for name in RANKED], axis=1)
+    return Scored(rows, RANKED, values, np.full(len(RANKED), 1 / (RRF_K + 1), np.float32))
+
+
+def listed(rows: Rows) -> Scored:
+    """Rows that nothing but filters chose, in the order of the list: `listed` falls evenly from 1."""
+    values = 1 - np.arange(len(rows)) / max(len(rows), 1)
+    return Scored(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
+
+
+def _reciprocal_ranks(values: Floats) -> Floats:
+    """(k + 1) / (k + rank) for each, ranks from 1, ties in the order of rows; 0 where there is nothing to rank."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return np.where(values > 0, (RRF_K + 1) / (RRF_K + ranks), 0.0).astype(np.float32)
+
+
+def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Scored:
+    """`scored` with the signal `name`: 1 for the best fragment of each note that the query names (`named` rows of the
+    notes `notes`), 0 for all others."""
+    values = np.zeros(len(scored.rows), np.float32)
+    best: dict[int, int] = {}
+    scores = scored.scores
+    for at in np.flatnonzero(named).tolist():
+        note = int(notes[at])
+        if note not in best or scores[at] > scores[best[note]]:
+            best[note] = at
+    values[list(best.values())] = 1.0
+    return scored.with_signal("name", values, NAMED)
+
+
+BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
+"""What each counts beside signals that make up 2.4 (docs/design/boosts.md): enough to settle who is first of equals."""
+
+
+class Boosts:
+    """The boosts of one snapshot. Keeps what does not depend on the query."""
+
+    def __init__(self, snapshot: Snapshot, switches: BoostSettings, log: UseLog | None) -> None:
+        self._snapshot = snapshot
+        self._switches = switches
+        self._log = log
+        self._recency: Floats | None = None
+        self._events: tuple[Event, ...] = ()
+        self._used: Floats | None = None
+
+    def add(self, scored: Scored) -> Scored:
+        """`scored` with a signal more for each boost that is on."""
+        notes = self._snapshot.table.notes[scored.rows]
+        if self._switches.links:
+            sources, targets = self._snapshot.facets.links_of(notes)
+            count = len(self._snapshot.table.paths)
+            linked = backlinks(sources, targets, notes, scored.scores, count)
+            scored = _with(scored, "links", linked[notes])
+        if self._switches.recency:
+            scored = _with(scored, "recency", self._recent()[notes])
+        if self._switches.use and self._log is not None:
+            scored = _with(scored, "use", self._use(self._log)[notes])
+        return scored
+
+    def _recent(self) -> Floats:
+        if self._recency is None:
+            modified = self._snapshot.facets.modified
+            # Counted from the newest note, not from the clock: the same index gives the same list tomorrow.
+            self._recency = recency(modified, int(modified.max(initial=0)))
+        return self._recency
+
+    def _use(self, log: UseLog) -> Floats:
+        events = log.events()
+        if self._used is None or events is not self._events:
+            self._events = events
+            paths = self._snapshot.table.paths
+            here = usage.at_home(events, frozenset(paths), self._snapshot.moved)
+            self._used = usage.scores(here, paths, usage.latest(events))
+        return self._used
+
+
+def _with(scored: Scored, name: str, values: Floats) -> Scored:
+    return scored.with_signal(name, np.round(values, 6), BOOSTS[name])

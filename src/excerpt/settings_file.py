@@ -1,0 +1,274 @@
+"""What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from excerpt.errors import SettingsError
+from excerpt.settings import LANGUAGES, Places, Settings, check_settings
+
+SCHEMA_NAME = "excerpt.schema.json"
+"""The file beside excerpt.toml that tells an editor what can be set."""
+
+Actions = Mapping[str, tuple[str, str]]
+"""What keys can be given to, by its name: what it does, and the keys that it has of its own. The screen knows them, so
+whoever asks for a schema says them."""
+
+MEANINGS: Mapping[str, str] = {
+    "vault.extensions": "Endings of the files that are notes.",
+    "vault.include": "Patterns, as in a .gitignore, of what to read; where there are any, nothing else is read.",
+    "vault.exclude": 'Patterns, as in a .gitignore, of what not to read; "!" in front reads it after all.',
+    "vault.max_bytes": "Larger files are skipped, in bytes.",
+    "vault.language": 'The language of all notes, as "de"; empty finds it for each note.',
+    "embedding.model": "A folder or a name of a model2vec model; empty is the one that ships with excerpt.",
+    "embedding.multilingual": "The model reads other languages as well as English.",
+    "search.strategy": "How fragments are scored; auto chooses who leads by the query.",
+    "search.limit": "How many hits a search lists; on the screen as many more come at the end of the list.",
+    "search.fuzzy_threshold": "How like another a word must be to count as a misspelling of it, 0 to 1.",
+    "search.fusion": "How signals become one score: weighted adds them up, rrf counts ranks only.",
+    "search.per_note": "The most fragments of one note among the first ten hits; 0 is no limit.",
+    "search.boosts.links": "Notes that many matching notes link to are lifted a little.",
+    "search.boosts.recency": "Notes that were changed lately are lifted a little.",
+    "search.boosts.use": "Notes that you opened or copied are lifted a little; off, nothing of it is recorded.",
+    "pack.budget": "The most tokens a pack may hold, sources included.",
+    "pack.tokenizer": "Whose tokens are counted; also the path of a tokenizer.json.",
+    "pack.scope": "How far the pack grows around a hit: not at all, to its neighbors, its section, its note.",
+    "pack.neighbors": "How many fragments on each side of a hit come with it in the scope neighbors.",
+    "pack.limit": "From how many of the best hits a pack is built when none is marked.",
+    "pack.format": "How a pack is written.",
+    "pack.question": "The query stands below the passages of a pack.",
+    "pack.template": "The file that the format template renders by; a relative path counts from the settings' folder.",
+    "memory.in_search": "Memories that answer a query stand among the hits; what you remembered has a badge.",
+    "memory.recall_first": "Memories that answer a query stand before the hits.",
+    "screen.theme": "The colours: one of excerpt's themes, or a file in themes/ beside the settings.",
+    "screen.editor": "The command that enter runs, as nvim or code -w; empty is $VISUAL, then $EDITOR.",
+    "screen.restore": "Query, selection, tab and panes come back at the next start; off, nothing of that is kept.",
+    "screen.plain": "No lines, no blocks, no motion: only letters and ASCII signs.",
+    "screen.motion": "Off, nothing moves by itself.",
+    "screen.keys": "Other keys for actions, by the action's name.",
+}
+"""A sentence for each key of `Settings`, for a new settings file and for who edits one with a schema."""
+
+
+def keys(shape: type[Any] = Settings, above: str = "") -> Iterator[str]:
+    """Every dotted key of a settings file, in the order in which they are written."""
+    hints = get_type_hints(shape)
+    for one in fields(shape):
+        if is_dataclass(hints[one.name]):
+            yield from keys(hints[one.name], f"{above}{one.name}.")
+        else:
+            yield f"{above}{one.name}"
+
+
+def schema(actions: Actions) -> dict[str, Any]:
+    """The JSON schema of excerpt.toml: types, ranges, defaults and meanings. A key it does not name is an error, as
+    it is to excerpt."""
+    made = msgspec.json.schema(Settings)
+    shapes = made["$defs"]
+    _describe(shapes, Settings, "")
+    shapes["VaultSettings"]["properties"]["language"]["enum"] = ["", *LANGUAGES]
+    shapes["ScreenSettings"]["properties"]["keys"] |= {
+        "properties": {
+            name: {"type": "string", "description": what, "default": own} for name, (what, own) in actions.items()
+        },
+        "additionalProperties": False,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "excerpt.toml",
+        "description": "The settings of excerpt, for all vaults or for one.",
+        **made,
+    }
+
+
+def schema_text(actions: Actions) -> str:
+    """The schema as the text of a file, without a last line end."""
+    return json.dumps(schema(actions), ensure_ascii=False, indent=2)
+
+
+def write_schema(folder: Path, actions: Actions) -> None:
+    """Put the schema into the folder of the settings, unless it is there. Raises OSError."""
+    file, text = folder / SCHEMA_NAME, f"{schema_text(actions)}\n"
+    with suppress(FileNotFoundError, UnicodeDecodeError):
+        if file.read_text(encoding="utf-8") == text:
+            return
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def _describe(shapes: dict[str, Any], shape: type[Any], above: str) -> None:
+    described = shapes[shape.__name__]
+    described["additionalProperties"] = False
+    described.pop("description", None)
+    hints = get_type_hints(shape)
+    for name, value in described["properties"].items():
+        if is_dataclass(hints[name]):
+            _describe(shapes, hints[name], f"{above}{name}.")
+        else:
+            # Beside a $ref nothing else is read by the older drafts that TOML's language servers know.
+            if "$ref" in value:
+                value["allOf"] = [{"$ref": value.pop("$ref")}]
+            value["description"] = MEANINGS[f"{above}{name}"]
+
+
+_FOR_ALL = "# Settings for all vaults; saved changes hold at once. A vault's own: `excerpt config --vault V --edit`"
+_FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# The vault: {vault}"
+
+Value = bool | int | float | str | list[str]
+
+
+def begin_with(places: Places, vault: Path | None, actions: Actions) -> str:
+    """Return what a new settings file begins with: of all vaults, with every setting as a comment, or of one. The
+    schema is named for the language servers of TOML (taplo, tombi), and written beside excerpt.toml where that can be
+    done, with the `actions` that keys can be given to."""
+    with suppress(OSError):
+        write_schema(places.config, actions)
+    if vault is None:
+        return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n{_defaults()}"
+    # Without what ends a line, or is not allowed in TOML.
+    shown = json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
+    return f"#:schema ../{SCHEMA_NAME}\n{_FOR_ONE.format(vault=shown)}\n"
+
+
+def _defaults() -> str:
+    """Return every setting with its meaning and default, commented out, below the head of its table."""
+    told = []
+    for table, values in msgspec.to_builtins(Settings()).items():
+        told.append(f"\n[{table}]")
+        for key in keys():
+            if key.startswith(f"{table}.") and key != "screen.keys":
+                name = key.removeprefix(f"{table}.")
+                value = reduce(lambda within, part: within[part], name.split("."), values)
+                told += [f"# {MEANINGS[key]}", f"# {name} = {json.dumps(value)}"]
+    return "\n".join((*told, "\n[screen.keys]", f"# {MEANINGS['screen.keys']}", '# "strategy" = "ctrl+s"', ""))
+
+
+def change_setting(file: Path, key: str, value: Value | None, beginning: str = "") -> None:
+    """Put `value` under the dotted `key` of a settings file, made with `beginning` if need be; None takes it out.
+
+    The whole file is replaced at once, and a link to it stays one. Raises SettingsError where the file cannot be read
+    or written, is not valid as it is, or would not be valid.
+    """
+    try:
+        text = _read(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}.") from error
+    if text is None:
+        if value is None:
+            return
+        text = beginning
+    changed = with_setting(text, key, value, file)
+    if changed == text:
+        return
+    try:
+        _write(file, changed)
+    except OSError as error:
+        raise SettingsError(
+            f"{file} cannot be written: {error.strerror or error}.", "Check the permissions of it and its folder."
+        ) from error
+
+
+def with_setting(text: str, key: str, value: Value | None, file: Path) -> str:
+    """The text of a settings file with `value` under the dotted `key`; `file` is for the errors. Raises SettingsError
+    if the text is not valid before or after."""
+    import tomlkit
+
+    wanted = parsed(text, file)
+    _put(wanted, key.split("."), value)
+    check_settings(wanted, file)
+    document = tomlkit.parse(text)
+    _put(document, key.split("."), value)
+    changed = tomlkit.dumps(document)
+    if _said(parsed(changed, file)) != _said(wanted):
+        raise SettingsError(f"{file}: {key} cannot be changed without touching the rest.", "Change it in the file.")
+    return changed
+
+
+def parsed(text: str, file: Path) -> dict[str, Any]:
+    """A settings file's values. Raises SettingsError if it is not TOML."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SettingsError(f"{file} is not valid TOML: {error}.", "Mend it first.") from error
+
+
+def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without tables in which nothing stands."""
+    told = {key: _said(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+    return {key: value for key, value in told.items() if value != {}}
+
+
+def _put(values: MutableMapping[str, Any], parts: list[str], value: Value | None) -> None:
+    """Set or take out, in plain values and in a document alike."""
+    first, *rest = parts
+    if not rest:
+        if value is None:
+            values.pop(first, None)
+        else:
+            _set(values, first, value)
+        return
+    if not isinstance(values.get(first), MutableMapping):
+        if value is None:
+            return
+        values[first] = _new_table(values)
+    _put(values[first], rest, value)
+
+
+def _set(values: MutableMapping[str, Any], key: str, value: Value) -> None:
+    from tomlkit.items import Table
+
+    if not isinstance(values, Table) or key in values:
+        values[key] = value
+        return
+    # The comment above the next table is, to tomlkit, the end of this one: what is added goes before it.
+    body = values.value.body
+    end = next((at for at in range(len(body), 0, -1) if body[at - 1][0] is not None), 0)
+    behind = body[end:]
+    del body[end:]
+    values[key] = value
+    body.extend(behind)
+
+
+def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    if type(values) is dict:
+        return {}
+    import tomlkit
+
+    return tomlkit.table()
+
+
+def _read(file: Path) -> str | None:
+    """The text with its line ends as they are, without a byte order mark; None if there is no file."""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return None
+
+
+def _write(file: Path, text: str) -> None:
+    target = file.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    written = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(text.encode("utf-8"))
+            opened.flush()
+            os.fsync(opened.fileno())
+        with suppress(OSError):
+            written.chmod(target.stat().st_mode & 0o777)
+        written.replace(target)
+    except BaseException:
+        written.unlink(missing_ok=True)
+        raise

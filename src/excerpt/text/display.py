@@ -1,0 +1,116 @@
+"""Make the characters visible that a terminal would obey, so that vault text can be printed.
+
+Each is replaced by one character, so spans into the text stay true. Zero-width joiners stay: Persian and emoji are
+spelt with them, and they neither move the cursor nor reorder text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import cache
+
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
+
+_C0 = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
+_OTHERS = (
+    range(0x80, 0xA0),  # C1: CSI, OSC and others as single characters
+    (0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0x2060, 0xFEFF),  # marks of direction and width, line separators
+    range(0x202A, 0x202F),  # bidi embeddings and overrides
+    range(0x2066, 0x2070),  # bidi isolates, deprecated format characters
+    range(0xD800, 0xE000),  # lone surrogates: file names that are not UTF-8
+    range(0xFFF9, 0xFFFC),  # interlinear annotation
+    range(0xE0000, 0xE0080),  # tags
+)
+_LINE = _C0 | {code: _REPLACED for codes in _OTHERS for code in codes}
+_TEXT = {code: shown for code, shown in _LINE.items() if code not in (0x09, 0x0A)}
+
+
+def visible(text: str) -> str:
+    """`text`, of the same length, with every control but tab and line feed shown as a character."""
+    return text if text.isascii() and text.isprintable() else text.translate(_TEXT)
+
+
+def visible_line(text: str) -> str:
+    """`visible` for what must stay on one line: titles, headings, paths. Tabs and line feeds are shown too."""
+    return text if text.isascii() and text.isprintable() else text.translate(_LINE)
+
+
+def obeyed() -> str:
+    """Return what `visible_line` replaces but what is below a space, as it stands between the brackets of a regular
+    expression."""
+    return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs())
+
+
+def visible_json(text: str) -> str:
+    """JSON that says the same as `text`, with every such character written as an escape."""
+    return _in_json().sub(_escaped, text)
+
+
+@cache
+def _in_json() -> re.Pattern[str]:
+    """Those below a space have escapes in any JSON."""
+    return re.compile(f"[{obeyed()}]")
+
+
+def _runs() -> Iterator[Sequence[int]]:
+    for codes in _OTHERS:
+        yield from [codes] if isinstance(codes, range) else ([code] for code in codes)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 note`, `2,000 notes`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def percent(share: float, between: str = " ") -> str:
+    """`36 %`. Nothing and all are said only of what is exactly that."""
+    rounded = f"{min(share, 0.99) if share < 1 else share:.0%}"
+    return ("<1%" if rounded == "0%" and share else rounded).replace("%", f"{between}%")
+
+
+def line_range(first: int, last: int, dash: str = "-") -> str:
+    """`8-12`, or `8` for one line; lines are 1-based and inclusive. On screen the dash is `–`."""
+    return str(first) if first == last else f"{first}{dash}{last}"
+
+
+def lines_named(first: int, last: int, dash: str = "-") -> str:
+    """The same within a sentence: `lines 8-12`, or `line 8`."""
+    return f"line{'' if first == last else 's'} {line_range(first, last, dash)}"
+
+
+def local_time(stamp: str) -> str:
+    """An ISO 8601 time as `2026-03-01 14:05`; what cannot be read as one is left as it is."""
+    try:
+        return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
+    except ValueError:
+        return stamp
+
+
+def local_day(stamp: str) -> str:
+    """The day of an ISO 8601 time."""
+    return local_time(stamp)[:10]
+
+
+def age(then: float, now: float) -> str:
+    """How long ago, in at most four cells: `now` within an hour, then `7h`, `9d`, `6w`, `14mo`, `3y`. Both in seconds
+    since 1970."""
+    hours = max(0, int(now - then)) // 3600
+    days = hours // 24
+    if hours < 1:
+        return "now"
+    if days < 2:
+        return f"{hours}h"
+    if days < 14:
+        return f"{days}d"
+    if days < 63:
+        return f"{days // 7}w"
+    if days < 730:
+        return f"{days // 30}mo"
+    return f"{min(days // 365, 999)}y"
