@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.vault.watch import Mount, is_silent, mounts_from_bsd, mounts_from_linux, mounts_of
+from excerpt.vault.mounts import Mount, is_silent, mounts_from_bsd, mounts_from_linux, mounts_of
 
 MOUNTINFO = """\
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard

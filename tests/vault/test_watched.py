@@ -6,12 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from excerpt.vault.watch import is_watched, told_as_watched
+from excerpt.vault.watched import is_watched, told_as_watched
 
 HOLD = """
 import sys
 from pathlib import Path
-from excerpt.vault.watch import told_as_watched
+from excerpt.vault.watched import told_as_watched
 with told_as_watched(Path(sys.argv[1])):
     print("holds", flush=True)
     sys.stdin.read()

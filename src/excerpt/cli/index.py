@@ -16,7 +16,7 @@ from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import places, settings_of
 from excerpt.text.display import percent, visible_line
-from excerpt.vault.watch import is_watched
+from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
     from excerpt.pack.savings import Savings, SavingsFile

@@ -21,7 +21,7 @@ from excerpt.errors import ExcerptError, StreamError
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
 from excerpt.text.display import visible_line
-from excerpt.vault.watch import told_as_watched
+from excerpt.vault.watched import told_as_watched
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Tell, Watching

@@ -27,8 +27,8 @@ from excerpt.text.display import counted
 from excerpt.tui.clipboard import OSC_LIMIT, plan
 from excerpt.tui.keymap import doubtful, usable
 from excerpt.tui.programs import editor_command
+from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
-from excerpt.vault.watch import is_silent
 
 
 class Level(StrEnum):

@@ -53,7 +53,7 @@ from excerpt.search.query import KINDS_OF_MEMORIES, FilterKind, conditions
 from excerpt.state_files import LOCK_MODE
 from excerpt.text.frontmatter import yaml_reason
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
-from excerpt.vault.watch import is_silent
+from excerpt.vault.mounts import is_silent
 
 # python-frontmatter's own boundary takes the blank lines after it along, which belong to the text.
 _FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))

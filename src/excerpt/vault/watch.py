@@ -1,133 +1,25 @@
-"""Whether a file system tells of the changes that others make to it."""
+"""What changes in a vault while it is open, in batches.
+
+The file system tells of changes; the vault's folders are watched one by one where the system allows it (inotify), as
+watching all that is below would follow links out of the vault and take dot folders in. Where no events come (network
+file systems, more folders than may be watched), the vault is scanned every few seconds instead.
+"""
 
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from excerpt.errors import VaultError
 from excerpt.settings import VaultSettings
-from excerpt.state_files import LOCK_MODE
+from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import IGNORE_FILES, FileState, Scan, scan
-
-# What another machine, or the host of a virtual one, changes on these, the system here is not told of. A file system
-# in user space (fuse.sshfs, fuse.rclone) may be anything, so it is not relied on.
-_SILENT = frozenset(
-    {
-        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "afs", "afpfs", "ceph", "glusterfs", "lustre"),
-        *("gpfs", "beegfs", "ocfs2", "gfs2", "coda", "ncpfs", "webdav", "davfs", "drvfs", "vboxsf", "prl_fs"),
-        *("vmhgfs", "macfuse", "osxfuse"),
-    }
-)
-_MOUNTINFO = Path("/proc/self/mountinfo")
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """A file system and the folder that it is at."""
-
-    at: Path
-    kind: str
-
-    @property
-    def is_silent(self) -> bool:
-        return self.kind in _SILENT or self.kind.startswith("fuse.")
-
-
-def is_silent(folder: Path) -> bool:
-    """Whether changes in `folder`, or in a file system mounted below it, may come without an event."""
-    if sys.platform == "win32":
-        return os.fspath(folder).startswith("\\\\")  # a share; a drive that stands for one resolves to it
-    return any(mount.is_silent for mount in mounts_of(folder, _mounts()))
-
-
-def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
-    """Those that hold a part of `folder`: the one it lies in, and those below it."""
-    found = list(mounts)
-    above = [mount for mount in found if mount.at == folder or mount.at in folder.parents]
-    below = [mount for mount in found if folder in mount.at.parents]
-    # Of two at the same place, the later hides the earlier.
-    return below + sorted(above, key=lambda mount: len(mount.at.parts))[-1:]
-
-
-def mounts_from_linux(mountinfo: str) -> list[Mount]:
-    """Lines of /proc/self/mountinfo, see proc(5): the fifth field is the place, the kind follows a lone dash."""
-    found = []
-    for line in mountinfo.splitlines():
-        before, _, after = line.partition(" - ")
-        fields, kind = before.split(" "), after.split(" ")[0]
-        if len(fields) > 4 and kind:
-            place = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
-            found.append(Mount(Path(place), kind))
-    return found
-
-
-def mounts_from_bsd(listed: str) -> list[Mount]:
-    """What `mount` prints on macOS and the BSDs: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
-    lines = re.findall(r"^.* on (/.*) \((\w+)[,)]", listed, re.MULTILINE)
-    return [Mount(Path(place), kind) for place, kind in lines]
-
-
-def _mounts() -> list[Mount]:
-    try:
-        return mounts_from_linux(os.fsdecode(_MOUNTINFO.read_bytes()))
-    except OSError:
-        pass  # not Linux
-    try:
-        listed = subprocess.run(["/sbin/mount"], capture_output=True, timeout=5, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return mounts_from_bsd(os.fsdecode(listed.stdout))
-
-
-@contextmanager
-def told_as_watched(folder: Path) -> Iterator[None]:
-    """Let others know, as long as this lasts. `folder` holds one file a watcher; where it cannot be written, nobody
-    is told."""
-    file = folder / f"{os.getpid()}.lock"
-    lock = FileLock(file, mode=LOCK_MODE)
-    with suppress(OSError, Timeout):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            if lock.is_locked:
-                file.unlink(missing_ok=True)
-            lock.release()
-
-
-def is_watched(folder: Path) -> bool:
-    """Whether one of the watchers of `folder` lives; not, where that cannot be looked into. What dead ones left behind
-    is removed."""
-    try:
-        return any(_is_held(file) for file in sorted(folder.glob("*.lock")))
-    except OSError:
-        return False
-
-
-def _is_held(file: Path) -> bool:
-    try:
-        with FileLock(file, timeout=0, mode=LOCK_MODE):
-            file.unlink(missing_ok=True)
-    except Timeout:
-        return True
-    except OSError:
-        pass
-    return False
-
 
 Batch = frozenset[str] | None
 """Paths of files and folders (relative to the vault, with "/") that may have changed, with what they hold; None if it

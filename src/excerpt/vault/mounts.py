@@ -1,0 +1,80 @@
+"""Whether a file system tells of the changes that others make to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+# What another machine, or the host of a virtual one, changes on these, the system here is not told of. A file system
+# in user space (fuse.sshfs, fuse.rclone) may be anything, so it is not relied on.
+_SILENT = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "afs", "afpfs", "ceph", "glusterfs", "lustre"),
+        *("gpfs", "beegfs", "ocfs2", "gfs2", "coda", "ncpfs", "webdav", "davfs", "drvfs", "vboxsf", "prl_fs"),
+        *("vmhgfs", "macfuse", "osxfuse"),
+    }
+)
+_MOUNTINFO = Path("/proc/self/mountinfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A file system and the folder that it is at."""
+
+    at: Path
+    kind: str
+
+    @property
+    def is_silent(self) -> bool:
+        return self.kind in _SILENT or self.kind.startswith("fuse.")
+
+
+def is_silent(folder: Path) -> bool:
+    """Whether changes in `folder`, or in a file system mounted below it, may come without an event."""
+    if sys.platform == "win32":
+        return os.fspath(folder).startswith("\\\\")  # a share; a drive that stands for one resolves to it
+    return any(mount.is_silent for mount in mounts_of(folder, _mounts()))
+
+
+def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
+    """Those that hold a part of `folder`: the one it lies in, and those below it."""
+    found = list(mounts)
+    above = [mount for mount in found if mount.at == folder or mount.at in folder.parents]
+    below = [mount for mount in found if folder in mount.at.parents]
+    # Of two at the same place, the later hides the earlier.
+    return below + sorted(above, key=lambda mount: len(mount.at.parts))[-1:]
+
+
+def mounts_from_linux(mountinfo: str) -> list[Mount]:
+    """Lines of /proc/self/mountinfo, see proc(5): the fifth field is the place, the kind follows a lone dash."""
+    found = []
+    for line in mountinfo.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(" "), after.split(" ")[0]
+        if len(fields) > 4 and kind:
+            place = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
+            found.append(Mount(Path(place), kind))
+    return found
+
+
+def mounts_from_bsd(listed: str) -> list[Mount]:
+    """What `mount` prints on macOS and the BSDs: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
+    lines = re.findall(r"^.* on (/.*) \((\w+)[,)]", listed, re.MULTILINE)
+    return [Mount(Path(place), kind) for place, kind in lines]
+
+
+def _mounts() -> list[Mount]:
+    try:
+        return mounts_from_linux(os.fsdecode(_MOUNTINFO.read_bytes()))
+    except OSError:
+        pass  # not Linux
+    try:
+        listed = subprocess.run(["/sbin/mount"], capture_output=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return mounts_from_bsd(os.fsdecode(listed.stdout))

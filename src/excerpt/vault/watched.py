@@ -1,0 +1,50 @@
+"""Whether a vault is watched just now: whoever watches it holds the lock of a file, which dies with its holder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from excerpt.state_files import LOCK_MODE
+
+
+@contextmanager
+def told_as_watched(folder: Path) -> Iterator[None]:
+    """Let others know, as long as this lasts. `folder` holds one file a watcher; where it cannot be written, nobody
+    is told."""
+    file = folder / f"{os.getpid()}.lock"
+    lock = FileLock(file, mode=LOCK_MODE)
+    with suppress(OSError, Timeout):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if lock.is_locked:
+                file.unlink(missing_ok=True)
+            lock.release()
+
+
+def is_watched(folder: Path) -> bool:
+    """Whether one of the watchers of `folder` lives; not, where that cannot be looked into. What dead ones left behind
+    is removed."""
+    try:
+        return any(_is_held(file) for file in sorted(folder.glob("*.lock")))
+    except OSError:
+        return False
+
+
+def _is_held(file: Path) -> bool:
+    try:
+        with FileLock(file, timeout=0, mode=LOCK_MODE):
+            file.unlink(missing_ok=True)
+    except Timeout:
+        return True
+    except OSError:
+        pass
+    return False
