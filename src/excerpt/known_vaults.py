@@ -1,13 +1,4 @@
-"""The vaults that are known without being named: those opened lately, those in Obsidian's own list, and the demo.
-
-Each vault that was opened has a file of its own in the state folder, so that several apps can open vaults at once and
-a damaged file costs one line of a list:
-
-    {"path": "/home/ada/notes", "opened": 1767225600.0}
-
-Obsidian keeps its vaults in `obsidian.json` in its "system folder"; where that is on each platform is in its help,
-"How Obsidian stores data". Flatpak and Snap put their own folder around it.
-"""
+"""The vaults that are known without being named, and a vault known again in another place."""
 
 from __future__ import annotations
 
@@ -33,6 +24,17 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import Places, is_around_home, vault_slug
 from excerpt.state_files import make_folder, replace_file
 from excerpt.text.display import counted
+
+# --- known vaults -----------------------------------------------------------------------------------------------------
+# The vaults that are known without being named: those opened lately, those in Obsidian's own list, and the demo.
+#
+# Each vault that was opened has a file of its own in the state folder, so that several apps can open vaults at once and
+# a damaged file costs one line of a list:
+#
+#     {"path": "/home/ada/notes", "opened": 1767225600.0}
+#
+# Obsidian keeps its vaults in `obsidian.json` in its "system folder"; where that is on each platform is in its help,
+# "How Obsidian stores data". Flatpak and Snap put their own folder around it.
 
 Shape = TypeVar("Shape")
 
@@ -171,6 +173,16 @@ def _read(file: Path, shape: type[Shape]) -> Shape | None:
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return None
 
+
+# --- moved vaults -----------------------------------------------------------------------------------------------------
+# A vault known again in another place: by what it holds, since its path is all that memories and settings are kept by.
+#
+# Of each vault the digests of some notes are written down, in the data folder:
+#
+#     {"path": "/home/ada/notes", "notes": {"Guides/Sync.md": "0c5d9a44e7f1b2a3"}}
+#
+# Where another path holds half of these notes, unchanged and in their places, it is the same vault. Half leaves room
+# for the edits of a day, or for one of two notes; a name alone would mistake one folder of daily notes for another.
 
 _ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
 _SAMPLE = 64

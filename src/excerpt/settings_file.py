@@ -1,4 +1,4 @@
-"""What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`."""
+"""excerpt.toml: what each setting means, the JSON schema, and changing one without touching what else stands there."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ import msgspec
 
 from excerpt.errors import SettingsError
 from excerpt.settings import LANGUAGES, Places, Settings, check_settings
+
+# --- settings schema --------------------------------------------------------------------------------------------------
+# What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`.
 
 SCHEMA_NAME = "excerpt.schema.json"
 """The file beside excerpt.toml that tells an editor what can be set."""
@@ -121,6 +124,11 @@ def _describe(shapes: dict[str, Any], shape: type[Any], above: str) -> None:
                 value["allOf"] = [{"$ref": value.pop("$ref")}]
             value["description"] = MEANINGS[f"{above}{name}"]
 
+
+# --- settings edit ----------------------------------------------------------------------------------------------------
+# Changing a settings file without touching what else stands in it: comments, order and spelling stay the user's.
+#
+# Only what a program changes comes through here; the files are read by `settings`.
 
 _FOR_ALL = "# Settings for all vaults; saved changes hold at once. A vault's own: `excerpt config --vault V --edit`"
 _FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# The vault: {vault}"

@@ -1,4 +1,4 @@
-"""Opening the app."""
+"""Open the app, on a vault or on the demo that ships with excerpt."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, recent_vaults, recognise, remember_vault
 from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
 from excerpt.tui.startup import prefer_the_screen
+
+# --- app --------------------------------------------------------------------------------------------------------------
+# Opening the app.
 
 
 @click.command(add_help_option=False)

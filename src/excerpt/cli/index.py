@@ -1,4 +1,4 @@
-"""`excerpt index`: bring a vault's index up to date, or make it anew."""
+"""`excerpt index`, `status` and `learned`: what is kept about a vault."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from excerpt.vault.watched import is_watched
 if TYPE_CHECKING:
     from excerpt.pack.savings import Savings, SavingsFile
     from excerpt.search.usage import Event, UseLog
+
+
+# --- index ------------------------------------------------------------------------------------------------------------
+# `excerpt index`: bring a vault's index up to date, or make it anew.
 
 _NAMED = 10
 
@@ -125,6 +129,10 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     return 0
 
 
+# --- status -----------------------------------------------------------------------------------------------------------
+# `excerpt status`: what the index of a vault holds, and what its packs have saved.
+
+
 def _clear(file: SavingsFile) -> None:
     try:
         file.clear()
@@ -198,6 +206,10 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
         f"{_counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
     )
     return 0 if notes else 1
+
+
+# --- learned ----------------------------------------------------------------------------------------------------------
+# `excerpt learned`: what was learned from the user's opens and packs, and forgetting it.
 
 
 def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:

@@ -1,4 +1,4 @@
-"""`excerpt overview`: what the vault holds about a topic, on one screen."""
+"""`excerpt overview`, `related`, `map`, `peek` and `read`: what a vault and its notes hold."""
 
 from __future__ import annotations
 
@@ -64,6 +64,10 @@ def overview_command(
     return 0 if found.found else 1
 
 
+# --- overview ---------------------------------------------------------------------------------------------------------
+# `excerpt overview`: what the vault holds about a topic, on one screen.
+
+
 def _summary(found: Overview, text: str) -> str:
     from excerpt.text.tokens import open_tokenizer
 
@@ -115,6 +119,9 @@ def _one(part: Any) -> dict[str, Any]:
     place = values.pop("place")
     return {**place, **values}
 
+
+# --- related ----------------------------------------------------------------------------------------------------------
+# `excerpt related`: the notes nearest to a note or a passage, with why.
 
 _WIDEST = 120
 _SHOWN_LINKS = 3
@@ -279,6 +286,9 @@ def _side(passage: Passage) -> dict[str, Any]:
     }
 
 
+# --- map --------------------------------------------------------------------------------------------------------------
+# `excerpt map`: where in the vault a query's matches are.
+
 _KINDS = ("folders", "tags", "properties", "modified", "created")
 _LABEL, _BAR = 34, 16  # columns; of a narrow terminal two thirds
 _NARROW = 110
@@ -414,6 +424,10 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
         for line in _lines(found):
             put(line)
     return 0
+
+
+# --- peek -------------------------------------------------------------------------------------------------------------
+# `excerpt peek`: what a note holds, in brief.
 
 
 def peek_as_json(found: Peek) -> dict[str, Any]:

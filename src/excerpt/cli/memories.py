@@ -1,4 +1,4 @@
-"""How commands print memories: for a reader, and as data."""
+"""`excerpt remember`, `recall`, `forget` and `edit`: the findings a user keeps."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import Offer, Recalled, Recaller
     from excerpt.memory.stale import Standing
     from excerpt.memory.store import MemoryStore
+
+
+# --- printed ----------------------------------------------------------------------------------------------------------
+# How commands print memories: for a reader, and as data.
 
 _BEGINNING = 60
 
@@ -162,6 +166,10 @@ def remember_command(
         narrate(f"To make one of two: excerpt edit {similar[0].memory.id} --merge {memory.id}")
 
 
+# --- remember ---------------------------------------------------------------------------------------------------------
+# `excerpt remember`: keep a finding.
+
+
 def _taken(
     vault: Path, settings: Settings, where: Places, fragment: str | None, source: str | None, *, refresh: bool
 ) -> tuple[Source, str]:
@@ -184,6 +192,9 @@ def _kept(
         similar = offers(wanted.text, wanted.source, recaller)
         return recaller.store.remember(*found, query=wanted.query), similar
 
+
+# --- recall -----------------------------------------------------------------------------------------------------------
+# `excerpt recall`: find what was remembered.
 
 Found = tuple["Recalled", "Standing | None"]
 
@@ -306,6 +317,9 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
         if other.id in copies or other.text == memory.text:
             narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")
 
+
+# --- edit -------------------------------------------------------------------------------------------------------------
+# `excerpt edit`: change a memory.
 
 _DECISIONS = {
     "follow": "Of a source that has moved: let the link follow.",

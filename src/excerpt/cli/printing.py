@@ -1,4 +1,4 @@
-"""What commands print: data on stdout, narration on stderr."""
+"""What commands print and read: data on stdout, narration on stderr, and files that the user names."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from excerpt.text.display import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from excerpt.model import Progress
+
+
+# --- printing ---------------------------------------------------------------------------------------------------------
+# What commands print: data on stdout, narration on stderr.
 
 
 def put(text: str, end: str = "\n") -> None:
@@ -86,6 +90,9 @@ class ProgressLine:
             self._stream.flush()
 
 
+# --- files that the user names ----------------------------------------------------------------------------------------
+# What a command reads beside the vault: a file that the user names, or stdin.
+
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -121,6 +128,10 @@ def _bytes_of(file: Path, size: int, name: str) -> bytes:
             return opened.read(size)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise click.UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+
+# --- output into a file -----------------------------------------------------------------------------------------------
+# Writing a command's output to a file that the user names.
 
 
 def checked_output(file: Path, vaults: Iterable[Path]) -> Path:

@@ -1,4 +1,4 @@
-"""Which vault a command works on."""
+"""Which vault a command works on, its index brought up to date, and the engine on it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
+
+
+# --- vaults -----------------------------------------------------------------------------------------------------------
+# Which vault a command works on.
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -99,6 +103,9 @@ def last_vault() -> Path:
         )
     return Path(opened[0].path)
 
+
+# --- from a vault to the engine ---------------------------------------------------------------------------------------
+# From a vault to what a command asks: the index brought up to date, a snapshot of it, the engine on it.
 
 _PATIENCE = 1.0  # seconds a search waits for another process that writes the index, before it takes what is there
 

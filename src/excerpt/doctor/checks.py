@@ -1,4 +1,4 @@
-"""What the doctor says: one line of what was looked at, how it is, and what to do about it."""
+"""What the doctor looks at beside the index: versions, settings, folders, vault, terminal and tools."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from excerpt.tui.keymap import doubtful, usable
 from excerpt.tui.programs import editor_command
 from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
+
+# --- findings ---------------------------------------------------------------------------------------------------------
+# What the doctor says: one line of what was looked at, how it is, and what to do about it.
 
 
 class Level(StrEnum):
@@ -85,6 +88,9 @@ def megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size < 10e6 else f"{size / 1e6:,.0f} MB"
 
 
+# --- versions ---------------------------------------------------------------------------------------------------------
+# The program and what it is made of: versions, and the libraries that are pinned against those that are installed.
+
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
 _AGAIN = "Install excerpt again, so that its libraries are those that it was made with."
 
@@ -123,6 +129,10 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
         pinned += [f"{name} {version}"] if wanted.startswith("==") else []
     if fine:
         yield ok(f"{counted(fine, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}")
+
+
+# --- settings, model and tokenizer ------------------------------------------------------------------------------------
+# The settings files, the embedding model and the tokenizer.
 
 
 def read_settings(where: Places, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
@@ -187,6 +197,9 @@ def model(name: str, of_index: str) -> Iterator[Finding]:
             "The index has the vectors of another model.", "The next `excerpt index` makes them anew, from the catalog."
         )
 
+
+# --- folders and room -------------------------------------------------------------------------------------------------
+# Whether excerpt may write where it writes, and has room there.
 
 _ELSEWHERE = "Give permission there, or set EXCERPT_HOME to a folder of yours."
 _LEAST_FREE = 16_000_000
@@ -263,6 +276,9 @@ def _on_network(folder: Path) -> bool:
     except (OSError, RuntimeError):
         return False
 
+
+# --- vault ------------------------------------------------------------------------------------------------------------
+# The vault: whether it can be read, what is left out of it, names that make trouble, how its changes are seen.
 
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 _MOST_WALKED = 100_000
@@ -394,6 +410,9 @@ def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
     )
 
 
+# --- terminal ---------------------------------------------------------------------------------------------------------
+# What the terminal says of itself, and what that means for the app.
+
 Ask = Callable[[tuple[str, ...]], str]
 """Runs a program and gives what it prints, "" where that fails."""
 
@@ -485,6 +504,9 @@ def _tmux(ask: Ask) -> Iterator[Finding]:
     else:
         yield ok(f"{said}: copies are handed on to the terminal, if that takes them")
 
+
+# --- clipboard, keys, editor ------------------------------------------------------------------------------------------
+# What the app works with: the ways to the clipboard, the user's keys, the editor.
 
 Which = Callable[[str], str | None]
 

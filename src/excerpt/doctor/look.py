@@ -1,4 +1,4 @@
-"""What an examination of the index found, in sentences; and who is writing it."""
+"""Everything that the doctor looks at, in the order in which it is told; nothing of it is changed."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from excerpt.text.display import counted
 
 if TYPE_CHECKING:
     from excerpt.index.verify import Health, Tick
+
+
+# --- index ------------------------------------------------------------------------------------------------------------
+# What an examination of the index found, in sentences; and who is writing it.
 
 _NAMED = 5
 _FIX = "Run `excerpt doctor --fix`"
@@ -117,6 +121,10 @@ def _holder(file: Path) -> str:
                 command = Path(f"/proc/{int(fields[4])}/cmdline").read_bytes().decode("utf-8", "replace")
                 return f"process {fields[4]} ({' '.join(command.split(chr(0))).strip()})"
     return ""
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+# Everything that the doctor looks at, in the order in which it is told; nothing of it is changed.
 
 
 @dataclass(frozen=True, slots=True)

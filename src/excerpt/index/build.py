@@ -1,4 +1,4 @@
-"""How a build is paused, resumed and cancelled from another thread."""
+"""Bring a vault's index up to date: what changed since the last build is read, the rest is left alone."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import LOCK_MODE
 from excerpt.vault.scan import FileState, Scan, scan
+
+# --- pause, resume, cancel --------------------------------------------------------------------------------------------
+# How a build is paused, resumed and cancelled from another thread.
 
 
 class BuildCancelled(Exception):  # noqa: N818 - nothing went wrong
@@ -86,6 +89,9 @@ class Control:
             raise BuildCancelled
 
 
+# --- progress ---------------------------------------------------------------------------------------------------------
+# What a build says of itself while it works, and where it can be paused.
+
 OnProgress = Callable[[Progress], None]
 
 _EVERY = 0.1  # seconds
@@ -146,6 +152,14 @@ class Telling:
             )
 
 
+# --- rebuild beside the index there is --------------------------------------------------------------------------------
+# An index made from nothing beside the one there is, which answers until the new one takes its place in one step.
+#
+# The new one is written in a folder below the index's own. Its derived files are moved up, where their names, of higher
+# generations, are no other file's; then the catalog's pages are written over the old ones in one transaction of SQLite,
+# so that a reader sees the one or the other. Killed before, the old one stands, and the folder is removed by the next
+# build.
+
 FOLDER = "anew"
 
 
@@ -185,6 +199,9 @@ def answering(index: Path) -> int:
     except (sqlite3.DatabaseError, ValueError):
         return 0
 
+
+# --- one build --------------------------------------------------------------------------------------------------------
+# One build: what was found in the vault is compared with what is known, and the difference committed in batches.
 
 # The first batch is there within a second or two, so that there is something to search; later ones grow, as each is a
 # segment, a sync and a new snapshot for every reader. The largest bounds the memory that a batch takes (about ten
@@ -389,6 +406,14 @@ def _changed_ns(file: FileState) -> int:
     """When a file was changed last, by the later of its times."""
     return max(file.mtime_ns, file.ctime_ns)
 
+
+# --- the vault up to date ---------------------------------------------------------------------------------------------
+# Bring a vault's index up to date: what changed since the last build is read, the rest is left alone.
+#
+# A file counts as unchanged if its size and times are the known ones (it is not opened), or else if its content's
+# digest is. Changed and new files are committed in batches, the most recently modified first; each batch is a
+# generation that can be searched while the next is prepared. Killed at any point, the last generation stands and the
+# next build goes on from there: what was committed is known by then.
 
 # To look at so many paths alone costs about what a scan of ten thousand files does.
 _MOST_PATHS = 500

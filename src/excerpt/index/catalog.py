@@ -1,4 +1,4 @@
-"""Rows of the catalog: what a note becomes before it is inserted, and how values are written into columns."""
+"""The catalog: one SQLite file that holds the notes as they were read, and says which derived files belong to it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 
 from excerpt.index.files import DerivedFile
 from excerpt.model import Section, Skipped
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+# Rows of the catalog: what a note becomes before it is inserted, and how values are written into columns.
 
 ReadRows = Callable[..., list[tuple[Any, ...]]]
 """Asks the catalog: SQL and its values, to rows."""
@@ -118,6 +121,14 @@ def text_from_row(value: bytes) -> str:
     except (zlib.error, UnicodeDecodeError) as error:
         raise DamagedRowError(f"a text, {error}") from error
 
+
+# --- catalog ----------------------------------------------------------------------------------------------------------
+# The catalog: one SQLite file that holds the notes as they were read, and says which derived files belong to them.
+#
+# It is the truth about the index: the lexical index and the matrix are rebuilt from it whenever they are in doubt, and
+# it is rebuilt from the vault. One writer (under the build's lock) and any number of readers, which each hold one read
+# transaction and so see one generation. A commit of the writer is the commit of the generation: the derived files are
+# on disk before it, and their names, sizes and checksums are part of it.
 
 SCHEMA_VERSION = 4
 FILE = "catalog.sqlite"
@@ -532,6 +543,10 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     if isinstance(error, DamagedCatalogError | DamagedRowError):
         return True
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+# --- facts of a note --------------------------------------------------------------------------------------------------
+# What the catalog says of a note besides its fragments: text, sections, size, dates, names.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,4 @@
-"""Text -> the numbers of a model's tokens, where the tokenizer treats every word by itself: each word is asked once.
-
-A library's tokenizer takes 1 s for 3 MB, nine tenths of the time that embedding took. Tokenizers of the BERT family
-cut at white space and around punctuation before they look at anything else, so a stretch between ASCII ones of both
-comes to the same tokens wherever it stands, and nearly all stretches of a vault have been seen before.
-"""
+"""Text -> vectors, by a static model. The only module that imports model2vec."""
 
 from __future__ import annotations
 
@@ -26,6 +21,14 @@ from excerpt.errors import ModelError
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
+
+
+# --- wordpieces -------------------------------------------------------------------------------------------------------
+# Text -> the numbers of a model's tokens, where the tokenizer treats every word by itself: each word is asked once.
+#
+# A library's tokenizer takes 1 s for 3 MB, nine tenths of the time that embedding took. Tokenizers of the BERT family
+# cut at white space and around punctuation before they look at anything else, so a stretch between ASCII ones of both
+# comes to the same tokens wherever it stands, and nearly all stretches of a vault have been seen before.
 
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
@@ -81,6 +84,12 @@ def _type(tokenizer: dict[str, dict[str, str] | None], part: str) -> str:
 def _packed(ids: list[int]) -> bytes:
     return np.array(ids, np.int32).tobytes()
 
+
+# --- embed ------------------------------------------------------------------------------------------------------------
+# Text -> vectors, by a static model. The only module that imports model2vec.
+#
+# The shipped model and any model in a folder load without the network; only a name that the user wrote into the
+# settings, and that is neither a folder nor in the local cache, is fetched.
 
 _SAMPLE = 1000  # words that stand for all of a model's
 _MOST_TOLD = 10_000

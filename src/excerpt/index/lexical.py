@@ -1,16 +1,4 @@
-"""The lexical index: Whoosh keeps segments, deletions and the table of contents; words and postings are columns.
-
-Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order) and `.pst`
-(their postings, see columns.py), and `.npy` (key, note, line and field lengths of each fragment). Whoosh's codec
-interface lets a term's postings be one slice of an array instead of one Python object each; Whoosh's own reader still
-reads the result. Its writer is not used: it removes the old generation's files before the catalog could say that the
-new generation stands, and keeps a lock, a temporary folder and lossy lengths that are not needed here.
-
-Documents stand in the order of their keys: a new segment holds only keys above all older ones, and only neighbouring
-segments are merged. So a row, the place of a key among all living keys, is the same here and in the vector matrix.
-Deletions are marked in the table of contents (`_words_<generation>.toc`, a pickle: it is opened only from our own
-cache folder, after its checksum matched the catalog's).
-"""
+"""The lexical index: Whoosh keeps segments, deletions and the table of contents; words and postings are columns."""
 
 from __future__ import annotations
 
@@ -49,6 +37,20 @@ from excerpt.index.terms import (
     Vocabulary,
     offsets_of,
 )
+
+# --- lexical ----------------------------------------------------------------------------------------------------------
+# The lexical index: Whoosh keeps segments, deletions and the table of contents; words and postings are columns.
+#
+# Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order) and `.pst`
+# (their postings, see postings.py), and `.npy` (key, note, line and field lengths of each fragment). Whoosh's codec
+# interface lets a term's postings be one slice of an array instead of one Python object each; Whoosh's own reader still
+# reads the result. Its writer is not used: it removes the old generation's files before the catalog could say that the
+# new generation stands, and keeps a lock, a temporary folder and lossy lengths that are not needed here.
+#
+# Documents stand in the order of their keys: a new segment holds only keys above all older ones, and only neighbouring
+# segments are merged. So a row, the place of a key among all living keys, is the same here and in the vector matrix.
+# Deletions are marked in the table of contents (`_words_<generation>.toc`, a pickle: it is opened only from our own
+# cache folder, after its checksum matched the catalog's).
 
 FOLDER = "words"
 _NAME = "words"
@@ -312,6 +314,9 @@ def open_segments(
         segments.append(_opened(index / FOLDER, segment, sum(one.living for one in segments), shared))
     return segments
 
+
+# --- one generation, open ---------------------------------------------------------------------------------------------
+# One generation of the lexical index, open to be searched.
 
 _CACHE_BYTES = 16 << 20
 """Of the words asked for last: a query grows letter by letter, and another one's words are read in a millisecond."""

@@ -1,9 +1,4 @@
-"""Preparing small files in the build's own process, which is done before another could be started.
-
-What a worker is ended for, this process can only be interrupted at. Where there is an alarm signal, and in the main
-thread, a file that takes more than a second is left to a worker: regular expressions and all that is Python give way
-to the signal. Elsewhere only files so small that none is known to take half a second are prepared here.
-"""
+"""Prepare many files: a few in this process, many in worker processes, always in the order given."""
 
 from __future__ import annotations
 
@@ -24,6 +19,13 @@ from excerpt.errors import IndexUnusableError
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.worker import OUT_OF_MEMORY, Limits, Prepare, work
 from excerpt.model import Skipped
+
+# --- in the process of the build --------------------------------------------------------------------------------------
+# Preparing small files in the build's own process, which is done before another could be started.
+#
+# What a worker is ended for, this process can only be interrupted at. Where there is an alarm signal, and in the main
+# thread, a file that takes more than a second is left to a worker: regular expressions and all that is Python give way
+# to the signal. Elsewhere only files so small that none is known to take half a second are prepared here.
 
 SECONDS = 1.0
 """The most that a file may take in the build's own process."""
@@ -94,6 +96,12 @@ def _alarms() -> Iterator[None]:
 def _raise(_signal: int, _frame: FrameType | None) -> None:
     raise _Alarm
 
+
+# --- in worker processes ----------------------------------------------------------------------------------------------
+# The parent's side of the workers: one that is a member of the set, and one run of many files over the set.
+#
+# A thread of its own supplies the members, takes what they are done with, and ends those that are over the time for one
+# file; the build commits meanwhile.
 
 # Hand-overs in work or done and waiting: the workers have enough to go on with while a batch is committed.
 _AHEAD = 32
@@ -343,6 +351,13 @@ def _unstartable(why: str) -> IndexUnusableError:
         "Close other programs, or raise the number of processes that you may have.",
     )
 
+
+# --- a few here, many there -------------------------------------------------------------------------------------------
+# Prepare many files: a few in this process, many in worker processes, always in the order given.
+#
+# Taking notes apart is Python, so only processes use a second core, and only from outside can a parser that hangs be
+# ended. Workers hold no part of the index: one that dies, or is ended because a file is over its limits, costs that
+# file and nothing else. See docs/design/index.md, "Files that take too much".
 
 # Starting two workers takes about a second; below this much text one process is done sooner. Once they are there, they
 # are used from less on.

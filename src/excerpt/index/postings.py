@@ -1,9 +1,4 @@
-"""Words counted in numpy: text is turned into postings, those of all fields put together, segments joined.
-
-A document here is a fragment, numbered from 0 within one segment. Everything that would cost Python per posting is
-done on whole arrays: a vault of 100,000 fragments has five million postings, and their objects were the cost of
-building an index (docs/design/index.md).
-"""
+"""Words counted in numpy: the fields a fragment is found by, their postings, and the columns they are stored in."""
 
 from __future__ import annotations
 
@@ -23,6 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.text.numbers import Occurrences, term_numbers
+
+# --- postings ---------------------------------------------------------------------------------------------------------
+# Words counted in numpy: text is turned into postings, those of all fields put together, segments joined.
+#
+# A document here is a fragment, numbered from 0 within one segment. Everything that would cost Python per posting is
+# done on whole arrays: a vault of 100,000 fragments has five million postings, and their objects were the cost of
+# building an index (docs/design/index.md).
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -191,6 +193,17 @@ def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
     ends = np.cumsum(counts, dtype=np.int64)
     return values[np.repeat(begins[order] - (ends - counts), counts) + np.arange(len(values))]
 
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+# A segment's postings on disk: columns of fixed width, looked into where they lie, and a directory of its terms.
+#
+# `.pst` holds three columns one after the other: document, field and count (one number: the field in the upper three
+# bits), and positions. Each is as wide as its largest value asks for. A term's part of a column is one slice, which
+# costs no decoding; nothing is read but what a term needs. What is looked at is checked first, a page at a time.
+#
+# `.lex` holds the terms in order, newline between them, with the first of each block of 16 once more on its own so that
+# a term is found by two short searches; where each term's postings and positions begin; in which fields it stands; and
+# the pages' checksums.
 
 PAGE = 1 << 14
 """Bytes that are checked at once: a rare term costs three pages, and a large vault has few thousand."""
@@ -400,6 +413,9 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
 
+
+# --- fields -----------------------------------------------------------------------------------------------------------
+# Which words a fragment is found by: its own, and those of its note, in one field each.
 
 FIELDS = ("above", "alias", "heading", "properties", "tags", "text", "title")
 """`heading` is that of the fragment's section, `above` those over it; `alias` takes in the file's name where the title

@@ -1,4 +1,4 @@
-"""Work that makes millions of objects and no cycles among them."""
+"""One file -> everything that is stored about it. Runs in the build's process or in its workers; touches no index."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import digest_of, reader_for
 from excerpt.vault.readers.markdown import load_bytes
 
+# --- without the collector --------------------------------------------------------------------------------------------
+# Work that makes millions of objects and no cycles among them.
+
 
 @contextmanager
 def without_collection() -> Iterator[None]:
@@ -29,6 +32,10 @@ def without_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+# --- prepare ----------------------------------------------------------------------------------------------------------
+# One file -> everything that is stored about it. Runs in the build's process or in its workers; touches no index.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the open segments say of one term, as arrays over rows."""
+"""The terms of the open segments: what they say of one, as arrays over rows, and all of them in order."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError
 from excerpt.index.postings import FIELDS, Columns
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+# What the open segments say of one term, as arrays over rows.
 
 Rows = NDArray[np.int32]
 
@@ -174,6 +177,9 @@ def _runs(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np
 _NONE = np.zeros(0, np.int32)
 _NO_FIELDS = np.zeros(0, np.uint8)
 
+
+# --- vocabulary -------------------------------------------------------------------------------------------------------
+# Every term of a vault, sorted, with the fields it stands in: for words that are still being typed, or misspelt.
 
 Counts = NDArray[np.uint16]
 

@@ -1,10 +1,4 @@
-"""The vector matrix on disk: int8 with a scale a row. (In memory: matrix.py.)
-
-The file is a row of blocks, one a commit: a head (magic, dimensions, rows, checksum), then keys, scales and rows. It
-only grows, so that a commit costs what it adds; the catalog records how many bytes count, so that a block that was
-half written, or written by a build that was killed before its commit, does not exist. Rows of deleted fragments stay
-until they are a quarter of the file; then it is written anew under another name.
-"""
+"""The vector matrix: int8 with a scale a row on disk, float32 in memory where many queries come."""
 
 from __future__ import annotations
 
@@ -20,6 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, seal, sync_folder
+
+# --- on disk ----------------------------------------------------------------------------------------------------------
+# The vector matrix on disk: int8 with a scale a row.
+#
+# The file is a row of blocks, one a commit: a head (magic, dimensions, rows, checksum), then keys, scales and rows. It
+# only grows, so that a commit costs what it adds; the catalog records how many bytes count, so that a block that was
+# half written, or written by a build that was killed before its commit, does not exist. Rows of deleted fragments stay
+# until they are a quarter of the file; then it is written anew under another name.
 
 _HEAD = struct.Struct("<4sIII")
 _MAGIC = b"EXV1"
@@ -166,6 +168,14 @@ def _block(keys: Keys, quantised: Quantised) -> bytes:
     body = b"".join((keys.astype("<i8").tobytes(), quantised.scales.astype("<f4").tobytes(), quantised.rows.tobytes()))
     return _HEAD.pack(_MAGIC, quantised.rows.shape[1], len(keys), zlib.crc32(body)) + body
 
+
+# --- in memory --------------------------------------------------------------------------------------------------------
+# The vectors of one generation in memory: as they are on disk at first, then as float32, where many queries are to
+# come.
+#
+# As float32 they take four times the memory, and a third of the time of each query. They are laid out in chunks that
+# generations share: each adds what is new behind what is there, and knows by itself which places are its own. So taking
+# up a generation costs what it changed.
 
 CHUNK = 4096
 """Rows that are multiplied at a time: 4 MB, which the processor's cache holds. Always a whole chunk: of fewer rows,

@@ -1,4 +1,4 @@
-"""What a look at an index finds wrong, and how the next build is told of what it would not see by itself."""
+"""Whether an index says what it was made from: every file, row, vector and posting held against its source."""
 
 from __future__ import annotations
 
@@ -55,6 +55,9 @@ from excerpt.text.words import ANALYZER_VERSION
 from excerpt.vault.readers import digest_of
 from excerpt.vault.readers.markdown import load_bytes
 from excerpt.vault.scan import Scan
+
+# --- health -----------------------------------------------------------------------------------------------------------
+# What a look at an index finds wrong, and how the next build is told of what it would not see by itself.
 
 Tick = Callable[[str, int, int, str], None]
 """Called now and then with what is being looked at, how many are done, how many there are, and the note in work."""
@@ -127,6 +130,9 @@ def tell_builds(folder: Path, faults: Sequence[Fault]) -> None:
         doubted = {part.value for part in (Part.WORDS, Part.VECTORS) if part in parts}
         catalog.set_meta("doubted", " ".join(sorted(doubted.union(catalog.meta("doubted").split()))))
 
+
+# --- a stored note ----------------------------------------------------------------------------------------------------
+# A note as the catalog keeps it, read back whole: to be held against its own text.
 
 _NOTE = (
     "SELECT n.path, n.size, n.mtime_ns, n.ctime_ns, n.digest, n.cut, n.title, n.language, n.tokens, t.text FROM notes n"
@@ -220,6 +226,9 @@ def _unpacked(text: bytes) -> str | None:
         return None
 
 
+# --- notes ------------------------------------------------------------------------------------------------------------
+# A stored note held against its own text: line ranges, and all that taking it apart once more gives.
+
 _ESTIMATE = "chars/4"
 
 
@@ -306,6 +315,11 @@ _EMBEDDED = (
     " JOIN notes n ON n.id = f.note LEFT JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
     " LEFT JOIN vectors v ON v.model = ? AND v.digest = f.embedded WHERE f.key > ? ORDER BY f.key LIMIT ?"
 )
+
+
+# --- vectors ----------------------------------------------------------------------------------------------------------
+# The vectors of an index: each fragment's in the catalog, its row in the matrix, and what the model makes of it.
+
 # Another processor adds floats up in another order: a component may fall on the other side of a rounding.
 _ROUNDING = 1.01
 
@@ -393,6 +407,11 @@ def _unfolded(quantised: Quantised) -> NDArray[np.float32]:
 
 # Fragments that are compared at once: some 100 MB of words.
 _FRAGMENTS_AT_ONCE = 8000
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+# The postings of an index held against the words of its fragments, counted once more.
+
 _MOST_TERMS = 3
 
 _Postings = dict[bytes, set[tuple[int, int, tuple[int, ...]]]]
@@ -510,6 +529,12 @@ def _by_term(segment: Segment) -> _Postings:
         for number, term in enumerate(segment.terms)
     }
 
+
+# --- all of an index --------------------------------------------------------------------------------------------------
+# Whether an index says what it was made from: every file, row, vector and posting held against its source.
+#
+# The catalog is held against the vault and against the texts that it keeps; words and vectors are made once more from
+# the catalog and compared with the derived files. Nothing is changed.
 
 _OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT)
 # Two commits between reading the catalog and opening its files remove them; then the newest generation is taken.

@@ -1,8 +1,4 @@
-"""The branches of a vault's folders, tags, properties and months: what each is called and which notes are in it.
-
-Laid out once for a snapshot, as flat arrays, so that to count what matches in all of them is two sums. What a branch
-is, filters decide: names that they hold for one are one branch, called as most of its notes write it.
-"""
+"""Where in the vault a query's matches are: per folder, tag, property and month."""
 
 from __future__ import annotations
 
@@ -23,6 +19,12 @@ from excerpt.search.engine import Engine
 from excerpt.search.filters import FIRST, LAST, midnight
 from excerpt.search.query import OPERATORS
 from excerpt.text.words import fold
+
+# --- branches ---------------------------------------------------------------------------------------------------------
+# The branches of a vault's folders, tags, properties and months: what each is called and which notes are in it.
+#
+# Laid out once for a snapshot, as flat arrays, so that to count what matches in all of them is two sums. What a branch
+# is, filters decide: names that they hold for one are one branch, called as most of its notes write it.
 
 Ints = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
@@ -297,6 +299,12 @@ def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
         if day != UNKNOWN_DAY:
             yield note, date.fromordinal(day + epoch).replace(day=1)
 
+
+# --- map --------------------------------------------------------------------------------------------------------------
+# Where in the vault a query's matches are: per folder, tag, property and month, each with the filter that leads there.
+#
+# What matches is what the search counts: `VaultMap.fragments` is `Result.matched` of the same query. A branch's filter,
+# put into the query by `Engine.narrowed`, makes a search that matches exactly as many fragments as the branch says.
 
 EVERYTHING = "path:/"
 """The query to ask where none is given: all notes."""

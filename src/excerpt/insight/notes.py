@@ -1,4 +1,4 @@
-"""What a user names -> a note of the index, and lines of it. What is not indexed has no name: nothing leads outside."""
+"""A note, or lines of it, by what a user calls it, and what it holds in brief."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from excerpt.model import Section
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import fold
+
+# --- what a user names ------------------------------------------------------------------------------------------------
+# What a user names -> a note of the index, and lines of it. What is not indexed has no name: nothing leads outside.
 
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
 _ALIKE = 70  # of 100; below, a name is another name
@@ -95,6 +98,10 @@ def _alike(snapshot: Snapshot, name: str) -> str:
     near = process.extract(wanted, stems, score_cutoff=_ALIKE, limit=_MOST_NAMED)
     return f"Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
 
+
+# --- in brief ---------------------------------------------------------------------------------------------------------
+# A note, or lines of it, and what it holds in brief: from the index, as it was read, so that lines are those of hits
+# and no path leads out of the vault.
 
 FIRST_LINES = 8
 """Lines of a note's beginning that a peek shows, the frontmatter passed over."""

@@ -1,4 +1,4 @@
-"""What links join to a topic: notes around its main notes, and people and things that its passages name."""
+"""What a vault holds about a topic, seen without reading it: notes, sections, themes, dates and links."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ from excerpt.search.engine import Engine
 from excerpt.search.lexical import Rows
 from excerpt.text.dates import day_of
 from excerpt.text.tokens import open_tokenizer
+
+# --- linked -----------------------------------------------------------------------------------------------------------
+# What links join to a topic: notes around its main notes, and people and things that its passages name.
 
 RELATED = 8
 NAMES = 8
@@ -209,6 +212,9 @@ def _is_name(target: str) -> bool:
     return "/" not in target and not names_other_file(target)
 
 
+# --- main notes -------------------------------------------------------------------------------------------------------
+# The notes that a topic is at home in, and the sections in them and elsewhere that say most on it.
+
 MAIN_NOTES = 5
 SECTIONS = 6
 PER_NOTE = 2
@@ -303,6 +309,9 @@ def _tokens(topic: Topic, place: Place) -> int:
     return sum(part.tokens for part in parts if place.line_start <= part.line_start <= place.line_end)
 
 
+# --- timeline ---------------------------------------------------------------------------------------------------------
+# When a topic was written about: its notes by month.
+
 MOST_HAVE = 0.5
 """The share of the notes that must have a date for the timeline to be made of it."""
 FEW_HAVE = 2
@@ -385,6 +394,9 @@ def _timeline(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:
     months = tuple(Month(month, len(notes), topic.note_place(notes[0])) for month, notes in sorted(of_month.items()))
     return Timeline(name, months, len(topic.note_order) - len(days))
 
+
+# --- overview ---------------------------------------------------------------------------------------------------------
+# What a vault holds about a topic, seen without reading it: notes, sections, themes, dates and passages.
 
 BUDGET = 800
 """Tokens of an overview as Markdown, unless another budget is asked for: one screen."""

@@ -1,4 +1,4 @@
-"""Markdown as a reader takes it in: prose without what is written for the program that shows it."""
+"""Three to five key passages: what a vault says on a topic, in its own words, and no two that say the same."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from excerpt.insight.overview_parts import KeyPassage, Place
 from excerpt.insight.topic import Topic, place_of
 from excerpt.model import Fragment
 from excerpt.text.words import terms_of
+
+# --- prose ------------------------------------------------------------------------------------------------------------
+# Markdown as a reader takes it in: prose without what is written for the program that shows it.
 
 _LONGEST = 20_000
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -99,6 +102,13 @@ def sentences_of(text: str) -> Iterator[Sentence]:
             whole = _ENDS.search(sentence) is not None
             yield Sentence(sentence.strip(), number, place == 0, whole)
 
+
+# --- passages ---------------------------------------------------------------------------------------------------------
+# Three to five key passages: what a vault says on a topic, in its own words, and no two that say the same.
+#
+# Which fragments: maximal marginal relevance (Carbonell and Goldstein, 1998), the next being the one that says much on
+# the topic and is little like those already there. Which lines of them: the sentences that have most of the topic, from
+# the first of these on, as much as fits.
 
 PASSAGES = 5
 TOKENS = 55

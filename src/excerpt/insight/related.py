@@ -1,4 +1,4 @@
-"""What two notes have in common in their texts, for a reader to see: passages that say alike, and rare words."""
+"""The notes nearest to a note or to one of its fragments, each with why."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ from excerpt.search.engine import Engine
 from excerpt.search.highlight import SpanFinder
 from excerpt.search.lexical import Rows
 from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
+
+# --- in common --------------------------------------------------------------------------------------------------------
+# What two notes have in common in their texts, for a reader to see: passages that say alike, and rare words.
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -248,6 +251,10 @@ def _standing_in(snapshot: Snapshot, term: str, rows: Rows) -> npt.NDArray[np.bo
     found: npt.NDArray[np.bool_] = having[at] == rows
     return found
 
+
+# --- related ----------------------------------------------------------------------------------------------------------
+# The notes nearest to a note or to one of its fragments, each with why: the passages that match, the rare words and
+# links in common, who names whom, and what of that the score is made of.
 
 LIMIT = 10
 """Notes that are told of unless more are asked for: what one looks through."""

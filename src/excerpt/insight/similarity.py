@@ -1,4 +1,4 @@
-"""What connects notes beside their text: links, tags, and where they are kept. A number from 0 to 1 for each note."""
+"""How near other notes are to one note, or to one of its fragments, by meaning, words, links, tags and names."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from excerpt.model import Fragment
 from excerpt.search.evidence import asked_words
 from excerpt.search.lexical import Rows
 from excerpt.text.words import WIDE_CHARACTERS, analyze, fold, is_function_word, terms_of
+
+# --- links, tags and folders ------------------------------------------------------------------------------------------
+# What connects notes beside their text: links, tags, and where they are kept. A number from 0 to 1 for each note.
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -124,6 +127,14 @@ def rarity(some: int, every: int) -> float:
     """1 for what one of all has, 0 for what all have, by the logarithm."""
     return float(1 - np.log(max(some, 1)) / np.log(every)) if every > 1 else 0.0
 
+
+# --- mentions ---------------------------------------------------------------------------------------------------------
+# Notes named in the text of other notes, by title, file name or alias, where no link stands.
+#
+# A name is what the text spells as the note spells it, whatever the case, in whole words; the longest wins, so that
+# "Obsidian Sync" does not name the note Sync. Names inside links, code, HTML and addresses are not read as text. A name
+# of one ordinary word says little, as the word is mostly meant as such: it counts only with the capital that the note's
+# own name has, and not where any word would have it, at the beginning of a sentence.
 
 MOST_NAMED = 200
 """Fragments that have all words of a name: what more have is no name but what the vault is about."""
@@ -338,6 +349,12 @@ def _named(of: int, within: int, fragment: Fragment, found: Found, rarity: float
     line = fragment.line_start + fragment.text.count("\n", 0, found.start)
     return Named(of, within, fragment.key, line, fragment.text[found.start : found.end], rarity)
 
+
+# --- similarity -------------------------------------------------------------------------------------------------------
+# How near other notes are to one note, or to one of its fragments: a number from 0 to 1 for each signal.
+#
+# What could be near is put forward by words, meaning, names and links, from arrays over the whole vault; only what was
+# put forward is compared passage by passage.
 
 # Measured (docs/design/insight.md): flat around these values on every vault.
 WEIGHTS: Mapping[str, float] = {

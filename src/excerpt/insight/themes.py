@@ -1,8 +1,4 @@
-"""Vectors -> groups of vectors that are alike: agglomerative clustering by Ward's rule.
-
-Deterministic, unlike k-means, and for a few hundred vectors as quick. Ward's groups are of similar size, where those of
-other rules are one large one and many stray ones.
-"""
+"""What a topic falls into: groups of fragments that are alike in meaning, and the words that name them."""
 
 from __future__ import annotations
 
@@ -24,6 +20,12 @@ from excerpt.insight.passages import prose_of
 from excerpt.insight.topic import Topic
 from excerpt.model import Fragment
 from excerpt.text.words import WIDE_CHARACTERS, chunks_of, fold, is_function_word, terms_of
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+# Vectors -> groups of vectors that are alike: agglomerative clustering by Ward's rule.
+#
+# Deterministic, unlike k-means, and for a few hundred vectors as quick. Ward's groups are of similar size, where those
+# of other rules are one large one and many stray ones.
 
 Vectors = npt.NDArray[np.float32]
 
@@ -66,6 +68,9 @@ def _joined(
         ) / total
     return np.where(np.isfinite(distances[one]) & np.isfinite(distances[other]), found, np.inf)
 
+
+# --- phrases ----------------------------------------------------------------------------------------------------------
+# The words of fragments and the pairs that they stand in, as one would name a theme by them.
 
 Key = tuple[str, ...]
 """The terms of a word or of a pair of words."""
@@ -238,6 +243,13 @@ class _Vocabulary:
         self.telling[term] = max(self.telling.get(term, 0.0), says)
         return chunk, term
 
+
+# --- themes -----------------------------------------------------------------------------------------------------------
+# What a topic falls into: groups of fragments that are alike in meaning, and the words that set each apart.
+#
+# The words are those with the highest log-odds of standing in a fragment of the group against the others of the topic,
+# with an informative prior, as z-scores (Monroe, Colaresi and Quinn, 2008): so a word that two fragments have does not
+# beat one that twenty have and few others. The prior is what the vault says of the topic as a whole.
 
 GROUPED = 140
 """Fragments that are grouped, the best ones."""

@@ -1,4 +1,4 @@
-"""Which memories are about the fragments that are shown."""
+"""Memories found by words, meaning, tags, source and date, ranked by the engine that ranks fragments."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
 from excerpt.text.display import lines_named
 from excerpt.text.words import fold
+
+# --- memories of hits -------------------------------------------------------------------------------------------------
+# Which memories are about the fragments that are shown.
 
 
 def remembered_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
@@ -70,6 +73,13 @@ class Badges:
             self._placed[path] = tuple((each.source, each.memory) for each in found)
         return tuple(memory for source, memory in self._placed[path] if _is_about(source, path, line_start, line_end))
 
+
+# --- recall -----------------------------------------------------------------------------------------------------------
+# Memories found by words, meaning, tags, source and date, ranked by the engine that ranks fragments.
+#
+# The folder of memories is indexed as a small vault of its own, in the cache; a memory is a note of it. The files stay
+# the truth: they are looked at before each recall, what changed is indexed first, and a memory that the index does not
+# have, for whatever reason, is found by its words.
 
 NEAR_IN_MEANING = 0.45
 """The cosine from which a memory without the words that were asked for is recalled all the same
@@ -387,6 +397,9 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
         found |= {memory.id for memory in with_words} - excluded
     return _listed([memory for memory in memories if memory.id in found])
 
+
+# --- remembered already -----------------------------------------------------------------------------------------------
+# What is remembered already of the same thing, when one remembers again: to be merged, or both kept.
 
 ALIKE = 0.85
 """The cosine from which two texts are taken to say the same (docs/design/memory.md)."""

@@ -1,4 +1,4 @@
-"""Two texts side by side, with what differs in each line: how a changed source is shown."""
+"""Whether a memory still says what its source says, and how the two differ."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
 from excerpt.text.fragments import digest_of_text, words_in
 from excerpt.text.relocate import in_place_of, place_of, same_lines
+
+# --- difference -------------------------------------------------------------------------------------------------------
+# Two texts side by side, with what differs in each line: how a changed source is shown.
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _MOST_WORDS = 1_000
@@ -73,6 +76,13 @@ def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]
 
 def _whole(line: str) -> tuple[Span, ...]:
     return (Span(0, len(line)),) if line else ()
+
+
+# --- stale ------------------------------------------------------------------------------------------------------------
+# Whether a memory still says what its source says: there, elsewhere, changed, or not at all.
+#
+# What is found is a value that a screen can show. What the user decides of it (`follow`, `update`, `keep`) changes the
+# memory's file as it is at that moment, and nothing but what was decided.
 
 
 class Kind(StrEnum):
@@ -252,6 +262,9 @@ def source_at(snapshot: Snapshot, path: str, line_start: int, line_end: int, tex
     headings = under[-1].heading_path if under else ()
     return Source(path, line_start, line_end, digest_of_text(text), headings)
 
+
+# --- from the vault ---------------------------------------------------------------------------------------------------
+# What a memory is made from in the vault: a fragment, or lines of a note.
 
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""What each hit is worth, from the ranking alone, before anything is chosen."""
+"""Which packs go in, and how much of each, so that the most value fits the budget."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from excerpt.pack.render import Renderer
 from excerpt.pack.source import OpenNote
 from excerpt.text.tokens import Tokenizer
 from excerpt.text.words import stem
+
+# --- value ------------------------------------------------------------------------------------------------------------
+# What each hit is worth, from the ranking alone, before anything is chosen.
 
 _BY_SCORE = 2.0
 _BY_RANK = 0.75
@@ -74,6 +77,11 @@ def _word(matched: str) -> str:
 
 
 _COUNTS_REMEMBERED = 8192
+
+
+# --- cost -------------------------------------------------------------------------------------------------------------
+# What texts cost in tokens, as far as possible without reading them.
+
 _SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
 """What a format may write in another way: letters of both cases, lines, an indent, signs, a long line. One that leaves
 these alone is taken to leave a note's text alone."""
@@ -151,6 +159,16 @@ def _tokens(tokenizer: Tokenizer, text: str) -> int:
 @lru_cache(maxsize=_COUNTS_REMEMBERED)
 def _written_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
     return tokenizer.count(renderer.written(text))
+
+
+# --- choice -----------------------------------------------------------------------------------------------------------
+# Which packs go in, and how much of each, so that the most value fits the budget.
+#
+# A chain is a row of units, pieces of a note that follow each other. Units that are taken side by side make one pack,
+# which costs its frame and its units; a pack holds at least one unit that was asked for. The most valuable choice is
+# found exactly by dynamic programming over costs in whole tokens, as for a knapsack (Kellerer, Pferschy, Pisinger:
+# Knapsack Problems, 2004), with three tables: the last unit is in no pack, in one that still lacks what was asked for,
+# or in one that has it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +350,9 @@ def _traced(steps: Sequence[_Step], cost: int) -> Selection:
         found.append(taken)
     return tuple(reversed(found))
 
+
+# --- candidates as units ----------------------------------------------------------------------------------------------
+# A candidate as the choice sees it: the pieces that may be taken, what each costs and what it is worth.
 
 _CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
 """What a fragment beside a hit is worth, as a share of the hit, or of _MOST_WIDENED where that is less, divided by the

@@ -1,4 +1,4 @@
-"""Which hits are to be grown, what each is worth, and what is left out before anything is chosen."""
+"""Hits -> packs within a budget, ready for a prompt."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ from excerpt.search.evidence import POOL
 from excerpt.settings import PackSettings
 from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
+
+# --- gather -----------------------------------------------------------------------------------------------------------
+# Which hits are to be grown, what each is worth, and what is left out before anything is chosen.
 
 DROPPED = "dropped by hand"
 GONE = "no longer in the index"
@@ -139,6 +142,9 @@ def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
     """A hit that is in no pack, with the tokens of its own text."""
     return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)
 
+
+# --- pack -------------------------------------------------------------------------------------------------------------
+# Hits -> packs within a budget, ready for a prompt.
 
 _Ordering = Callable[[Sequence[Made]], list[Pack]]
 
@@ -335,6 +341,9 @@ def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs
         yield left_out(hit.fragment, OUT_OF_BUDGET if each.fits(budget) else TOO_LARGE, costs)
 
 
+# --- the last packs ---------------------------------------------------------------------------------------------------
+# The packs that were built last, for a screen that asks for the same one again.
+
 Options = ParamSpec("Options")
 
 MOST = 32
@@ -379,6 +388,10 @@ class PackCache(Generic[Options]):
 
 def _hashable(value: object) -> Hashable:
     return tuple(value) if isinstance(value, list) else value
+
+
+# --- several queries --------------------------------------------------------------------------------------------------
+# Several queries as one search.
 
 
 def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:

@@ -1,4 +1,4 @@
-"""Whether the lines of a pack's source still stand in the vault: there, elsewhere, changed, or not at all."""
+"""What an answer cites and quotes, held against the pack it was given and the vault as it is now."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from excerpt.pack.quotations import Difference, Passage, find, longest_part, mos
 from excerpt.pack.reading import PackFile, Source
 from excerpt.text.fragments import words_in
 from excerpt.text.relocate import in_place_of, place_of, same_lines
+
+# --- where a source stands --------------------------------------------------------------------------------------------
+# Whether the lines of a pack's source still stand in the vault: there, elsewhere, changed, or not at all.
 
 
 class State(StrEnum):
@@ -62,6 +65,10 @@ def standing_of(source: Source, lookup: Lookup) -> Standing:
         return Standing(State.GONE)
     first, last = in_place_of(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
     return Standing(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))
+
+
+# --- check ------------------------------------------------------------------------------------------------------------
+# What an answer cites and quotes, held against the pack it was given and the vault as it is now.
 
 
 class Verdict(StrEnum):

@@ -1,8 +1,4 @@
-"""What stands in one paragraph of an answer: citations, passages in quotation marks, code spans, sentences.
-
-Places are offsets into the paragraph, `end` exclusive. Everything is looked for in a copy of the text in which what
-cannot hold it (code, the targets of links, HTML tags) is blotted out.
-"""
+"""What an LLM's answer cites and what it quotes, each with its line."""
 
 from __future__ import annotations
 
@@ -24,6 +20,12 @@ from mdit_py_plugins.footnote.index import footnote_def
 from excerpt.text.fragments import words_in
 from excerpt.text.markdown import normalise_newlines
 from excerpt.text.words import WIDE_CHARACTERS
+
+# --- in a paragraph ---------------------------------------------------------------------------------------------------
+# What stands in one paragraph of an answer: citations, passages in quotation marks, code spans, sentences.
+#
+# Places are offsets into the paragraph, `end` exclusive. Everything is looked for in a copy of the text in which what
+# cannot hold it (code, the targets of links, HTML tags) is blotted out.
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,6 +454,13 @@ def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
         parts += [text[at:start], _BLOT * (end - start)]
         at = end
     return "".join((*parts, text[at:]))
+
+
+# --- in an answer -----------------------------------------------------------------------------------------------------
+# What an LLM's answer cites and what it quotes, each with its line.
+#
+# markdown-it says what is code and what is a blockquote. What stands inside a paragraph is read here: the inline parser
+# keeps no places, and takes citations for links as soon as the answer ends with a list of them.
 
 
 class QuoteKind(StrEnum):

@@ -1,4 +1,4 @@
-"""A hit's fragment -> the stretch of its note that the scope asks for."""
+"""A hit's fragment -> the span its scope asks for; spans of one note merged, cut down, and held against others."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from excerpt.pack.source import OpenNote, Range
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.markdown import parse_note
 from excerpt.text.words import WIDE_CHARACTERS, fold
+
+# --- expand -----------------------------------------------------------------------------------------------------------
+# A hit's fragment -> the stretch of its note that the scope asks for.
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,10 @@ def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section
     return Stretch(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
 
 
+# --- merge ------------------------------------------------------------------------------------------------------------
+# Stretches that overlap or touch become one.
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A hit, the stretch that it asks for, and what it is worth; `leading` if no context is, beside it."""
@@ -159,6 +166,9 @@ def _union(one: Stretch, other: Stretch) -> Stretch:
         section=None,
     )
 
+
+# --- packs ------------------------------------------------------------------------------------------------------------
+# Lines of a note -> a pack.
 
 _SOME_DAY = "2000-01-01"  # as long as any
 
@@ -251,6 +261,11 @@ def _pack(
 
 
 _BLOCKS_REMEMBERED = 64  # fragments: the best hits of the last queries
+
+
+# --- shrink -----------------------------------------------------------------------------------------------------------
+# What a hit's fragment may be cut down to: at the borders of blocks, and within a block of sentences, lines, words.
+
 _FEWEST_WORDS = 4  # on each side of the match: less says nothing
 _LOOKED_AT = 100_000  # characters on each side of the match, of a block without end
 
@@ -390,6 +405,9 @@ def _stretch(fragment: Fragment, start: int, end: int) -> Stretch:
         skipped=(len(before) if before.strip() else 0, len(behind) if behind.strip() else 0),
     )
 
+
+# --- duplicates -------------------------------------------------------------------------------------------------------
+# Texts that say what another says already.
 
 DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
 """Of the fragments that better hits found, the one that makes another one needless, if there is one. Texts that are the

@@ -1,8 +1,4 @@
-"""Marks of notes that were renamed or moved: the same fragments, where they stand now.
-
-A fragment's id is made of its note's path, its text and its turn among equal texts; so of a fragment at the new path it
-can be told which id it had at the old one.
-"""
+"""Memories in packs, and marks of notes that were renamed or moved."""
 
 from __future__ import annotations
 
@@ -19,6 +15,12 @@ from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
 from excerpt.pack.selection import Kept, Mark, Wishes
 from excerpt.pack.source import NoteSource, Range
 from excerpt.text.fragments import fragment_id
+
+# --- marks of renamed notes -------------------------------------------------------------------------------------------
+# Marks of notes that were renamed or moved: the same fragments, where they stand now.
+#
+# A fragment's id is made of its note's path, its text and its turn among equal texts; so of a fragment at the new path
+# it can be told which id it had at the old one.
 
 
 class Moving(NoteSource, Protocol):
@@ -75,6 +77,10 @@ def followed(kept: Kept, source: Moving) -> Kept:
     """What was kept, with the marks on the fragments as they are called now."""
     moves = mark_moves(kept.marks, source)
     return replace(kept, marks=moves.of_marks(kept.marks), wishes=moves.of_wishes(kept.wishes)) if moves else kept
+
+
+# --- memories ---------------------------------------------------------------------------------------------------------
+# Memories in packs: each is a note of one fragment to them, beside the notes of the vault.
 
 
 class WithMemories:

@@ -1,4 +1,4 @@
-"""What the user decided by hand about the packs of a query."""
+"""What the user marked and decided by hand about packs, and the file that keeps it for the next session."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from excerpt.state_files import replace_file
 
 if TYPE_CHECKING:
     from excerpt.model import Span
+
+
+# --- overrides --------------------------------------------------------------------------------------------------------
+# What the user decided by hand about the packs of a query.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,19 @@ class Wishes:
 AS_RANKED = Wishes()
 """Nothing decided by hand."""
 
+
+# --- marks file -------------------------------------------------------------------------------------------------------
+# What the user marked and decided on the screen, kept from one session to the next, for `excerpt pack --from-marks`.
+#
+# One file a vault in the state folder:
+#
+#     {"query": "sync conflicts",
+#      "marks": [{"fragment": "4be1c0a2d3f4", "path": "Guides/Sync.md", "spans": [[4, 12]]}],
+#      "dropped": [], "scopes": {"4be1c0a2d3f4": "section"}, "order": []}
+#
+# A mark keeps what matched when it was made: where the fragment has to be shrunk, it is shrunk around that, whatever
+# the query says by now. So a pack of marks is the same on the screen and in a pipe. By its `path` a mark is found again
+# where its note was renamed or moved (memories.py).
 
 _At = Annotated[int, msgspec.Meta(ge=0)]
 

@@ -1,4 +1,4 @@
-"""A note's other names, each by itself: how well a query fits the best of them."""
+"""The fragments put forward for a query, each with every signal, whichever list brought it up."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
 from excerpt.text.words import terms_of
+
+# --- other names ------------------------------------------------------------------------------------------------------
+# A note's other names, each by itself: how well a query fits the best of them.
 
 
 class Names:
@@ -63,6 +66,9 @@ def _fit(
     found = sum(shares.values()) + len(unasked.intersection(name))
     return covered * min(found / len(name), 1.0)
 
+
+# --- candidates -------------------------------------------------------------------------------------------------------
+# The fragments put forward for a query, each with every signal, whichever list brought it up.
 
 BEST_OF_NOTE = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""

@@ -1,4 +1,4 @@
-"""The rows of the highest values: what a list of candidates is cut to."""
+"""What speaks for each row of the index: the words it has, and how near it is in meaning."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from excerpt.search.proximity import rows_with
 from excerpt.search.query import Query
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
+
+# --- highest rows -----------------------------------------------------------------------------------------------------
+# The rows of the highest values: what a list of candidates is cut to.
 
 _STRIPE = 64
 
@@ -39,6 +42,10 @@ def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDA
     return rows
 
 
+# --- meaning ----------------------------------------------------------------------------------------------------------
+# Meaning: how far above the vault's ordinary a fragment's similarity to the query is, and how far to trust that.
+
+
 def above_mean(similarities: Floats, rows: npt.NDArray[np.int32], mean: float, highest: float) -> Floats:
     """The cosines of `rows`, minus the vault's mean and as a share of the highest's: 1 for the nearest fragment, 0 for
     an ordinary one or less. Cosines of a static model all lie high; only what stands out says something."""
@@ -58,6 +65,14 @@ def trust_in_meaning(text: str, languages: Sequence[str]) -> float:
 
 
 Floats = npt.NDArray[np.float32]
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+# What speaks for each row of the index: the words it has, and how near it is in meaning.
+#
+# Whole arrays, a number a row, before anything is chosen. Rows that the query's filters exclude have no evidence at
+# all, so that what is put forward next is the best of what is allowed, not what is allowed of the best.
+
 Flags = npt.NDArray[np.bool_]
 
 POOL = 200

@@ -1,4 +1,4 @@
-"""The sentences of a fragment that say most nearly what was asked, where it was found by its meaning."""
+"""Why a hit stands where it stands, and why a note is not higher, or not there at all."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ from excerpt.search.lexical import FIELDS, PARTIAL, Match, Rows, Tier, Word, Wor
 from excerpt.search.query import Filter, FilterKind, Query
 from excerpt.search.ranking import Floats, add_name, reciprocal
 from excerpt.text.words import WIDE_CHARACTERS, chunks_of
+
+# --- nearest ----------------------------------------------------------------------------------------------------------
+# The sentences of a fragment that say most nearly what was asked, where it was found by its meaning.
 
 MOST = 3
 NEAR_BEST = 0.8
@@ -100,6 +103,10 @@ def _says_something(sentence: str) -> bool:
     return len(sentence.split()) >= _FEWEST_WORDS or len(_WIDE.findall(sentence)) >= _FEWEST_WIDE
 
 
+# --- each strategy ----------------------------------------------------------------------------------------------------
+# The answers of every strategy to one query, from one gathering of what speaks for the fragments.
+
+
 def under_each(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
     """What `Engine.search` finds under each strategy, in their order, without spans; a strategy forced in the query
     does not count. The time of each is that of its own ranking."""
@@ -114,6 +121,12 @@ def under_each(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
         matched = count_matching(answers)
         results.append(Result(text, strategy, answers[0].strategy, hits, matched, took, engine.snapshot.generation))
     return tuple(results)
+
+
+# --- explain ----------------------------------------------------------------------------------------------------------
+# Why a hit stands where it stands: its signals, and what each word of the query gave it.
+#
+# All numbers are the engine's own, asked for once more: nothing is estimated, and the parts add up to the score.
 
 
 class Likeness(StrEnum):
@@ -367,6 +380,11 @@ def lacking(words: Sequence[WordPart]) -> tuple[WordPart, ...]:
     """The words that a fragment does not have, the rarest first."""
     return tuple(sorted((word for word in words if word.is_missing), key=lambda word: -word.idf * word.telling))
 
+
+# --- why a note is not higher -----------------------------------------------------------------------------------------
+# Why a note is not higher, or not there at all: where it stands under each strategy, and what those above have more.
+#
+# All numbers are the engine's own, asked for once more: nothing is estimated.
 
 COMPARED = 10
 """Hits above a note that it is compared with, the first ones: those a reader looks at."""
@@ -636,6 +654,9 @@ def _typed(one: Filter) -> str:
     value = f'"{one.value}"' if " " in one.value else one.value
     return f"{'-' if one.negated else ''}{name}:{value}"
 
+
+# --- verdict ----------------------------------------------------------------------------------------------------------
+# One sentence on why a note or fragment stands where it stands, for a reader who wants no numbers.
 
 FILLING = 0.5
 """What a word says by itself (`WordPart.telling`) below which it only fills a query: "how" .35, "undo" .94."""

@@ -1,8 +1,4 @@
-"""Where in a fragment's text the words matched, for highlighting.
-
-Fifty fragments are marked for every letter typed, so they are not analyzed anew: what a word of the text comes to is
-kept, and characters of scripts without spaces are looked for as they stand.
-"""
+"""Where in the fragments shown a query's words matched."""
 
 from __future__ import annotations
 
@@ -18,6 +14,12 @@ from excerpt.search.evidence import Evidence
 from excerpt.search.lexical import Word
 from excerpt.search.ranking import lead
 from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
+
+# --- spans ------------------------------------------------------------------------------------------------------------
+# Where in a fragment's text the words matched, for highlighting.
+#
+# Fifty fragments are marked for every letter typed, so they are not analyzed anew: what a word of the text comes to is
+# kept, and characters of scripts without spaces are looked for as they stand.
 
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 # What stands between blanks and characters of scripts without spaces: no term reaches over either.
@@ -245,6 +247,9 @@ def merged(stretches: Stretches) -> tuple[Span, ...]:
         spans.append(Span(first, last))
     return tuple(spans)
 
+
+# --- highlights of hits -----------------------------------------------------------------------------------------------
+# Which of a query's words are marked in the fragments shown.
 
 FILLING = 0.1
 """In a question, words that more than this share of the fragments have are not marked beside rarer ones: the marks

@@ -1,11 +1,4 @@
-"""How close a query's words stand to each other in a fragment, in its text, headings or names.
-
-What counts is the nearness of words that are neighbours in the query, in its order: the ordered pairs of the
-sequential dependence model (Metzler and Croft, 2005), by distance as in Tao and Zhai (2007). The smallest stretch that
-holds all words was measured too and added nothing to it (docs/design/quality.md).
-
-All candidates are worked out at once: the places of a word, in all of them, are one sorted array of numbers.
-"""
+"""How close a query's words stand to each other in a fragment, and which fragments have a quoted phrase."""
 
 from __future__ import annotations
 
@@ -21,6 +14,15 @@ import numpy.typing as npt
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Reader, Rows
 from excerpt.text.words import QueryWord, fold
+
+# --- proximity --------------------------------------------------------------------------------------------------------
+# How close a query's words stand to each other in a fragment, in its text, headings or names.
+#
+# What counts is the nearness of words that are neighbours in the query, in its order: the ordered pairs of the
+# sequential dependence model (Metzler and Croft, 2005), by distance as in Tao and Zhai (2007). The smallest stretch
+# that holds all words was measured too and added nothing to it (docs/design/quality.md).
+#
+# All candidates are worked out at once: the places of a word, in all of them, are one sorted array of numbers.
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -112,6 +114,13 @@ def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
     behind = np.where((after > 0) & (one_before // FAR == left // FAR), left - one_before, np.inf)
     return ahead, behind
 
+
+# --- phrases ----------------------------------------------------------------------------------------------------------
+# A quoted phrase -> the rows that have it: by its words as they are indexed, and where that tells, as it stands.
+#
+# Forms of a word are that word: "settling conflicts" finds "settled conflict", unless somewhere it stands literally;
+# then only those fragments do. What no fragment has by whole words (half a word, signs alone) is looked for in the
+# texts, so that whatever is copied from a note and quoted is found.
 
 Asked = Callable[[str], Sequence[QueryWord]]
 """What a text asks for, in the languages of the vault."""

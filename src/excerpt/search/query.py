@@ -1,4 +1,4 @@
-"""The text of a query as pieces: words, phrases in quotation marks, filters, bars. What they ask for is `query`'s."""
+"""What was typed -> queries, one for each alternative. Every string is some query; unknown syntax is words."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hint
 from excerpt.text.dates import is_period
 from excerpt.text.words import WIDE_CHARACTERS, fold
+
+# --- query pieces -----------------------------------------------------------------------------------------------------
+# The text of a query as pieces: words, phrases in quotation marks, filters, bars. What they ask for is `query`'s.
 
 
 class FilterKind(StrEnum):
@@ -261,6 +264,12 @@ def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
                 break
     return tuple(found)
 
+
+# --- query ------------------------------------------------------------------------------------------------------------
+# What was typed -> queries, one for each alternative. Every string is some query; syntax that is not known is words.
+#
+# A query is typed letter by letter, and each state on the way is a query too. So what is not complete yet, or names
+# nothing, stays a word: an operator never turns a list into nothing by being half there.
 
 FORCED = {"!a": Strategy.ADAPTIVE, "!p": Strategy.PROXIMITY, "!s": Strategy.SEMANTIC, "!h": Strategy.HYBRID}
 """What a query begins with that says its strategy itself."""

@@ -1,8 +1,4 @@
-"""Signals beside the query: which notes the matching ones link to, and which were modified lately.
-
-Arrays in, arrays out: a number from 0 to 1 for each note, in the order of the snapshot's paths. They can move a hit a
-little; whether a fragment matches at all is settled before.
-"""
+"""Signals -> one score, and which strategy leads; links, recency and use on top."""
 
 from __future__ import annotations
 
@@ -18,6 +14,12 @@ from excerpt.search import usage
 from excerpt.search.lexical import Rows
 from excerpt.search.usage import Event, UseLog
 from excerpt.settings import BoostSettings
+
+# --- links and recency ------------------------------------------------------------------------------------------------
+# Signals beside the query: which notes the matching ones link to, and which were modified lately.
+#
+# Arrays in, arrays out: a number from 0 to 1 for each note, in the order of the snapshot's paths. They can move a hit a
+# little; whether a fragment matches at all is settled before.
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -71,6 +73,13 @@ def _alike(modified_ns: Times) -> bool:
     ends = np.searchsorted(times, times + ALIKE_WITHIN, side="right")
     return int((ends - np.arange(len(times))).max()) > ALIKE_SHARE * len(times)
 
+
+# --- fusion -----------------------------------------------------------------------------------------------------------
+# Signals -> one score, and which strategy leads.
+#
+# The score is a sum of signals, each between 0 and 1, times the weights below (a linear combination of normalised
+# scores; Bruch, Gai and Ingber, 2023, found it better than reciprocal rank fusion, as was measured here). All
+# candidates are scored by all signals, whichever list brought them up.
 
 SIGNALS = ("words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "coherence")
 """The signals by name, in the order of their columns."""
@@ -253,6 +262,10 @@ def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Score
 
 BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
 """What each counts beside signals that make up 2.4 (docs/design/boosts.md): enough to settle who is first of equals."""
+
+
+# --- boosts -----------------------------------------------------------------------------------------------------------
+# The signals beside the query, added to fragments that match: links, recency, use. Each has a switch and a column.
 
 
 class Boosts:

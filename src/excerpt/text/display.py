@@ -1,8 +1,4 @@
-"""Make the characters visible that a terminal would obey, so that vault text can be printed.
-
-Each is replaced by one character, so spans into the text stay true. Zero-width joiners stay: Persian and emoji are
-spelt with them, and they neither move the cursor nor reorder text.
-"""
+"""Text, numbers, lines and times as a reader sees them: nothing in it is obeyed by a terminal."""
 
 from __future__ import annotations
 
@@ -10,6 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
+
+# --- visible ----------------------------------------------------------------------------------------------------------
+# Make the characters visible that a terminal would obey, so that vault text can be printed.
+#
+# Each is replaced by one character, so spans into the text stay true. Zero-width joiners stay: Persian and emoji are
+# spelt with them, and they neither move the cursor nor reorder text.
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
@@ -64,6 +66,10 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
+# --- counted ----------------------------------------------------------------------------------------------------------
+# Numbers of things, and shares, in words.
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 note`, `2,000 notes`."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
@@ -75,6 +81,10 @@ def percent(share: float, between: str = " ") -> str:
     return ("<1%" if rounded == "0%" and share else rounded).replace("%", f"{between}%")
 
 
+# --- line range -------------------------------------------------------------------------------------------------------
+# Lines of a note as they are written: one line is one number, for readers and in packs alike.
+
+
 def line_range(first: int, last: int, dash: str = "-") -> str:
     """`8-12`, or `8` for one line; lines are 1-based and inclusive. On screen the dash is `–`."""
     return str(first) if first == last else f"{first}{dash}{last}"
@@ -83,6 +93,10 @@ def line_range(first: int, last: int, dash: str = "-") -> str:
 def lines_named(first: int, last: int, dash: str = "-") -> str:
     """The same within a sentence: `lines 8-12`, or `line 8`."""
     return f"line{'' if first == last else 's'} {line_range(first, last, dash)}"
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+# Times as a person reads them, in the time zone of the terminal.
 
 
 def local_time(stamp: str) -> str:

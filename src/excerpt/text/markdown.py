@@ -1,8 +1,4 @@
-"""markdown-it's block parser, set up for notes: CommonMark with tables, footnotes, and blocks of maths and comments.
-
-What a block is stays the library's decision. Here is only who is asked: of its rules, those that the first character
-of a line can begin, instead of all for every line; which halves the time of a parse and changes no answer.
-"""
+"""The text of a note -> its blocks, sections with true lines, links, tags and properties."""
 
 from __future__ import annotations
 
@@ -26,6 +22,12 @@ from excerpt.model import Block, Link, Note, Section
 from excerpt.text.frontmatter import Frontmatter, read_frontmatter
 from excerpt.text.links import block_id, may_hold_links, plain_text, property_links, read_inline
 from excerpt.text.words import detect_language
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+# markdown-it's block parser, set up for notes: CommonMark with tables, footnotes, and blocks of maths and comments.
+#
+# What a block is stays the library's decision. Here is only who is asked: of its rules, those that the first character
+# of a line can begin, instead of all for every line; which halves the time of a parse and changes no answer.
 
 
 def parse_blocks(source: str, env: EnvType) -> list[Token]:
@@ -238,6 +240,13 @@ class _Blocks(ParserBlock):
         self.tokenize(state, state.line, state.lineMax)
         return state.tokens
 
+
+# --- markdown ---------------------------------------------------------------------------------------------------------
+# The text of a note -> its sections and blocks with true lines, its links, tags and properties.
+#
+# markdown-it decides what is a block; nothing here guesses from how a line looks. Lines that no block of its covers
+# (link reference definitions are dropped by CommonMark parsers) become blocks of their own, so that every non-blank
+# line is a heading's, the frontmatter's or some block's.
 
 MAX_INLINE_TOTAL = 1_000_000
 """Characters of one note that are read for links; see links.MAX_INLINE for why there is a bound."""

@@ -1,8 +1,5 @@
-"""A word of any script -> the form it is indexed under: folded, and stemmed by the language of its script.
-
-Stemming comes before the marks go, since stemmers of French, Russian or Swedish read them; what is left is stripped,
-so that "Café", "café" and "cafe" are one. ä becomes a (not ae): that is what a search typed without umlauts says, and
-what the German stemmer leaves; it reads "ae" as "ä" itself, so "Haeuser" finds "Häuser" in a German note.
+"""The one analyzer: text -> terms with positions, the same for what is indexed and what is asked. With it, what a word
+is folded and stemmed to, and which language a text is in.
 """
 
 from __future__ import annotations
@@ -17,6 +14,13 @@ from itertools import repeat
 from typing import NamedTuple
 
 import Stemmer
+
+# --- folding ----------------------------------------------------------------------------------------------------------
+# A word of any script -> the form it is indexed under: folded, and stemmed by the language of its script.
+#
+# Stemming comes before the marks go, since stemmers of French, Russian or Swedish read them; what is left is stripped,
+# so that "Café", "café" and "cafe" are one. ä becomes a (not ae): that is what a search typed without umlauts says, and
+# what the German stemmer leaves; it reads "ae" as "ä" itself, so "Haeuser" finds "Häuser" in a German note.
 
 MAX_TERM = 64
 """Characters of the longest term; longer words (encoded data, mostly) are indexed by their beginning."""
@@ -123,6 +127,12 @@ def _stem_arabic(word: str) -> str:
             word = word[: -len(ending)]
     return word
 
+
+# --- languages --------------------------------------------------------------------------------------------------------
+# Which language a text is written in, from its script and its most common words.
+#
+# It has to be cheap (one look at the first thousands of characters) and right often enough to choose a stemmer; a text
+# too short or too mixed to tell has no language, "".
 
 SAMPLE_CHARACTERS = 4000
 """How much of a text is looked at: more changed no answer on seven translations of one vault."""
@@ -340,6 +350,21 @@ def _by_script(sample: str, words: Counter[str]) -> str:
             return language
     return ""
 
+
+# --- words ------------------------------------------------------------------------------------------------------------
+# The one analyzer: text -> terms with positions, the same for what is indexed and what is asked.
+#
+# - A plain word is one term at one position, folded and stemmed (above). Nothing is dropped: no stop words, no
+#   shortest length.
+# - A compound (`state-of-the-art`, `R&D`, `1.0.21`, `snake_case`, `docs/readme.md`) is found whole, at the position of
+#   its first part, and by its parts, one position each. Hyphens and underscores are left out of the whole, so that
+#   `wiki-link`, `wiki_link`, `WikiLink` and `wikilink` meet. The parts of a `camelCase` word share its one position, so
+#   that a phrase around it matches however it is spelled.
+# - Chinese, Japanese and Korean are indexed by overlapping pairs of characters and by single ones, a position a
+#   character: no dictionary to ship, and new words are found. A query asks for the pairs; for a character by itself
+#   only if it was typed alone (in Korean that is a noun before its particle). Thai, Lao, Burmese and Khmer likewise, by
+#   triples and pairs. nDCG@10 on xquad, words alone: zh .963 by pairs, .952 by single characters, .879 by triples; th
+#   .969 by triples, .943 by pairs.
 
 __all__ = ["ANALYZER_VERSION", "Analysis", "QueryWord", "analyze", "detect_language", "fold", "query_terms", "terms_of"]
 

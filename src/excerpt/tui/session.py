@@ -1,7 +1,7 @@
 """Where the user was in a vault, kept from one time to the next: tab, query, selection, how packs are wanted.
 
 One file a vault in the state folder, which may be deleted at any time. What was not changed by hand is not in it, so
-that a change of the settings holds at the next start. Marks have a file of their own (pack/marks_file.py), as commands
+that a change of the settings holds at the next start. Marks have a file of their own (pack/selection.py), as commands
 read them too.
 """
 
