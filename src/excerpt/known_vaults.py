@@ -194,7 +194,7 @@ _MOST_AGE = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownVault:
     path: str
     notes: dict[str, str]
 
@@ -379,9 +379,9 @@ def _notes_of(where: Places, slug: str) -> dict[str, str]:
     return {} if known is None else known.notes
 
 
-def _read_known(file: Path) -> _Known | None:
+def _read_known(file: Path) -> _KnownVault | None:
     try:
-        return msgspec.convert(json.loads(file.read_bytes()), _Known)
+        return msgspec.convert(json.loads(file.read_bytes()), _KnownVault)
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return None
 

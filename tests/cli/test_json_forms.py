@@ -16,7 +16,7 @@ import pytest
 
 from excerpt.cli.main import COMMANDS, program, run
 from excerpt.known_vaults import DEMO
-from excerpt.search.usage import Kind, UseLog
+from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import places
 from tests.insight.bees import NOTES
 
@@ -112,7 +112,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield "check", ask("check", answer, "--pack", pack, "--uncited")  # of a source that has changed since
     yield "status", ask("status")
     yield "doctor", ask("doctor", "--quick")
-    UseLog(places().use_file(vault)).record(Kind.OPEN, [("Bees/Swarms.md", "")], time.time())
+    UseLog(places().use_file(vault)).record(UseKind.OPEN, [("Bees/Swarms.md", "")], time.time())
     yield "learned", ask("learned")
     yield "commands", asked
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.search.usage import Kind, UseLog
+from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import places
 from tests.cli.conftest import Excerpt
 
@@ -20,8 +20,8 @@ def log(home: Path, vault: Path) -> UseLog:
 @pytest.fixture
 def used(log: UseLog) -> UseLog:
     now = time.time()
-    log.record(Kind.OPEN, [("Sync.md", "")], now)
-    log.record(Kind.PACK, [("Sync.md", ""), ("Colour.md", "")], now)
+    log.record(UseKind.OPEN, [("Sync.md", "")], now)
+    log.record(UseKind.PACK, [("Sync.md", ""), ("Colour.md", "")], now)
     return log
 
 

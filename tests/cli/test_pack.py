@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.known_vaults import DEMO, remember_vault
-from excerpt.pack.selection import Kept, Mark, Wishes, write_marks
+from excerpt.pack.selection import KeptMarks, Mark, Wishes, write_marks
 from excerpt.settings import places
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Answer, Excerpt
@@ -152,7 +152,7 @@ def test_an_id_that_there_is_not_is_said_so(excerpt: Excerpt, vault: Path) -> No
 
 def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: Path) -> None:
     (lentils, *_), (banana, *_) = ids_of(excerpt, vault, "lentils"), ids_of(excerpt, vault, "banana")
-    kept = Kept("how ripe?", (Mark(banana, "Colour.md"), Mark(lentils, "")), Wishes(dropped=frozenset({lentils})))
+    kept = KeptMarks("how ripe?", (Mark(banana, "Colour.md"), Mark(lentils, "")), Wishes(dropped=frozenset({lentils})))
     write_marks(places().marks_file(vault), kept)
     answer = excerpt("pack", "--from-marks", "--vault", vault, "--question")
     assert "banana" in answer.out
@@ -167,7 +167,7 @@ def test_marks_are_found_in_a_note_that_was_moved_with_its_folder(excerpt: Excer
     (vault / "first").mkdir()
     (vault / "Colour.md").rename(vault / "first" / "Colour.md")
     (banana, *_) = ids_of(excerpt, vault, "banana")
-    write_marks(places().marks_file(vault), Kept("ripe", (Mark(banana, "first/Colour.md"),)))
+    write_marks(places().marks_file(vault), KeptMarks("ripe", (Mark(banana, "first/Colour.md"),)))
     before = excerpt("pack", "--from-marks", "--vault", vault)
     assert "banana" in before.out
     (vault / "first").rename(vault / "second")

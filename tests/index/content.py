@@ -9,7 +9,7 @@ from pathlib import Path
 from excerpt.index.catalog import Catalog
 from excerpt.index.postings import FIELDS
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.terms import Postings
+from excerpt.index.terms import TermPostings
 from excerpt.model import Fragment
 from excerpt.settings import Settings
 
@@ -44,7 +44,7 @@ def content(index: Path, settings: Settings) -> dict[str, object]:
         }
 
 
-def places(fragments: list[Fragment], postings: Postings) -> list[tuple[str, float]]:
+def places(fragments: list[Fragment], postings: TermPostings) -> list[tuple[str, float]]:
     found = zip(postings.rows.tolist(), postings.tf.tolist(), strict=True)
     return sorted((fragments[row].id, tf) for row, tf in found)
 

@@ -22,7 +22,7 @@ from excerpt.index.files import seal
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import Inverted, Segment, fuse
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.verify import Health, Part, Stale, examine, tell_builds
+from excerpt.index.verify import Health, RepairPart, Stale, examine, tell_builds
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
 from tests.index.conftest import WriteNote
@@ -228,7 +228,7 @@ def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
 ) -> None:
     sql(built, statement)
     health = look()
-    faults = [fault for fault in health.faults if fault.part is Part.NOTE]
+    faults = [fault for fault in health.faults if fault.part is RepairPart.NOTE]
     assert [fault.where for fault in faults] == ["garden/Roses.md"]
     assert faults[0].what.startswith(expected)
     mend(health)
@@ -246,7 +246,7 @@ def test_links_and_labels_that_are_not_of_the_notes_text_are_named(
     look: Look, built: Path, statement: str, expected: str
 ) -> None:
     sql(built, statement)
-    assert next(fault.what for fault in look().faults if fault.part is Part.NOTE).startswith(expected)
+    assert next(fault.what for fault in look().faults if fault.part is RepairPart.NOTE).startswith(expected)
 
 
 def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(look: Look, mend: Mend, built: Path) -> None:
@@ -302,7 +302,7 @@ def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
     look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [("Kettle.md", Part.WORDS)]
+    assert [(fault.where, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
     assert health.faults[0].what.startswith("The fragment at line 3 is found by other words than it holds: ")
     assert said(look(quick=True)) == []
     assert build(vault, built, settings).rebuilt == ""
@@ -380,7 +380,7 @@ def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, bui
     data = (built / FILE).read_bytes()
     (built / FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, Part.CATALOG)]
+    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
     mend(health)
     assert said(look()) == []
 
@@ -388,7 +388,7 @@ def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, bui
 def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, mend: Mend, built: Path) -> None:
     sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, Part.CATALOG)]
+    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
     mend(health)
     assert said(look()) == []
 
@@ -404,7 +404,7 @@ def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Pat
 def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, Part.CATALOG)]
+    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
     assert "rows belong to notes that are not there" in health.faults[0].what
     mend(health)
     assert said(look()) == []
@@ -422,7 +422,7 @@ def test_without_its_vault_an_index_is_held_against_the_texts_that_it_keeps(buil
     sql(built, f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0")
     health = examine(built, None, None, settings, lambda *_: None)
     assert health.stale == []
-    assert [fault.where for fault in health.faults if fault.part is Part.NOTE] == ["garden/Roses.md"]
+    assert [fault.where for fault in health.faults if fault.part is RepairPart.NOTE] == ["garden/Roses.md"]
 
 
 def test_where_there_is_no_index_there_is_nothing_to_look_at(index: Path, settings: Settings) -> None:

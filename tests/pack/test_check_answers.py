@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.pack.citations import Answer, QuoteKind, read_answer
+from excerpt.pack.citations import CitedAnswer, QuoteKind, read_answer
 
 
 def cited(text: str) -> list[tuple[int, ...]]:
@@ -292,7 +292,7 @@ _PIECES = st.one_of(st.sampled_from(_STARTS), st.sampled_from(_INSIDE))
 @given(st.one_of(st.text(), st.lists(_PIECES, max_size=40).map("".join)))
 def test_any_text_is_read(text: str) -> None:
     answer = read_answer(text)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, CitedAnswer)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
     told = [part.line for parts in (answer.citations, answer.quotations, answer.sentences) for part in parts]
     assert all(1 <= line <= lines for line in told)

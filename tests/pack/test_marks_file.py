@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NOTHING_KEPT, Kept, Mark, Wishes, read_marks, write_marks
+from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Wishes, read_marks, write_marks
 
-KEPT = Kept(
+KEPT = KeptMarks(
     query="wie “sync” \udce9",
     marks=(Mark("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))), Mark("0c1d2e3f4a5b", "b.md")),
     wishes=Wishes(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
@@ -55,7 +55,7 @@ def test_a_file_cut_anywhere_is_whole_or_none(tmp_path_factory: pytest.TempPathF
 
 def test_what_a_later_version_adds_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "vault.json").write_text('{"marks": [{"fragment": "a", "colour": 1}], "more": true}')
-    assert read_marks(tmp_path / "vault.json") == Kept(marks=(Mark("a", ""),))
+    assert read_marks(tmp_path / "vault.json") == KeptMarks(marks=(Mark("a", ""),))
 
 
 def test_what_was_kept_stays_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +63,6 @@ def test_what_was_kept_stays_where_it_cannot_be_written(tmp_path: Path, monkeypa
     write_marks(file, KEPT)
     monkeypatch.setattr(Path, "replace", lambda _self, _to: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
-        write_marks(file, Kept(query="other"))
+        write_marks(file, KeptMarks(query="other"))
     assert read_marks(file) == KEPT
     assert [each.name for each in tmp_path.iterdir()] == ["vault.json"]

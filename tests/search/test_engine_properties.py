@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Result
 from excerpt.search.engine import Engine
-from excerpt.search.usage import Kind, UseLog
+from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
 from tests.search.conftest import NOTES
 
@@ -66,7 +66,7 @@ def test_quoting_what_stands_in_a_fragment_never_finds_nothing(
 def log(tmp_path: Path) -> UseLog:
     """Three of the notes were opened once."""
     log = UseLog(tmp_path / "use.jsonl")
-    log.record(Kind.OPEN, [(path, "") for path in sorted(NOTES)[:3]], now=0.0)
+    log.record(UseKind.OPEN, [(path, "") for path in sorted(NOTES)[:3]], now=0.0)
     return log
 
 

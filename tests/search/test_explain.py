@@ -9,7 +9,7 @@ import pytest
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.explain import Explanation, Likeness, Place, WordPart, explain_hits, lacking
+from excerpt.search.explain import Explanation, FieldCount, TermLikeness, WordPart, explain_hits, lacking
 
 QUERIES = [
     "sync conflict",
@@ -61,13 +61,13 @@ def test_rank_and_share_are_those_in_the_list(engine: Engine) -> None:
 
 def test_a_word_that_is_there_stands_for_itself(engine: Engine) -> None:
     found = word(engine, "conflict ", "conflict")
-    assert [(like.likeness, like.share) for like in found.stands_for] == [(Likeness.EXACT, 1.0)]
+    assert [(like.likeness, like.share) for like in found.stands_for] == [(TermLikeness.EXACT, 1.0)]
     assert found.here == ("conflict",)
 
 
 def test_a_word_being_typed_stands_for_what_begins_like_it(engine: Engine) -> None:
     begun = word(engine, "tomat", "tomat")
-    assert [like.likeness for like in begun.stands_for] == [Likeness.BEGINS]
+    assert [like.likeness for like in begun.stands_for] == [TermLikeness.BEGINS]
     assert all(term.startswith("tomat") for term in begun.stands_for[0].terms)
     assert begun.here
     assert begun.stands_for[0].share < 1
@@ -75,7 +75,7 @@ def test_a_word_being_typed_stands_for_what_begins_like_it(engine: Engine) -> No
 
 def test_a_word_nobody_wrote_stands_for_what_is_spelled_like_it(engine: Engine) -> None:
     found = word(engine, "encrypsion ", "encrypsion")
-    assert {like.likeness for like in found.stands_for} == {Likeness.SPELLED}
+    assert {like.likeness for like in found.stands_for} == {TermLikeness.SPELLED}
     assert found.here
 
 
@@ -94,7 +94,7 @@ def test_it_says_how_many_fragments_have_the_word_and_where_it_stands_in_this_on
     having = [f for f in fragments if "sourdough" in " ".join((*f.heading_path, f.text)).lower()]
     assert told.hit.fragment in having
     assert found.fragments == len(having)
-    assert Place("heading", 1) in found.places
+    assert FieldCount("heading", 1) in found.places
 
 
 def test_how_often_is_counted_by_field(engine: Engine) -> None:

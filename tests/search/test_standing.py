@@ -13,7 +13,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL
-from excerpt.search.explain import COMPARED, AbsenceKind, NoteExplanation, Standing, explain_fragment, explain_note
+from excerpt.search.explain import COMPARED, AbsenceKind, NoteExplanation, StrategyRank, explain_fragment, explain_note
 from excerpt.settings import Settings
 
 
@@ -29,7 +29,7 @@ def rank_in(hits: tuple[Hit, ...], path: str) -> int | None:
     return next((rank for rank, hit in enumerate(hits, 1) if hit.fragment.path == path), None)
 
 
-def standing(told: NoteExplanation, strategy: str) -> Standing:
+def standing(told: NoteExplanation, strategy: str) -> StrategyRank:
     return next(one for one in told.standings if one.strategy == strategy)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.search import usage
-from excerpt.search.usage import HALF_LIFE_DAYS, Event, Kind, UseLog, at_home, by_note, latest, scores
+from excerpt.search.usage import HALF_LIFE_DAYS, Event, UseKind, UseLog, at_home, by_note, latest, scores
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -24,24 +24,24 @@ def log(tmp_path: Path) -> UseLog:
 
 
 def opened(path: str, days_ago: float = 0.0, share: float = 1.0) -> Event:
-    return Event(NOW - days_ago * DAY, Kind.OPEN, path, "", share)
+    return Event(NOW - days_ago * DAY, UseKind.OPEN, path, "", share)
 
 
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_recorded_is_read_back(log: UseLog) -> None:
-    log.record(Kind.OPEN, [("Guides/Übung.md", "4be1")], NOW)
-    log.record(Kind.PACK, [("A.md", "1"), ("B.md", "2")], NOW + 1)
+    log.record(UseKind.OPEN, [("Guides/Übung.md", "4be1")], NOW)
+    log.record(UseKind.PACK, [("A.md", "1"), ("B.md", "2")], NOW + 1)
     assert log.events() == (
-        Event(NOW, Kind.OPEN, "Guides/Übung.md", "4be1", 1.0),
-        Event(NOW + 1, Kind.PACK, "A.md", "1", 0.5),
-        Event(NOW + 1, Kind.PACK, "B.md", "2", 0.5),
+        Event(NOW, UseKind.OPEN, "Guides/Übung.md", "4be1", 1.0),
+        Event(NOW + 1, UseKind.PACK, "A.md", "1", 0.5),
+        Event(NOW + 1, UseKind.PACK, "B.md", "2", 0.5),
     )
 
 
 def test_a_line_is_json_with_a_time_that_people_read(log: UseLog) -> None:
-    log.record(Kind.OPEN, [("A.md", "4be1")], NOW)
+    log.record(UseKind.OPEN, [("A.md", "4be1")], NOW)
     assert json.loads(log.file.read_text(encoding="utf-8")) == {
         "time": "2023-11-14T22:13:20.000Z",
         "kind": "open",
@@ -52,7 +52,7 @@ def test_a_line_is_json_with_a_time_that_people_read(log: UseLog) -> None:
 
 
 def test_several_fragments_of_a_note_in_one_pack_count_as_one(log: UseLog) -> None:
-    log.record(Kind.PACK, [("A.md", "1"), ("A.md", "2"), ("B.md", "3")], NOW)
+    log.record(UseKind.PACK, [("A.md", "1"), ("A.md", "2"), ("B.md", "3")], NOW)
     assert [(event.path, event.fragment, event.share) for event in log.events()] == [
         ("A.md", "1", 0.5),
         ("B.md", "3", 0.5),
@@ -60,13 +60,13 @@ def test_several_fragments_of_a_note_in_one_pack_count_as_one(log: UseLog) -> No
 
 
 def test_an_act_with_no_note_leaves_no_file(log: UseLog) -> None:
-    log.record(Kind.PACK, [], NOW)
+    log.record(UseKind.PACK, [], NOW)
     assert not log.file.exists()
 
 
 @pytest.mark.parametrize("path", ["a\nb.md", 'quo"te.md', "笔记.md", "not utf-8 \udce9.md", "line\u2028end.md"])
 def test_any_file_name_is_kept(log: UseLog, path: str) -> None:
-    log.record(Kind.OPEN, [(path, "")], NOW)
+    log.record(UseKind.OPEN, [(path, "")], NOW)
     assert [event.path for event in log.events()] == [path]
 
 
@@ -95,18 +95,18 @@ def test_a_missing_file_holds_nothing(log: UseLog) -> None:
     ],
 )
 def test_a_broken_line_is_passed_over(log: UseLog, line: bytes) -> None:
-    log.record(Kind.OPEN, [("A.md", "")], NOW)
+    log.record(UseKind.OPEN, [("A.md", "")], NOW)
     with log.file.open("ab") as file:
         file.write(line + b"\n")
-    log.record(Kind.OPEN, [("C.md", "")], NOW)
+    log.record(UseKind.OPEN, [("C.md", "")], NOW)
     assert [event.path for event in log.events()] == ["A.md", "C.md"]
 
 
 def test_after_a_line_cut_short_the_next_is_whole(log: UseLog) -> None:
-    log.record(Kind.OPEN, [("A.md", "")], NOW)
+    log.record(UseKind.OPEN, [("A.md", "")], NOW)
     with log.file.open("ab") as file:
         file.write(b'{"time": "2025-03-01T09:3')
-    log.record(Kind.OPEN, [("B.md", "")], NOW)
+    log.record(UseKind.OPEN, [("B.md", "")], NOW)
     assert [event.path for event in log.events()] == ["A.md", "B.md"]
 
 
@@ -117,16 +117,16 @@ def test_reading_never_fails(data: bytes) -> None:
 
 def test_what_another_process_adds_is_seen(log: UseLog) -> None:
     other = UseLog(log.file)
-    log.record(Kind.OPEN, [("A.md", "")], NOW)
+    log.record(UseKind.OPEN, [("A.md", "")], NOW)
     assert len(other.events()) == 1
-    log.record(Kind.OPEN, [("B.md", "")], NOW)
+    log.record(UseKind.OPEN, [("B.md", "")], NOW)
     assert len(other.events()) == 2
     log.clear()
     assert other.events() == ()
 
 
 def test_clearing_forgets_all_and_says_how_much(log: UseLog) -> None:
-    log.record(Kind.PACK, [("A.md", ""), ("B.md", "")], NOW)
+    log.record(UseKind.PACK, [("A.md", ""), ("B.md", "")], NOW)
     assert log.clear() == 2
     assert not log.file.exists()
     assert log.events() == ()
@@ -136,9 +136,9 @@ def test_clearing_forgets_all_and_says_how_much(log: UseLog) -> None:
 def test_a_large_log_is_compacted_to_the_newest_events_of_a_year(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
     monkeypatch.setattr(usage, "MOST_EVENTS", 50)
-    log.record(Kind.OPEN, [("Old.md", "")], NOW - 400 * DAY)
+    log.record(UseKind.OPEN, [("Old.md", "")], NOW - 400 * DAY)
     while log.events()[0].path == "Old.md":
-        log.record(Kind.OPEN, [(f"{len(log.events())}.md", "")], NOW)
+        log.record(UseKind.OPEN, [(f"{len(log.events())}.md", "")], NOW)
     assert len(log.events()) == 50
     last = int(log.events()[-1].path.removesuffix(".md"))
     assert [event.path for event in log.events()] == [f"{number}.md" for number in range(last - 49, last + 1)]
@@ -147,7 +147,7 @@ def test_a_large_log_is_compacted_to_the_newest_events_of_a_year(log: UseLog, mo
 def test_a_log_of_long_names_stays_small_too(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
     for number in range(40):
-        log.record(Kind.OPEN, [(f"{'x' * 4000}{number}.md", "")], NOW)
+        log.record(UseKind.OPEN, [(f"{'x' * 4000}{number}.md", "")], NOW)
         assert log.file.stat().st_size <= 20_000
     assert log.events()[-1].path.endswith("39.md")
 
@@ -161,7 +161,7 @@ def test_of_a_log_that_something_else_has_filled_the_end_is_read(log: UseLog, mo
 
 def append_many(file: Path, name: str, count: int) -> None:
     for number in range(count):
-        UseLog(file).record(Kind.OPEN, [(f"{name}{number}.md", "")], NOW)
+        UseLog(file).record(UseKind.OPEN, [(f"{name}{number}.md", "")], NOW)
 
 
 def test_processes_that_append_at_once_lose_nothing(log: UseLog) -> None:
@@ -217,7 +217,7 @@ def test_ages_count_from_the_newest_event() -> None:
 
 
 def test_what_was_learned_is_told_by_note_the_most_used_first() -> None:
-    pack = Event(NOW, Kind.PACK, "B.md", "", 0.5)
+    pack = Event(NOW, UseKind.PACK, "B.md", "", 0.5)
     first, second = by_note([opened("A.md", 40), pack, opened("B.md", 1)])
     assert (first.path, first.opens, first.packs, first.last) == ("B.md", 1, 1, NOW)
     assert (second.path, second.opens, second.packs) == ("A.md", 1, 0)

@@ -8,8 +8,8 @@ from excerpt.insight.facet_map import Branch, VaultMap
 from excerpt.insight.related import (
     CommonLink,
     Linked,
+    MatchedFragment,
     Mention,
-    Passage,
     PassageMatch,
     Related,
     RelatedNote,
@@ -20,10 +20,10 @@ from excerpt.model import Fragment, Signal, Span
 _WORDS = ("conflict", "sync")
 
 
-def passage(fragment: Fragment, words: Iterable[str] = _WORDS) -> Passage:
+def passage(fragment: Fragment, words: Iterable[str] = _WORDS) -> MatchedFragment:
     text = fragment.text.casefold()
     found = [Span(at, at + len(word)) for word in words for at in range(len(text)) if text.startswith(word, at)]
-    return Passage(fragment, tuple(sorted(found, key=lambda span: span.start)))
+    return MatchedFragment(fragment, tuple(sorted(found, key=lambda span: span.start)))
 
 
 def related_note(here: Fragment, there: Fragment, score: float, linked: Linked = Linked.NO) -> RelatedNote:

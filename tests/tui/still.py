@@ -20,15 +20,15 @@ from excerpt.search.explain import (
     Absence,
     AbsenceKind,
     Explanation,
+    FieldCount,
     Gap,
-    Likeness,
     NoteExplanation,
-    Place,
     StandIn,
-    Standing,
+    StrategyRank,
+    TermLikeness,
     WordPart,
 )
-from excerpt.search.interpretation import Doubt, Reading
+from excerpt.search.interpretation import Doubt, QueryReading
 from excerpt.search.query import conditions, unpaired_quotation_mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
@@ -229,7 +229,7 @@ class ScriptedEngine(EngineWorker):
             case AskReading(query=query, thoroughly=thoroughly):
                 at = unpaired_quotation_mark(query) if thoroughly else -1
                 doubts = (Doubt(at, at + 1, 'a " is still open'),) if at >= 0 else ()
-                return Reading(conditions(query), doubts)
+                return QueryReading(conditions(query), doubts)
             case AskCompletions(operator=operator, value=value):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
                 mark = "#" if operator == "#" else "tag:"
@@ -308,8 +308,8 @@ def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
 
 
 def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
-    exact, spelled = StandIn(Likeness.EXACT, ("sync",), 1.0), StandIn(Likeness.SPELLED, ("conflict",), 0.28)
-    places = (Place("text", 2), Place("heading", 1), Place("properties", 1))
+    exact, spelled = StandIn(TermLikeness.EXACT, ("sync",), 1.0), StandIn(TermLikeness.SPELLED, ("conflict",), 0.28)
+    places = (FieldCount("text", 2), FieldCount("heading", 1), FieldCount("properties", 1))
     words = (
         WordPart("sync", (exact,), 2, 1.61, 1.0, ("sync",), places, 0.25),
         WordPart("conflikt", (spelled,), 14, 0.92, 1.0, ("conflict",), places[:1], 0.05),
@@ -317,13 +317,13 @@ def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
         WordPart("[/red]同步", (), 0, 0.0, 1.0, (), (), 0.0),
     )
     gaps = (Gap("words", 0.6, 0.84, 0.12), Gap("title", 0.0, 0.3, 0.15), Gap("meaning", 0.44, 0.4, -0.02))
-    standings = (Standing("auto", "proximity", 2, 0.76, 8), Standing("adaptive", "adaptive", 1_041, 0.5, 8))
+    standings = (StrategyRank("auto", "proximity", 2, 0.76, 8), StrategyRank("adaptive", "adaptive", 1_041, 0.5, 8))
     return NoteExplanation(
         query=query,
         asked=asked,
         note=hit.fragment.path,
         path=hit.fragment.path,
-        standings=(*standings, Standing("semantic", "semantic")),
+        standings=(*standings, StrategyRank("semantic", "semantic")),
         explanation=Explanation(hit, 2, hit.score, words),
         gaps=tuple(sorted(gaps, key=lambda gap: -gap.cost)),
         compared=1,

@@ -17,7 +17,7 @@ from excerpt.tui.programs import Programs
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_bar import QueryMenu
-from excerpt.tui.search.side_panel import View
+from excerpt.tui.search.side_panel import PanelView
 from tests.tui.conftest import AppPilot, until
 from tests.tui.still import StillApp
 
@@ -32,13 +32,13 @@ class Reached:
     is_there: Callable[[SearchPane, Sequence[Path]], bool]
 
 
-def is_view(view: View) -> Callable[[SearchPane, object], bool]:
+def is_view(view: PanelView) -> Callable[[SearchPane, object], bool]:
     """Whether the side panel is in sight with that view."""
     return lambda pane, _: bool(pane.side.region) and pane.side.view is view
 
 
 REACHED = {
-    "next view": Reached("v", ("next view",), is_view(View.WHY)),
+    "next view": Reached("v", ("next view",), is_view(PanelView.WHY)),
     "scope": Reached("s", ("next scope",), lambda pane, _: pane.scope is Scope.SECTION),
     "budget": Reached("b", ("token budget",), lambda pane, _: isinstance(pane.app.screen, BudgetDialog)),
     "format": Reached("f", ("format",), lambda pane, _: pane.form is not Format.MARKDOWN),
@@ -73,9 +73,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None
 async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_other_views(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         pane = await found(pilot, still)
-        assert is_view(View.PASSAGE)(pane, ())
+        assert is_view(PanelView.PASSAGE)(pane, ())
         await pilot.press("escape")
-        for view in (View.WHY, View.RELATED, View.MAP, View.PASSAGE):
+        for view in (PanelView.WHY, PanelView.RELATED, PanelView.MAP, PanelView.PASSAGE):
             await pilot.press("v")
             assert is_view(view)(pane, ())
 

@@ -16,7 +16,7 @@ from excerpt.tui.messages import IndexOpened
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import (
     NEW,
-    Place,
+    SelectedPlace,
     Session,
     SessionController,
     changed_by_hand,
@@ -30,7 +30,7 @@ from tests.tui.still import STATUS, StillApp
 KEPT = Session(
     "search",
     "sync",
-    Place("a" * 12, "Notes/A [x].md", 12),
+    SelectedPlace("a" * 12, "Notes/A [x].md", 12),
     Strategy.SEMANTIC,
     Scope.NOTE,
     8000,
@@ -63,13 +63,13 @@ def test_a_query_longer_than_anyone_wants_back_is_a_new_session(tmp_path: Path) 
 
 def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
     hits = [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9), hit_at("c", "B.md", 30)]
-    assert row_of(Place("c", "B.md", 9), hits) == 2
-    assert row_of(Place("gone", "B.md", 22), hits) == 2
-    assert row_of(Place("gone", "Gone.md", 1), hits) is None
+    assert row_of(SelectedPlace("c", "B.md", 9), hits) == 2
+    assert row_of(SelectedPlace("gone", "B.md", 22), hits) == 2
+    assert row_of(SelectedPlace("gone", "Gone.md", 1), hits) is None
 
 
 def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(tmp_path: Path) -> None:
-    before, hits = replace(KEPT, place=Place("b", "B.md", 9)), [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9)]
+    before, hits = replace(KEPT, place=SelectedPlace("b", "B.md", 9)), [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9)]
     session = SessionController(tmp_path / "session.json", before, print)
     assert session.row_to_select("sync", hits) == 1
     assert session.row_to_select("sync", hits) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.known_vaults import DEMO, Recent
-from excerpt.tui.vault_chooser import Kind, folder_rows, is_path, known_rows, matching, missing, short_path
+from excerpt.tui.vault_chooser import VaultKind, folder_rows, is_path, known_rows, matching, missing, short_path
 
 NOW = 1_800_000_000.0
 
@@ -29,7 +29,7 @@ def test_each_vault_is_listed_once_those_opened_lately_before_obsidians() -> Non
 
 def test_the_demo_stands_last_and_always() -> None:
     assert known_rows((), (), NOW, None)[-1].path == DEMO
-    assert known_rows([Recent("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is Kind.GUIDE
+    assert known_rows([Recent("/a", NOW)], [Path("/b")], NOW, None)[-1].kind is VaultKind.GUIDE
 
 
 def test_the_vault_that_is_open_says_so_whether_it_was_kept_or_not() -> None:
@@ -78,8 +78,8 @@ def test_a_path_as_it_is_typed_lists_the_folders_it_may_become(home: Path) -> No
 
 def test_the_folder_that_is_typed_stands_first_and_a_vault_of_obsidian_is_said_to_be_one(home: Path) -> None:
     first, second, *_ = folder_rows("~/notes", home, home)
-    assert (first.kind, first.path, first.told) == (Kind.TYPED, home / "notes", "Obsidian vault")
-    assert (second.kind, second.name, second.told) == (Kind.FOLDER, "notes-old", "")
+    assert (first.kind, first.path, first.told) == (VaultKind.TYPED, home / "notes", "Obsidian vault")
+    assert (second.kind, second.name, second.told) == (VaultKind.FOLDER, "notes-old", "")
 
 
 @pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])

@@ -20,8 +20,8 @@ from excerpt.pack.check import (
     CheckedCitation,
     CheckedQuotation,
     CheckedSentence,
-    Place,
-    Standing,
+    SourceLines,
+    SourceStanding,
     State,
     Verdict,
 )
@@ -83,7 +83,7 @@ def check_as_json(check: Check) -> dict[str, Any]:
     }
 
 
-_Told = TypeVar("_Told", CheckedCitation, CheckedQuotation, "_Row")
+_Told = TypeVar("_Told", CheckedCitation, CheckedQuotation, "_TableRow")
 
 
 def _most(found: Sequence[_Told]) -> Sequence[_Told]:
@@ -94,7 +94,7 @@ def _most(found: Sequence[_Told]) -> Sequence[_Told]:
     return [found[number] for number in sorted(first)]
 
 
-def _source(source: Source, standing: Standing, cited: int) -> dict[str, Any]:
+def _source(source: Source, standing: SourceStanding, cited: int) -> dict[str, Any]:
     now = None if standing.state is State.GONE else {**asdict(standing)}
     if now is not None:
         del now["state"]
@@ -136,8 +136,10 @@ def print_check(check: Check, uncited: bool = False) -> None:
     rows += _unknown_rows([each for each in check.citations if not each.standing], sources)
     rows += map(_quotation_row, check.quotations)
     rows += map(_sentence_row, check.sentences)
-    rows += [_Row(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked]
-    rows += [_Row(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
+    rows += [
+        _TableRow(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked
+    ]
+    rows += [_TableRow(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
     shown = _most(sorted(_merged(rows), key=lambda row: row.line))
     for row in shown:
         put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.said)}")
@@ -150,7 +152,7 @@ def print_check(check: Check, uncited: bool = False) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _TableRow:
     """What is said of one line of the answer, and what stands below it."""
 
     line: int
@@ -165,9 +167,9 @@ class _Row:
         return self.colour not in ("red", "yellow")
 
 
-def _merged(rows: Iterable[_Row]) -> Iterator[_Row]:
+def _merged(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
     """Rows that say the same once: of what does not hold all in the answer, of anything else those of one line."""
-    same: dict[_Row, list[_Row]] = {}
+    same: dict[_TableRow, list[_TableRow]] = {}
     for row in rows:
         same.setdefault(replace(row, line=row.line if row.holds else 0, times=1), []).append(row)
     return (replace(each[0], times=sum(row.times for row in each)) for each in same.values())
@@ -181,7 +183,7 @@ def _line(text: str) -> str:
     return cut(visible_line(text), _WIDTH - columns_of(_INDENT))
 
 
-def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_Row]:
+def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
     """A row for each run of numbers that one citation names and the pack does not have."""
     have = ", ".join(f"[{number}]" for number in sources)
     runs = groupby(enumerate(citations), lambda each: (each[1].citation, each[1].times, each[1].number - each[0]))
@@ -189,10 +191,10 @@ def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) 
         numbers = [checked.number for _, checked in run]
         named = f"[{line_range(numbers[0], numbers[-1])}] {'is' if len(numbers) == 1 else 'are'}"
         said = f"{named} not in the pack, which has {have}"
-        yield _Row(citation.line, State.UNKNOWN.value, said, colour="red", times=times)
+        yield _TableRow(citation.line, State.UNKNOWN.value, said, colour="red", times=times)
 
 
-def _citation_row(checked: CheckedCitation, sources: dict[int, Source]) -> _Row:
+def _citation_row(checked: CheckedCitation, sources: dict[int, Source]) -> _TableRow:
     line, state, standing = checked.citation.line, checked.state.value, checked.standing
     colour = "green" if checked.holds else "red"
     assert standing
@@ -206,19 +208,19 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, Source]) -> _Row:
         below += _differences(source.text, standing.text)
     elif standing.state is State.GONE:
         below.append("neither the note nor the text is in the vault")
-    return _Row(line, state, said, tuple(below), colour, checked.times)
+    return _TableRow(line, state, said, tuple(below), colour, checked.times)
 
 
-def _quotation_row(checked: CheckedQuotation) -> _Row:
+def _quotation_row(checked: CheckedQuotation) -> _TableRow:
     colour = None if checked.verdict is Verdict.SHORT else "green" if checked.holds else "red"
     said = f"“{_one_line(checked.quotation.text)}”"
-    return _Row(checked.quotation.line, checked.verdict.value, said, tuple(_below_quotation(checked)), colour)
+    return _TableRow(checked.quotation.line, checked.verdict.value, said, tuple(_below_quotation(checked)), colour)
 
 
-def _sentence_row(checked: CheckedSentence) -> _Row:
+def _sentence_row(checked: CheckedSentence) -> _TableRow:
     missing = (f"missing: {', '.join(checked.missing)}",) if checked.missing else ()
     said = _one_line(checked.sentence.text)
-    return _Row(checked.sentence.line, f"words {checked.found}/{len(checked.words)}", said, missing)
+    return _TableRow(checked.sentence.line, f"words {checked.found}/{len(checked.words)}", said, missing)
 
 
 def _differences(before: str, now: str) -> list[str]:
@@ -261,7 +263,7 @@ def _swapped(said: str, there: str) -> Iterator[str]:
             yield f"“{' '.join(ours[c:d])}” for “{' '.join(theirs[a:b])}”"
 
 
-def _true(checked: CheckedQuotation, place: Place) -> Iterator[str]:
+def _true(checked: CheckedQuotation, place: SourceLines) -> Iterator[str]:
     """How a quotation that stands somewhere differs from what stands there, and where that is now."""
     now = checked.now
     if now and (now.path, now.line_start) != (place.path, place.line_start):
@@ -271,7 +273,7 @@ def _true(checked: CheckedQuotation, place: Place) -> Iterator[str]:
         yield f"“{_one_line(place.passage)}”"
 
 
-def _at(place: Place) -> str:
+def _at(place: SourceLines) -> str:
     number = "" if place.source is None else f"[{place.source}] "
     return f"{number}{_lines(place.path, place.line_start, place.line_end)}"
 

@@ -9,7 +9,7 @@ from typing import Any
 from excerpt.cli.hits import INDENT, bar, columns_of, cut, hit_as_json, paint, place_of, said_of, share_of, wrapped
 from excerpt.cli.printing import put
 from excerpt.model import Signal
-from excerpt.search.explain import Explanation, NoteExplanation, Standing, WordPart, lacking, verdict
+from excerpt.search.explain import Explanation, NoteExplanation, StrategyRank, WordPart, lacking, verdict
 from excerpt.text.display import line_range, visible_line
 
 _WIDTH = 80
@@ -123,7 +123,7 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
     print_explanation(explained)
 
 
-def _standing(standing: Standing) -> str:
+def _standing(standing: StrategyRank) -> str:
     if standing.rank is None:
         figures = f"{'–':>7}{'–':>9}{'–':>8}"
     else:

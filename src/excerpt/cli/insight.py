@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import Branch, VaultMap
     from excerpt.insight.notes import Peek
     from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import Passage, Related, RelatedNote
+    from excerpt.insight.related import MatchedFragment, Related, RelatedNote
 
 
 @click.command()
@@ -216,7 +216,7 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
         yield "place", f"both in {note.place}"
 
 
-def _passage(passage: Passage, columns: int) -> str:
+def _passage(passage: MatchedFragment, columns: int) -> str:
     fragment = passage.fragment
     lines = f"{line_range(fragment.line_start, fragment.line_end)} "
     text, _ = snippet(fragment.text, passage.spans, columns - len(lines))
@@ -273,7 +273,7 @@ def _note(note: RelatedNote) -> dict[str, Any]:
     }
 
 
-def _side(passage: Passage) -> dict[str, Any]:
+def _side(passage: MatchedFragment) -> dict[str, Any]:
     fragment = passage.fragment
     return {
         "path": fragment.path,
@@ -349,12 +349,12 @@ def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
         yield paint(f"{kind:<{label}} {'fragments':>9} {'notes':>6}", bold=True)
         is_dated = kind in ("modified", "created")
         most = max(branch.fragments for branch in branches)
-        shown = _Shown(most, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties")
+        shown = _ShownTree(most, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties")
         yield from shown.lines(branches)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShownTree:
     """One tree as lines: labels and bars so many columns wide, the longest bar for `most` fragments; in all at most
     `width` columns, None where there is no end to them, as in a file."""
 

@@ -21,7 +21,7 @@ from excerpt.text.display import line_range, visible_line
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Offer, Recalled, Recaller
-    from excerpt.memory.stale import Standing
+    from excerpt.memory.stale import MemoryStanding
     from excerpt.memory.store import MemoryStore
 
 
@@ -63,7 +63,7 @@ def offer_as_json(offer: Offer) -> dict[str, Any]:
     }
 
 
-def standing_as_json(standing: Standing) -> dict[str, Any]:
+def standing_as_json(standing: MemoryStanding) -> dict[str, Any]:
     source = standing.source
     return {
         "kind": standing.kind.value,
@@ -79,7 +79,7 @@ def beginning_of(memory: Memory) -> str:
     return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
 
 
-def shown(memory: Memory, standing: Standing | None = None) -> str:
+def shown(memory: Memory, standing: MemoryStanding | None = None) -> str:
     """A memory for a reader, and how it stands to its source where that was looked at."""
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
@@ -92,16 +92,16 @@ def shown(memory: Memory, standing: Standing | None = None) -> str:
     return "\n".join((*lines, for_stdout(memory.text)))
 
 
-def _told(standing: Standing) -> list[str]:
+def _told(standing: MemoryStanding) -> list[str]:
     """What became of the source, in one line, and where it has changed, the lines that differ."""
-    from excerpt.memory.stale import Kind, side_by_side
+    from excerpt.memory.stale import SourceStatus, side_by_side
 
     source = standing.source
-    if standing.kind is Kind.GONE:
+    if standing.kind is SourceStatus.GONE:
         return ["gone: its source is not in the vault any more"]
-    if source is None or standing.kind is Kind.FRESH:
+    if source is None or standing.kind is SourceStatus.FRESH:
         return []
-    if standing.kind is Kind.MOVED:
+    if standing.kind is SourceStatus.MOVED:
         return [visible_line(f"moved: now at {_place(source)}")]
     rows = [row for row in side_by_side(standing.memory.text, standing.now) if not row.is_same]
     before = [f"- {row.before}" for row in rows if row.before is not None]
@@ -196,7 +196,7 @@ def _kept(
 # --- recall -----------------------------------------------------------------------------------------------------------
 # `excerpt recall`: find what was remembered.
 
-Found = tuple["Recalled", "Standing | None"]
+Found = tuple["Recalled", "MemoryStanding | None"]
 
 
 def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
@@ -276,7 +276,7 @@ def recall_command(
 NO_ANSWER = "no memory answers this; those that share a word with it are below."
 
 
-def _as_json(recalled: Recalled, standing: Standing | None) -> dict[str, Any]:
+def _as_json(recalled: Recalled, standing: MemoryStanding | None) -> dict[str, Any]:
     told = {} if standing is None else {"standing": standing_as_json(standing)}
     return {
         **memory_as_json(recalled.memory),

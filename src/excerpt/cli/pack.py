@@ -23,7 +23,7 @@ from excerpt.text.display import line_range, percent
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
     from excerpt.pack.memories import Moving
-    from excerpt.pack.selection import Kept
+    from excerpt.pack.selection import KeptMarks
 
 
 @click.command()
@@ -205,7 +205,7 @@ def _packed(
     return packed, as_output(packed, links)
 
 
-def _with_memories(snapshot: Snapshot, kept: Kept, folder: Path) -> Moving:
+def _with_memories(snapshot: Snapshot, kept: KeptMarks, folder: Path) -> Moving:
     """The vault, with the memories that are marked beside it."""
     from excerpt.memory.store import MemoryStore
     from excerpt.pack.memories import WithMemories
@@ -221,7 +221,7 @@ def _with_memories(snapshot: Snapshot, kept: Kept, folder: Path) -> Moving:
     return source
 
 
-def _hits_of(kept: Kept, source: Moving) -> list[Hit]:
+def _hits_of(kept: KeptMarks, source: Moving) -> list[Hit]:
     """The marks as hits, with what matched when they were made."""
     fragments = ((source.fragment(mark.fragment), mark.spans) for mark in kept.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

@@ -44,7 +44,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool) -> int:
         with told_as_watched(places().watch_folder(chosen)):
             watching.run(poll=poll)
         return 0
-    out = _Events()
+    out = _EventLines()
     # Unbuffered: a thread that waits in a buffered stream when the process ends holds a lock that Python then asks for.
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
@@ -77,7 +77,7 @@ def _watching(vault: Path, tell: Tell) -> Watching:
     return watching
 
 
-class _Events:
+class _EventLines:
     """Events as JSON lines, one at a time. If they cannot be written any more, `gone` is called; `failed` says why,
     where it is not that nobody reads them."""
 

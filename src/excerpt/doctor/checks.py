@@ -52,7 +52,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FindingGroup:
     """What was found about one thing: the vault, its index, the terminal …"""
 
     name: str

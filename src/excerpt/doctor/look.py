@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from excerpt.doctor import checks
-from excerpt.doctor.checks import Finding, Group, megabytes, named, ok, problem, versions, warning
-from excerpt.index.verify import Fault, Health, Part, Stale
+from excerpt.doctor.checks import Finding, FindingGroup, megabytes, named, ok, problem, versions, warning
+from excerpt.index.verify import Fault, Health, RepairPart, Stale
 from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
 from excerpt.state_files import LOCK_MODE
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 _NAMED = 5
 _FIX = "Run `excerpt doctor --fix`"
 _HOW = {
-    Part.CATALOG: f"{_FIX}: all is made anew from the vault.",
-    Part.NOTE: f"{_FIX}: the note is read again.",
-    Part.WORDS: f"{_FIX}: the words are made anew from the catalog.",
-    Part.VECTORS: f"{_FIX}: the vectors are made anew from the catalog.",
+    RepairPart.CATALOG: f"{_FIX}: all is made anew from the vault.",
+    RepairPart.NOTE: f"{_FIX}: the note is read again.",
+    RepairPart.WORDS: f"{_FIX}: the words are made anew from the catalog.",
+    RepairPart.VECTORS: f"{_FIX}: the vectors are made anew from the catalog.",
 }
 
 
@@ -44,9 +44,9 @@ def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
         held = f"{counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}"
         yield ok(f"Generation {health.generation}: {held}, {megabytes(health.size)}")
     yield from _stale(health)
-    for part in Part:
+    for part in RepairPart:
         yield from _faults([fault for fault in health.faults if fault.part is part])
-    if health.generation and not any(fault.part is Part.CATALOG for fault in health.faults):
+    if health.generation and not any(fault.part is RepairPart.CATALOG for fault in health.faults):
         yield from _agreements(health, quick=quick)
     for what in health.behind:
         yield warning(f"Not brought up yet: {what}.", "The next `excerpt index` does it.")
@@ -73,12 +73,12 @@ def _faults(faults: list[Fault]) -> Iterator[Finding]:
 def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
     """What was held against its source and agrees."""
     wrong = {fault.part for fault in health.faults}
-    if Part.NOTE not in wrong:
+    if RepairPart.NOTE not in wrong:
         more = "" if quick else ", and what they were cut into is what their text gives"
         yield ok(f"The line ranges of {counted(health.fragments, 'fragment')} hold their text{more}")
-    if Part.WORDS not in wrong and health.postings:
+    if RepairPart.WORDS not in wrong and health.postings:
         yield ok(f"{counted(health.postings, 'posting')} and all lengths are those of the text, counted once more")
-    if Part.VECTORS not in wrong and health.vectors:
+    if RepairPart.VECTORS not in wrong and health.vectors:
         more = "" if quick or health.behind else ", as the model makes them"
         yield ok(f"{counted(health.vectors, 'vector')} in the catalog and the same in the matrix{more}")
     if quick:
@@ -132,7 +132,7 @@ class Diagnosis:
     """What was found. `vault` is None where it cannot be read, `health` where there is no index; `settings_valid` says
     that the settings are those of the user, not the defaults in place of a broken file."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[FindingGroup, ...]
     settings: Settings
     settings_valid: bool
     vault: Path | None
@@ -150,7 +150,7 @@ class Diagnosis:
 
 def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagnosis:
     """Look at all there is, with the vault at `given` (None: none was ever opened). Never raises."""
-    settings, of_settings = Settings(), Group("settings", ())
+    settings, of_settings = Settings(), FindingGroup("settings", ())
     seen = checks.Seen(())
     folder: Path | None = None
     health: Health | None = None
@@ -205,7 +205,7 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
     )
 
 
-def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> Group:
+def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
     """What the parts find. One that fails is a finding too, and the others go on."""
     findings: list[Finding] = []
     for part in parts:
@@ -214,10 +214,10 @@ def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> Group:
         except Exception as error:  # whatever a broken machine makes of a look at it, the rest is still told
             said = f"This could not be looked at ({type(error).__name__}: {error})."
             findings.append(problem(said, "If nothing else here explains it, please report it."))
-    return Group(name, tuple(dict.fromkeys(findings)))
+    return FindingGroup(name, tuple(dict.fromkeys(findings)))
 
 
-def _surroundings(settings: Settings, where: Places) -> Iterator[Group]:
+def _surroundings(settings: Settings, where: Places) -> Iterator[FindingGroup]:
     environment = dict(os.environ)
     encoding = getattr(sys.__stdout__, "encoding", None) or "unknown"
     size = checks.terminal_size()

@@ -27,13 +27,13 @@ from excerpt.index.files import DamagedFileError, DerivedFile, check, seal, sync
 from excerpt.index.postings import FIELDS, Columns, DamagedColumnsError, Inverted, Segment, pack
 from excerpt.index.terms import (
     DOCS,
-    Entries,
     OpenSegment,
-    Places,
     Positions,
-    Postings,
     Rows,
     Term,
+    TermEntries,
+    TermPlaces,
+    TermPostings,
     Vocabulary,
     offsets_of,
 )
@@ -62,7 +62,7 @@ _MERGE_WIDTH = 8
 _MERGE_LIMIT = 10_000
 
 
-class _Counted(fields.FieldType):
+class _CountedField(fields.FieldType):
     """A field whose postings come counted; Whoosh only needs its name and format."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class _Counted(fields.FieldType):
         self.indexed = True
 
 
-_SCHEMA = fields.Schema(**{field: _Counted() for field in FIELDS})
+_SCHEMA = fields.Schema(**{field: _CountedField() for field in FIELDS})
 
 
 class ColumnTerms(TermsReader):
@@ -363,7 +363,7 @@ class LexicalReader:
         """How many terms each row has in `field`."""
         return self._lengths[field]
 
-    def entries(self, term: str) -> Entries:
+    def entries(self, term: str) -> TermEntries:
         """Where `term` stands, in all fields. Raises DamagedFileError."""
         return self._term(term).entries
 
@@ -373,16 +373,16 @@ class LexicalReader:
         encoded = term.encode("utf-8", "replace")
         return sum(segment.columns.count(encoded) for segment in self._segments)
 
-    def places(self, term: str, rows: Rows) -> Places:
+    def places(self, term: str, rows: Rows) -> TermPlaces:
         """Every occurrence of `term` in the ascending `rows`. Raises DamagedFileError."""
         with _damage_told():
             return self._term(term).places(rows)
 
-    def postings(self, field: str, term: str) -> Postings:
+    def postings(self, field: str, term: str) -> TermPostings:
         """Where `term` stands in `field`. Raises DamagedFileError."""
         entries = self.entries(term)
         wanted = entries.fields == FIELDS.index(field)
-        return Postings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
+        return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
 
     def positions(self, field: str, term: str) -> Positions:
         """Places of `term` in each of its rows, as `postings` gives them. Raises DamagedFileError."""

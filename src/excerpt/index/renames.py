@@ -40,7 +40,7 @@ Sketch = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NoteTrace:
     """A note, as far as it tells which other note it may have become or been."""
 
     path: str
@@ -145,11 +145,11 @@ def restore(catalog: Catalog, known: Known) -> None:
 # --- which became which -----------------------------------------------------------------------------------------------
 
 
-def same_notes(old: Sequence[Told], new: Sequence[Told]) -> dict[str, str]:
+def same_notes(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
     """Pairs of one digest, by path: where several notes are the same, by as much of the path's end as is needed to
     tell them apart, else by the folder. What stays in doubt is in no pair."""
     found: dict[str, str] = {}
-    keys: list[Callable[[Told], tuple[str, ...] | None]] = [_tail(depth) for depth in range(_DEEPEST, 0, -1)]
+    keys: list[Callable[[NoteTrace], tuple[str, ...] | None]] = [_tail(depth) for depth in range(_DEEPEST, 0, -1)]
     keys += [lambda one: _long(one, str(PurePosixPath(one.path).parent)), _long]
     for key in keys:
         taken = set(found.values())
@@ -160,7 +160,7 @@ def same_notes(old: Sequence[Told], new: Sequence[Told]) -> dict[str, str]:
     return found
 
 
-def like_notes(old: Sequence[Told], new: Sequence[Told]) -> dict[str, str]:
+def like_notes(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
     """Pairs of notes that have most of their words in common, each clearly more like the other than like any third."""
     old, new = ([one for one in notes if one.tokens >= _LEAST_TOKENS] for notes in (old, new))
     likeness = _likeness([_numbers(one) for one in old], [_numbers(one) for one in new])
@@ -184,7 +184,7 @@ def sketch_of(text: str) -> Sketch:
     return np.array(sorted({zlib.crc32(run.encode("utf-8", "replace")) for run in runs})[:_SKETCH], np.uint32)
 
 
-def _best(found: Sequence[tuple[float, int]], name: str, notes: Sequence[Told]) -> int | None:
+def _best(found: Sequence[tuple[float, int]], name: str, notes: Sequence[NoteTrace]) -> int | None:
     top = max(score for score, _ in found)
     near = [note for score, note in found if score > top - _CLEARLY]
     named = [note for note in near if PurePosixPath(notes[note].path).name == name]
@@ -213,23 +213,25 @@ def _likeness(old: Sequence[Sketch], new: Sequence[Sketch]) -> dict[tuple[int, i
     return {(one, two): count / (len(old[one]) + len(new[two]) - count) for (one, two), count in shared.items()}
 
 
-def _grouped(notes: Iterable[Told], key: Callable[[Told], tuple[str, ...] | None]) -> dict[tuple[str, ...], list[Told]]:
-    groups: dict[tuple[str, ...], list[Told]] = defaultdict(list)
+def _grouped(
+    notes: Iterable[NoteTrace], key: Callable[[NoteTrace], tuple[str, ...] | None]
+) -> dict[tuple[str, ...], list[NoteTrace]]:
+    groups: dict[tuple[str, ...], list[NoteTrace]] = defaultdict(list)
     for one in notes:
         if (value := key(one)) is not None:
             groups[value].append(one)
     return groups
 
 
-def _tail(depth: int) -> Callable[[Told], tuple[str, ...] | None]:
-    def key(one: Told) -> tuple[str, ...] | None:
+def _tail(depth: int) -> Callable[[NoteTrace], tuple[str, ...] | None]:
+    def key(one: NoteTrace) -> tuple[str, ...] | None:
         parts = PurePosixPath(one.path).parts
         return (one.digest, *parts[-depth:]) if len(parts) >= depth else None
 
     return key
 
 
-def _long(one: Told, *more: str) -> tuple[str, ...] | None:
+def _long(one: NoteTrace, *more: str) -> tuple[str, ...] | None:
     return (one.digest, *more) if one.tokens >= _LEAST_TOKENS else None
 
 
@@ -242,11 +244,11 @@ def _record(catalog: Catalog, path: str, became: str) -> None:
     catalog.rows("DELETE FROM gone WHERE path = ?", path)
 
 
-def _told(catalog: Catalog, sql: str, *values: object) -> list[Told]:
-    return [Told(*row) for row in catalog.rows(sql, *values)]
+def _told(catalog: Catalog, sql: str, *values: object) -> list[NoteTrace]:
+    return [NoteTrace(*row) for row in catalog.rows(sql, *values)]
 
 
-def _same_as_arrived(catalog: Catalog) -> list[Told]:
+def _same_as_arrived(catalog: Catalog) -> list[NoteTrace]:
     return _told(
         catalog,
         "SELECT DISTINCT g.path, g.digest, g.tokens, g.sketch FROM arrived JOIN notes USING (path)"
@@ -254,7 +256,7 @@ def _same_as_arrived(catalog: Catalog) -> list[Told]:
     )
 
 
-def _same_as_fresh(catalog: Catalog, taken: Collection[str]) -> list[Told]:
+def _same_as_fresh(catalog: Catalog, taken: Collection[str]) -> list[NoteTrace]:
     same = _told(
         catalog,
         "SELECT DISTINCT n.path, n.digest, n.tokens, x'' FROM gone g JOIN notes n ON n.digest = g.digest WHERE g.fresh",
@@ -262,15 +264,15 @@ def _same_as_fresh(catalog: Catalog, taken: Collection[str]) -> list[Told]:
     return [one for one in same if one.path not in taken]
 
 
-def _compared(catalog: Catalog, found: Collection[str]) -> list[Told]:
+def _compared(catalog: Catalog, found: Collection[str]) -> list[NoteTrace]:
     """The newest of the notes that are gone and were not found."""
     sql = "SELECT path, digest, tokens, sketch FROM gone WHERE sketch <> x'' ORDER BY number DESC LIMIT ?"
     return [one for one in _told(catalog, sql, MOST_COMPARED) if one.path not in found]
 
 
-def _sketched(catalog: Catalog, one: Told) -> Told:
+def _sketched(catalog: Catalog, one: NoteTrace) -> NoteTrace:
     ((number,),) = catalog.rows("SELECT id FROM notes WHERE path = ?", one.path)
-    return Told(one.path, one.digest, one.tokens, sketch_of(_text(catalog, number)).tobytes())
+    return NoteTrace(one.path, one.digest, one.tokens, sketch_of(_text(catalog, number)).tobytes())
 
 
 def _text(catalog: Catalog, note: int) -> str:
@@ -278,5 +280,5 @@ def _text(catalog: Catalog, note: int) -> str:
     return text_from_row(text)
 
 
-def _numbers(one: Told) -> Sketch:
+def _numbers(one: NoteTrace) -> Sketch:
     return np.frombuffer(one.sketch, np.uint32)

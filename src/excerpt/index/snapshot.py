@@ -100,7 +100,9 @@ class Snapshot:
         except BaseException:
             self._matrix.close()
             raise
-        self._known = _Known() if before is None or not self.lexical.shares(before.lexical) else before._told()
+        self._known = (
+            _OlderGeneration() if before is None or not self.lexical.shares(before.lexical) else before._told()
+        )
 
     @classmethod
     def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000, *, before: Snapshot | None = None) -> Snapshot:
@@ -165,7 +167,7 @@ class Snapshot:
         self.lexical.close()
         self._matrix.close()
         self._catalog.close()
-        self._known = _Known()
+        self._known = _OlderGeneration()
         for name in ("vectors", "table", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
@@ -224,11 +226,13 @@ class Snapshot:
         table = self.table
         return Facets(self._rows, Notes(table.paths, table.numbers, table.first_keys), self._known.links)
 
-    def _told(self) -> _Known:
+    def _told(self) -> _OlderGeneration:
         """What the next generation may share of this one."""
         read, known = self.__dict__, self._known
         links = read["facets"].known_links if "facets" in read else known.links
-        return _Known(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
+        return (
+            _OlderGeneration(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
+        )
 
     # --- fragments and notes ------------------------------------------------------------------------------------------
 
@@ -347,7 +351,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _OlderGeneration:
     """What an older generation has that this one may share: vectors with the model they are of, and links."""
 
     vectors: VectorMatrix | None = None

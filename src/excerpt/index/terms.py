@@ -27,7 +27,7 @@ terms each field has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Postings:
+class TermPostings:
     """Where a term stands in one field: rows, ascending, and how often in each."""
 
     rows: Rows
@@ -43,7 +43,7 @@ class Positions:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class TermEntries:
     """Where a term stands in all fields: rows, ascending, one for each field that has it; which field, as a place in
     FIELDS; and how often."""
 
@@ -53,7 +53,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class TermPlaces:
     """Occurrences of a term in some rows: `at` is the place of the row among those asked for, ascending."""
 
     at: NDArray[np.int64]
@@ -124,7 +124,7 @@ class Term:
             rows.append(row if alive is None else row[alive])
             fields.append(field if alive is None else field[alive])
             counts.append(tf if alive is None else tf[alive])
-        self.entries = Entries(
+        self.entries = TermEntries(
             np.concatenate(rows).astype(np.int32, copy=False), np.concatenate(fields), np.concatenate(counts)
         )
         self._positions: Positions | None = None
@@ -144,18 +144,18 @@ class Term:
             self._positions = Positions(offsets_of(self.entries.tf), np.concatenate(values))
         return self._positions
 
-    def places(self, rows: Rows) -> Places:
+    def places(self, rows: Rows) -> TermPlaces:
         """Its occurrences in the ascending `rows`."""
         if not len(self.entries.rows):
-            return Places(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermPlaces(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         first = np.searchsorted(self.entries.rows, rows)
         counts = np.searchsorted(self.entries.rows, rows, side="right") - first
         picked = _runs(first, counts)
         if not len(picked):
-            return Places(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermPlaces(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         positions = self.positions()
         tf = self.entries.tf[picked]
-        return Places(
+        return TermPlaces(
             at=np.repeat(np.repeat(np.arange(len(rows)), counts), tf),
             fields=np.repeat(self.entries.fields[picked], tf),
             positions=positions.values[_runs(positions.offsets[picked], tf)],

@@ -63,7 +63,7 @@ Tick = Callable[[str, int, int, str], None]
 """Called now and then with what is being looked at, how many are done, how many there are, and the note in work."""
 
 
-class Part(StrEnum):
+class RepairPart(StrEnum):
     """What of an index must be made anew for a fault to be gone: all of it from the vault, one note from its file, or
     words or vectors from the catalog."""
 
@@ -80,7 +80,7 @@ class Fault:
 
     where: str
     what: str
-    part: Part
+    part: RepairPart
     digest: bytes = b""
 
 
@@ -121,13 +121,13 @@ def tell_builds(folder: Path, faults: Sequence[Fault]) -> None:
     Raises OSError and sqlite3.DatabaseError.
     """
     parts = {fault.part for fault in faults}
-    if Part.CATALOG in parts:
+    if RepairPart.CATALOG in parts:
         (folder / SUSPECT).write_text("a check found it wrong", encoding="utf-8")
         return
     with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
-        catalog.doubt_notes({fault.where for fault in faults if fault.part is Part.NOTE})
+        catalog.doubt_notes({fault.where for fault in faults if fault.part is RepairPart.NOTE})
         catalog.forget_vectors({fault.digest for fault in faults if fault.digest})
-        doubted = {part.value for part in (Part.WORDS, Part.VECTORS) if part in parts}
+        doubted = {part.value for part in (RepairPart.WORDS, RepairPart.VECTORS) if part in parts}
         catalog.set_meta("doubted", " ".join(sorted(doubted.union(catalog.meta("doubted").split()))))
 
 
@@ -253,7 +253,7 @@ class NoteCheck:
             self._health.stale.append((note.path, Stale.CUT))
         what = next(self._wrong(note), None)
         if what:
-            self._health.faults.append(Fault(note.path, what, Part.NOTE))
+            self._health.faults.append(Fault(note.path, what, RepairPart.NOTE))
 
     def _wrong(self, note: StoredNote) -> Iterator[str]:
         if note.text is None:
@@ -334,7 +334,7 @@ def check_vectors(
     try:
         matrix = _matrix(source, dimensions)
     except DamagedFileError as error:
-        health.faults.append(Fault("vectors", error.message, Part.VECTORS))
+        health.faults.append(Fault("vectors", error.message, RepairPart.VECTORS))
         return
     embedder = None if quick else _model_of_index(settings, health)
     known: set[bytes] = set()
@@ -375,13 +375,13 @@ def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
     key, digest, vector, path, line, *_ = row
     at = f"The fragment at line {line}"
     if vector is None:
-        return Fault(path, f"{at} has no vector in the catalog.", Part.VECTORS)
+        return Fault(path, f"{at} has no vector in the catalog.", RepairPart.VECTORS)
     if len(vector) != 4 + dimensions:
-        return Fault(path, f"{at} has a vector of another length in the catalog.", Part.VECTORS, digest)
+        return Fault(path, f"{at} has a vector of another length in the catalog.", RepairPart.VECTORS, digest)
     if key not in matrix:
-        return Fault(path, f"{at} has no row in the matrix.", Part.VECTORS)
+        return Fault(path, f"{at} has no row in the matrix.", RepairPart.VECTORS)
     if matrix[key] != vector:
-        return Fault(path, f"{at} has another vector in the matrix than in the catalog.", Part.VECTORS, digest)
+        return Fault(path, f"{at} has another vector in the matrix than in the catalog.", RepairPart.VECTORS, digest)
     return None
 
 
@@ -395,7 +395,7 @@ def _not_of_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions:
     kept = Quantised.from_bytes([row[2] for row in rows], dimensions)
     far = np.abs(_unfolded(made) - _unfolded(kept)).max(axis=1, initial=0) > _ROUNDING * made.scales
     return [
-        Fault(path, f"The fragment at line {line} has a vector that is not of its text.", Part.VECTORS, digest)
+        Fault(path, f"The fragment at line {line} has a vector that is not of its text.", RepairPart.VECTORS, digest)
         for wrong, (_, digest, _, path, line, *_) in zip(far.tolist(), rows, strict=True)
         if wrong
     ]
@@ -502,7 +502,7 @@ class WordCheck:
             self._fault(path, f"The fragment at line {line} is found by other words than it holds: {named}.")
 
     def _fault(self, where: str, what: str) -> None:
-        self._health.faults.append(Fault(where, what, Part.WORDS))
+        self._health.faults.append(Fault(where, what, RepairPart.WORDS))
 
 
 def _same(one: Segment, other: Segment) -> bool:
@@ -561,7 +561,7 @@ def examine(
         except DamagedCatalogError:
             health.behind.append("all of it, which another version of excerpt made")
         except sqlite3.DatabaseError as error:
-            health.faults.append(Fault(FILE, f"It cannot be read: {error}.", Part.CATALOG))
+            health.faults.append(Fault(FILE, f"It cannot be read: {error}.", RepairPart.CATALOG))
         if not health.faults or health.generation == _generation(folder):
             break
     health.seconds = time.monotonic() - began
@@ -602,30 +602,30 @@ class _Examination:
             if matrix is not None:
                 matrix.close()
 
-    def _fault(self, where: str, what: str, part: Part) -> None:
+    def _fault(self, where: str, what: str, part: RepairPart) -> None:
         self._health.faults.append(Fault(where, what, part))
 
     # --- files --------------------------------------------------------------------------------------------------------
 
     def _open_words(self, files: Sequence[DerivedFile]) -> list[OpenSegment] | None:
         """The segments, None if a file of theirs is damaged."""
-        if [file for file in files if not self._is_sound(file, Part.WORDS)]:
+        if [file for file in files if not self._is_sound(file, RepairPart.WORDS)]:
             return None
         try:
             return open_segments(self._folder, self._catalog.generation)
         except DamagedFileError as error:
-            self._fault("words", error.message, Part.WORDS)
+            self._fault("words", error.message, RepairPart.WORDS)
             return None
 
     def _open_matrix(self, files: Sequence[DerivedFile]) -> MatrixSource | None:
         if len(files) != 1:
-            self._fault(FILE, f"It names {len(files)} matrices of vectors in place of one.", Part.VECTORS)
+            self._fault(FILE, f"It names {len(files)} matrices of vectors in place of one.", RepairPart.VECTORS)
             return None
-        return MatrixSource(self._folder, files[0]) if self._is_sound(files[0], Part.VECTORS) else None
+        return MatrixSource(self._folder, files[0]) if self._is_sound(files[0], RepairPart.VECTORS) else None
 
-    def _is_sound(self, file: DerivedFile, part: Part) -> bool:
+    def _is_sound(self, file: DerivedFile, part: RepairPart) -> bool:
         try:
-            check(self._folder, file, grows=part is Part.VECTORS)
+            check(self._folder, file, grows=part is RepairPart.VECTORS)
         except DamagedFileError as error:
             self._fault(file.name, f"It {error.message.removeprefix(file.name).strip()}", part)
             return False
@@ -653,7 +653,7 @@ class _Examination:
     def _catalog_is_sound(self) -> bool:
         self._tick("the catalog", 0, 0, "")
         if damage := self._catalog.damage():
-            self._fault(FILE, f"SQLite's check of it says: {damage}.", Part.CATALOG)
+            self._fault(FILE, f"SQLite's check of it says: {damage}.", RepairPart.CATALOG)
             return False
         return True
 
@@ -677,7 +677,7 @@ class _Examination:
                     stale.append((file.path, Stale.CHANGED))
                     continue
                 what = "Its file holds another text than the index, with the same time and size."
-                self._fault(file.path, what, Part.NOTE)
+                self._fault(file.path, what, RepairPart.NOTE)
         stale += [(path, Stale.GONE) for path in sorted(known)]
 
     def _digest(self, file: Path) -> str:

@@ -361,16 +361,16 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
         query=query,
         fragments=len(matching),
         notes=int(np.count_nonzero(fragments)),
-        folders=_Counted(branches.folders, fragments).below(),
-        tags=_Counted(branches.tags, fragments).below(),
-        properties=_Counted(branches.properties, fragments, most=values).below(),
-        modified=_Counted(branches.modified, fragments, by_count=False).below(),
-        created=_Counted(branches.created, fragments, by_count=False).below(),
+        folders=_CountedTree(branches.folders, fragments).below(),
+        tags=_CountedTree(branches.tags, fragments).below(),
+        properties=_CountedTree(branches.properties, fragments, most=values).below(),
+        modified=_CountedTree(branches.modified, fragments, by_count=False).below(),
+        created=_CountedTree(branches.created, fragments, by_count=False).below(),
         generation=snapshot.generation,
     )
 
 
-class _Counted:
+class _CountedTree:
     """A tree with its counts. `most` is how many branches are listed below one that is not the top."""
 
     def __init__(self, tree: Tree, fragments: Counts, *, most: int | None = None, by_count: bool = True) -> None:

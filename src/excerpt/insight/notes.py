@@ -27,7 +27,7 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AskedLines:
     """Lines of a note as they were asked for: `last` None is the note's end, `heading` one whose section is meant."""
 
     path: str
@@ -36,19 +36,19 @@ class Place:
     heading: str = ""
 
 
-def place_called(snapshot: Snapshot, name: str) -> Place:
+def place_called(snapshot: Snapshot, name: str) -> AskedLines:
     """The place that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `note_called`.
 
     A note whose own name looks like one of these comes first. Raises NotThereError.
     """
     if path := _known(snapshot, name):
-        return Place(path)
+        return AskedLines(path)
     if match := _LINES.fullmatch(name):
         first = int(match["first"])
         last = (int(match["last"]) if match["last"] else None) if match["on"] else first
-        return Place(note_called(snapshot, match["note"]), first, last)
+        return AskedLines(note_called(snapshot, match["note"]), first, last)
     note, _, heading = name.partition("#")
-    return Place(note_called(snapshot, note if heading else name), heading=heading)
+    return AskedLines(note_called(snapshot, note if heading else name), heading=heading)
 
 
 def note_called(snapshot: Snapshot, name: str) -> str:
@@ -108,7 +108,7 @@ FIRST_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NoteLines:
     """Lines of a note: `text` is exactly `line_start` to `line_end` of its `lines`, with LF line ends.
 
     `tokens` are those of `text` alone, `note_tokens` those of the whole note.
@@ -165,7 +165,7 @@ class Peek:
     links_nowhere: int
 
 
-def read(snapshot: Snapshot, name: str) -> Reading:
+def read(snapshot: Snapshot, name: str) -> NoteLines:
     """The note, lines or section that `name` names (`naming.place_called`). Lines past the end are left out.
 
     Raises NotThereError for a note, heading or first line that is not there.
@@ -184,7 +184,7 @@ def read(snapshot: Snapshot, name: str) -> Reading:
         raise NotThereError(f"Lines {first}-{place.last} of {place.path} are none.")
     info = snapshot.note_info(place.path)
     wanted = "\n".join(text[first - 1 : last])
-    return Reading(
+    return NoteLines(
         path=place.path,
         title=info.title,
         heading_path=under,

@@ -18,11 +18,11 @@ from excerpt.insight.overview_parts import (
     KeyPassage,
     KeySection,
     LinkedName,
+    LinkedNote,
     MainNote,
     Month,
     Overview,
     Place,
-    RelatedNote,
     Timeline,
 )
 from excerpt.insight.passages import key_passages
@@ -48,7 +48,7 @@ LEAST_NAMED = 2
 FEW_NOTES = 4
 
 
-def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[RelatedNote, ...]:
+def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, ...]:
     """Notes that the main notes link to or are linked from, best first.
 
     Each main note that a note is joined to counts, twice if both link; a note that says something on the topic itself
@@ -73,10 +73,10 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[RelatedNote, 
         return float(links + topic.note_worths.get(other, 0.0))
 
     chosen = sorted(joined, key=lambda other: (-worth(other), other))[:RELATED]
-    found: list[RelatedNote] = []
+    found: list[LinkedNote] = []
     for other in chosen:
         to, by = ([table.paths[number] for number in some] for some in joined[other])
-        found.append(RelatedNote(_place_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
+        found.append(LinkedNote(_place_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
     return tuple(found)
 
 

@@ -49,7 +49,7 @@ class KeySection:
 
 
 @dataclass(frozen=True, slots=True)
-class RelatedNote:
+class LinkedNote:
     """A note that is no main note and that links join to them. `links_to` and `linked_from` are the main notes it links
     to and is linked from, as paths; `fragments` is how many of its own fragments are about the topic."""
 
@@ -174,7 +174,7 @@ class Overview:
     passages: tuple[KeyPassage, ...] = ()
     themes: tuple[Theme, ...] = ()
     standouts: tuple[Standout, ...] = ()
-    related: tuple[RelatedNote, ...] = ()
+    related: tuple[LinkedNote, ...] = ()
     names: tuple[LinkedName, ...] = ()
     timeline: Timeline = Timeline("", (), 0)
 

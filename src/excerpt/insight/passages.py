@@ -49,7 +49,7 @@ _ENDS = re.compile(r"[.!?。！？…][\"'”’)\]]*\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ProseSentence:
     """A sentence or an item of a list, on one line, as it reads; `line` counts from 0 in the text. It is `whole` if it
     ends as sentences do."""
 
@@ -92,7 +92,7 @@ def _shown(found: re.Match[str]) -> str:
     return " > ".join(part for part in (name.strip(), heading.strip()) if part)
 
 
-def sentences_of(text: str) -> Iterator[Sentence]:
+def sentences_of(text: str) -> Iterator[ProseSentence]:
     """The sentences of a fragment's text, in order; no headings, tables or code."""
     for number, line in enumerate(prose_of(text).split("\n")):
         if _HEADING.match(line) or _TABLE.match(line) or _RULE.match(line):
@@ -100,7 +100,7 @@ def sentences_of(text: str) -> Iterator[Sentence]:
         bare = " ".join(_DRESS.sub("", line, count=1).split())
         for place, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
             whole = _ENDS.search(sentence) is not None
-            yield Sentence(sentence.strip(), number, place == 0, whole)
+            yield ProseSentence(sentence.strip(), number, place == 0, whole)
 
 
 # --- passages ---------------------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
     )
 
 
-def _form(sentence: Sentence, count: Count) -> float:
+def _form(sentence: ProseSentence, count: Count) -> float:
     """What a sentence loses by its form: too short or long to be quoted, no whole sentence, or not the first of its
     line."""
     odd = not SHORT <= count(sentence.text) <= LONG

@@ -17,9 +17,9 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.similarity import (
     MOST_READ,
     WEIGHTS,
+    AskedTerm,
     Near,
     Origin,
-    Term,
     centred,
     in_common,
     nearest,
@@ -81,20 +81,10 @@ class Pair:
     spans_there: tuple[Span, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word that both notes have, as this one spells it; how many notes have it; and the line of the other where it
-    first stands."""
-
-    word: str
-    notes: int
-    line: int
-
-
 class Comparison:
     """The passages and words that one note, or a fragment of it, shares with some others."""
 
-    def __init__(self, snapshot: Snapshot, origin: Origin, terms: Sequence[Term], notes: Ints) -> None:
+    def __init__(self, snapshot: Snapshot, origin: Origin, terms: Sequence[AskedTerm], notes: Ints) -> None:
         """`notes` ascending; `terms` are the words that say most about the origin."""
         self._snapshot = snapshot
         self._origin = origin
@@ -130,12 +120,12 @@ class Comparison:
                 worth[at, to] = 0
         return tuple(found)
 
-    def words(self, note: int) -> tuple[Word, ...]:
+    def words(self, note: int) -> tuple[SharedWord, ...]:
         """The rare words that both notes have, those that say most about this one first."""
         most = max(3.0, RARE * len(self._snapshot.table.paths))
         there = self._there[self._of == note]
         at = np.searchsorted(self._rows, there)
-        told: list[Word] = []
+        told: list[SharedWord] = []
         for number, term in enumerate(self._terms):
             if len(told) == MOST_WORDS or not len(there):
                 break
@@ -145,7 +135,7 @@ class Comparison:
             word = self._grown(term.spelled, fragment.text)
             if not _is_part(word, [other.word for other in told]):
                 notes = len(term.notes) if word == term.spelled else self._notes_with(word)
-                told.append(Word(word, notes, line))
+                told.append(SharedWord(word, notes, line))
         return tuple(told)
 
     # --- one pair -----------------------------------------------------------------------------------------------------
@@ -277,7 +267,7 @@ class Linked(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class MatchedFragment:
     """One side of a match: a fragment, and where in its text the words stand that the other side has too."""
 
     fragment: Fragment
@@ -292,8 +282,8 @@ class PassageMatch:
     have, the rarest first.
     """
 
-    here: Passage
-    there: Passage
+    here: MatchedFragment
+    there: MatchedFragment
     similarity: float
     words: tuple[str, ...] = ()
 
@@ -413,11 +403,14 @@ def _why(snapshot: Snapshot, origin: Origin, near: Near, compared: Comparison, a
         signals=signals,
         matches=tuple(
             PassageMatch(
-                Passage(pair.here, pair.spans_here), Passage(pair.there, pair.spans_there), pair.similarity, pair.words
+                MatchedFragment(pair.here, pair.spans_here),
+                MatchedFragment(pair.there, pair.spans_there),
+                pair.similarity,
+                pair.words,
             )
             for pair in compared.pairs(note)
         ),
-        words=tuple(SharedWord(word.word, word.notes, word.line) for word in compared.words(note)),
+        words=compared.words(note),
         linked=_linked(note in near.links.to, note in near.links.back),
         common=_common(snapshot, near, note),
         tags=tuple(tag for tag in origin.info.tags if fold(tag) in tags),

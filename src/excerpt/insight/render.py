@@ -18,11 +18,11 @@ from excerpt.insight.overview_parts import (
     KeySection,
     LabelKind,
     LinkedName,
+    LinkedNote,
     MainNote,
     Month,
     Overview,
     Place,
-    RelatedNote,
     Standout,
     Theme,
     Timeline,
@@ -37,7 +37,7 @@ _JOINED = " › "
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _RenderedPart:
     """A heading and lines under it, best first; `least` of them go in before any other part gets more."""
 
     heading: str
@@ -74,7 +74,7 @@ def as_markdown(overview: Overview) -> str:
     return text
 
 
-def _text(overview: Overview, parts: Sequence[_Part], taken: Sequence[int]) -> str:
+def _text(overview: Overview, parts: Sequence[_RenderedPart], taken: Sequence[int]) -> str:
     blocks = [_title(overview)]
     for part, lines in zip(parts, taken, strict=True):
         if lines:
@@ -90,17 +90,17 @@ def _title(overview: Overview) -> str:
     )
 
 
-def _parts(overview: Overview) -> list[_Part]:
+def _parts(overview: Overview) -> list[_RenderedPart]:
     dates = overview.timeline
     return [
-        _Part("Main notes", tuple(map(_main_note, overview.main_notes)), 4),
-        _Part("Key passages", tuple(map(_passage, overview.passages)), 2),
-        _Part("Sections that matter", tuple(map(_section, overview.sections)), 3),
-        _Part("Themes", tuple(map(_theme, overview.themes)), 3),
-        _Part("Stands out here", tuple(map(_standout, overview.standouts)), 2),
-        _Part("Related notes", tuple(map(_related, overview.related)), 2),
-        _Part(_when(dates), _timeline(dates.months), 1),
-        _Part("Also named", tuple(map(_name, overview.names)), 1),
+        _RenderedPart("Main notes", tuple(map(_main_note, overview.main_notes)), 4),
+        _RenderedPart("Key passages", tuple(map(_passage, overview.passages)), 2),
+        _RenderedPart("Sections that matter", tuple(map(_section, overview.sections)), 3),
+        _RenderedPart("Themes", tuple(map(_theme, overview.themes)), 3),
+        _RenderedPart("Stands out here", tuple(map(_standout, overview.standouts)), 2),
+        _RenderedPart("Related notes", tuple(map(_related, overview.related)), 2),
+        _RenderedPart(_when(dates), _timeline(dates.months), 1),
+        _RenderedPart("Also named", tuple(map(_name, overview.names)), 1),
     ]
 
 
@@ -132,7 +132,7 @@ def _standout(one: Standout) -> str:
     return f"- {label}: {one.here} of {one.here_of} notes here, {one.overall} in all, as {_path(one.place)}"
 
 
-def _related(note: RelatedNote) -> str:
+def _related(note: LinkedNote) -> str:
     to, by = len(note.links_to), len(note.linked_from)
     said = [f"links to {to}"] * bool(to) + [f"linked from {by}"] * bool(by)
     return f"- {_named(note.place)}: {', '.join(said)} of the main notes"

@@ -36,7 +36,7 @@ _Key = tuple[LabelKind, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _CountedLabel:
     """A label: as it is written, the notes about the topic that have it, best first, and how many of all do."""
 
     kind: LabelKind
@@ -84,10 +84,10 @@ def standouts(topic: Topic) -> tuple[Standout, ...]:
     )
 
 
-def _different(scored: Sequence[tuple[float, _Counted]]) -> list[tuple[float, _Counted]]:
+def _different(scored: Sequence[tuple[float, _CountedLabel]]) -> list[tuple[float, _CountedLabel]]:
     """The first few that say something new: no folder or tag within or around another, no label of nearly the
     same notes; of these, a tag or folder goes before a property."""
-    chosen: list[tuple[float, _Counted]] = []
+    chosen: list[tuple[float, _CountedLabel]] = []
     for g2, one in scored:
         same = next((at for at, (_, other) in enumerate(chosen) if _says_the_same(one, other)), None)
         if same is None:
@@ -99,7 +99,7 @@ def _different(scored: Sequence[tuple[float, _Counted]]) -> list[tuple[float, _C
     return chosen[:STANDOUTS]
 
 
-def _says_the_same(one: _Counted, other: _Counted) -> bool:
+def _says_the_same(one: _CountedLabel, other: _CountedLabel) -> bool:
     ours, theirs = set(one.notes), set(other.notes)
     if len(ours & theirs) >= SAME * len(ours | theirs):
         return True
@@ -112,7 +112,7 @@ def _says_the_same(one: _Counted, other: _Counted) -> bool:
 # --- what is counted --------------------------------------------------------------------------------------------------
 
 
-def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
+def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     """Tags, with those they are under, and values of properties."""
     facets = topic.snapshot.facets
     same: dict[tuple[bool, str, str], list[int]] = {}
@@ -133,7 +133,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
             continue
         known = facets.tags if kind is LabelKind.TAG else facets.properties[name]
         overall = len(known.get(folded, ()))
-        yield _Counted(
+        yield _CountedLabel(
             kind,
             name,
             written[kind, name, folded],
@@ -159,7 +159,7 @@ def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:
         yield (LabelKind.PROPERTY, property_name(name), " ".join(fold(value).split())), spelled
 
 
-def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
+def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     paths = topic.snapshot.table.paths
     having: dict[str, list[int]] = {}
     for note in notes:
@@ -172,10 +172,10 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_Counted]:
             continue
         # Paths are sorted, and "0" is the letter after "/".
         overall = bisect_left(paths, f"{folder}0") - bisect_left(paths, f"{folder}/")
-        yield _Counted(LabelKind.FOLDER, "", folder, tuple(those), overall)
+        yield _CountedLabel(LabelKind.FOLDER, "", folder, tuple(those), overall)
 
 
-def _filter(one: _Counted) -> str:
+def _filter(one: _CountedLabel) -> str:
     """What a query chooses the notes of a label by."""
     if one.kind is LabelKind.PROPERTY:
         return value_filter(one.name, one.value)

@@ -35,7 +35,7 @@ _BEHIND_ALL = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class NoteLinks:
     """The notes that one note links to, those that link to it (numbers, ascending), and for every note how much of that
     it has in common with it."""
 
@@ -52,7 +52,7 @@ class Links:
         return found
 
 
-def links_of(snapshot: Snapshot, note: int) -> Links:
+def links_of(snapshot: Snapshot, note: int) -> NoteLinks:
     """The links of a note, and what others have in common with it.
 
     A third note that both link to, or that links to both, counts the less, the more links lead to it or from it (Adamic
@@ -67,10 +67,10 @@ def links_of(snapshot: Snapshot, note: int) -> Links:
     common += np.bincount(sources[alike], 1 / np.log(2 + linked_from[targets[alike]]), count)
     common += np.bincount(targets[beside], 1 / np.log(2 + links_to[sources[beside]]), count)
     common[note] = 0
-    return Links(np.sort(to), np.sort(back), (common / (common + HALF)).astype(np.float32))
+    return NoteLinks(np.sort(to), np.sort(back), (common / (common + HALF)).astype(np.float32))
 
 
-def in_common(snapshot: Snapshot, links: Links, other: int) -> tuple[list[int], list[int]]:
+def in_common(snapshot: Snapshot, links: NoteLinks, other: int) -> tuple[list[int], list[int]]:
     """The third notes that a note with these `links` and the `other` both link to, and those that link to both: the
     ones with the fewest links first."""
     sources, targets = snapshot.facets.links
@@ -187,7 +187,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NameSpan:
     """A name in a text: characters `start` to `end` (exclusive), folded as `key`."""
 
     start: int
@@ -210,7 +210,7 @@ def _blank(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", _GAP, found[0])
 
 
-def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[Found]:
+def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[NameSpan]:
     """The folded `names` that stand in `text` from `start` on, the longest at each place, none inside another."""
     words = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text, start)]
     at = 0
@@ -224,7 +224,7 @@ def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator
             key += (" " if between.isspace() else between) + word
             last = end
             if key in names:
-                longest, found = count, Found(words[at][0], end, key)
+                longest, found = count, NameSpan(words[at][0], end, key)
         if longest:
             yield found
         at += max(longest, 1)
@@ -242,13 +242,13 @@ def _ordinary(name: str) -> bool:
     return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
 
 
-def _begins_sentence(text: str, found: Found) -> bool:
+def _begins_sentence(text: str, found: NameSpan) -> bool:
     """Whether what was found has a capital that any word would have there."""
     before = text[max(0, found.start - 40) : found.start]
     return _BEGINS_SENTENCE.search(before) is not None
 
 
-class Names:
+class NameMentions:
     """Who names whom in the vault of one snapshot. Keeps what notes are called while it is asked."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -300,7 +300,7 @@ class Names:
                 break
         return np.zeros(0, np.int32) if rows is None else rows
 
-    def _named_as(self, name: str, fragment: Fragment, note: int) -> Iterator[Found]:
+    def _named_as(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
         """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
         spaced = " ".join(name.split())
         # Most fragments that have all of its words do not have the name; what follows is ten times as slow.
@@ -314,7 +314,7 @@ class Names:
                     if found.key == name and self._says(text, found, note):
                         yield found
 
-    def _says(self, text: str, found: Found, of: int) -> bool:
+    def _says(self, text: str, found: NameSpan, of: int) -> bool:
         """Whether a name found in `text` is meant as that of the note `of`."""
         name = text[found.start : found.end]
         if not may_name(name, self._languages):
@@ -345,7 +345,7 @@ def _spaced(text: str) -> str:
     return " ".join(fold(text).split())
 
 
-def _named(of: int, within: int, fragment: Fragment, found: Found, rarity: float) -> Named:
+def _named(of: int, within: int, fragment: Fragment, found: NameSpan, rarity: float) -> Named:
     line = fragment.line_start + fragment.text.count("\n", 0, found.start)
     return Named(of, within, fragment.key, line, fragment.text[found.start : found.end], rarity)
 
@@ -410,7 +410,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class AskedTerm:
     """A word of what is asked about: how it is spelled there ("" where only a name has it), what it says there (how
     often, by the logarithm, times `rarity`), its rarity among the notes of the vault times how telling it is, and
     that: how much it says in general language, 0 to 1. `notes` have it, ascending."""
@@ -431,9 +431,9 @@ class Near:
     notes: Ints
     signals: Floats
     scores: Floats
-    terms: tuple[Term, ...]
+    terms: tuple[AskedTerm, ...]
     named: tuple[Named, ...]
-    links: Links
+    links: NoteLinks
 
 
 def origin_of(snapshot: Snapshot, path: str, line: int | None) -> Origin:
@@ -482,7 +482,7 @@ def _top(values: Floats) -> Ints:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[Term, ...]:
+def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[AskedTerm, ...]:
     """The words that say most about the note: often there, rare in the vault, and telling in general language."""
     info, lexical = origin.info, snapshot.lexical
     counts: Counter[str] = Counter()
@@ -530,16 +530,16 @@ def _telling(snapshot: Snapshot, words: Sequence[str]) -> list[float]:
     return [known.get(word, 1.0) for word in words]
 
 
-def _term(snapshot: Snapshot, term: str, spelled: str, count: int, telling: float) -> Term:
+def _term(snapshot: Snapshot, term: str, spelled: str, count: int, telling: float) -> AskedTerm:
     every = len(snapshot.table.paths)
     having = np.zeros(every, np.bool_)
     having[snapshot.table.notes[snapshot.lexical.entries(term).rows]] = True
     notes = np.flatnonzero(having).astype(np.int32)
     rarity = telling * float(np.log1p((every - len(notes) + 0.5) / (len(notes) + 0.5)))
-    return Term(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
+    return AskedTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
 
 
-def by_words(snapshot: Snapshot, terms: Sequence[Term], info: NoteInfo) -> tuple[Floats, Floats]:
+def by_words(snapshot: Snapshot, terms: Sequence[AskedTerm], info: NoteInfo) -> tuple[Floats, Floats]:
     """For each note, the product of its words' weights with those of `terms`, over the root of its pivoted length; and
     how much of its title is among them, and of this note's title (`info`) in its text."""
     notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
@@ -572,7 +572,7 @@ def by_words(snapshot: Snapshot, terms: Sequence[Term], info: NoteInfo) -> tuple
 
 def _by_names(snapshot: Snapshot, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
-    names = Names(snapshot)
+    names = NameMentions(snapshot)
     named = (*names.named_by(origin.note, origin.read), *names.naming(origin.note))
     here, there = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
     for one in named:

@@ -26,7 +26,7 @@ _MOST_WORDS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiffRow:
     """A line on either side, None where that side has none; the spans are of what the other side does not have."""
 
     before: str | None
@@ -39,26 +39,26 @@ class Row:
         return self.before == self.after
 
 
-def side_by_side(before: str, after: str) -> tuple[Row, ...]:
+def side_by_side(before: str, after: str) -> tuple[DiffRow, ...]:
     """The lines of two texts, those that belong together beside each other."""
     old, new = before.split("\n"), after.split("\n")
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "equal":
-            rows += [Row(line, line) for line in old[i:j]]
+            rows += [DiffRow(line, line) for line in old[i:j]]
         else:
             rows += _changed(old[i:j], new[k:m])
     return tuple(rows)
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[Row]:
+def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
     common = min(len(old), len(new))
     for before, after in zip(old[:common], new[:common], strict=True):
-        yield Row(before, after, *_spans(before, after))
+        yield DiffRow(before, after, *_spans(before, after))
     for line in old[common:]:
-        yield Row(line, None, _whole(line), ())
+        yield DiffRow(line, None, _whole(line), ())
     for line in new[common:]:
-        yield Row(None, line, (), _whole(line))
+        yield DiffRow(None, line, (), _whole(line))
 
 
 def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
@@ -85,7 +85,7 @@ def _whole(line: str) -> tuple[Span, ...]:
 # memory's file as it is at that moment, and nothing but what was decided.
 
 
-class Kind(StrEnum):
+class SourceStatus(StrEnum):
     """What became of a memory's source."""
 
     FRESH = "fresh"
@@ -96,7 +96,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MemoryStanding:
     """How a memory stands to its source. `memory` is the one looked at.
 
     `source` is where its text is now (fresh, moved), or what stands in its place (changed), with lines, digest and
@@ -104,7 +104,7 @@ class Standing:
     says that the user knows that the source is gone.
     """
 
-    kind: Kind
+    kind: SourceStatus
     memory: Memory
     source: Source | None = None
     now: str = ""
@@ -113,7 +113,7 @@ class Standing:
     @property
     def is_stale(self) -> bool:
         """Whether there is something to decide."""
-        return self.kind in (Kind.CHANGED, Kind.GONE) and not self.is_seen
+        return self.kind in (SourceStatus.CHANGED, SourceStatus.GONE) and not self.is_seen
 
 
 _LEAST_MOVED = 3
@@ -124,7 +124,7 @@ _ALIKE = 50.0
 lines of one note that have nothing to do with each other have 25 to 40."""
 
 
-def standing(memory: Memory, snapshot: Snapshot, *, elsewhere: bool = True) -> Standing:
+def standing(memory: Memory, snapshot: Snapshot, *, elsewhere: bool = True) -> MemoryStanding:
     """How `memory` stands to its source in the vault as indexed.
 
     The note is looked for where it was and where it is known to have moved to; if `elsewhere`, which reads all texts
@@ -132,7 +132,7 @@ def standing(memory: Memory, snapshot: Snapshot, *, elsewhere: bool = True) -> S
     """
     source = memory.source
     if source is None:
-        return Standing(Kind.NONE, memory)
+        return MemoryStanding(SourceStatus.NONE, memory)
     path, note = _note_of(source.path, snapshot)
     if path is not None and (found := _found_in(memory, source, path, note)):
         return _at(memory, snapshot, path, note, found)
@@ -143,37 +143,37 @@ def standing(memory: Memory, snapshot: Snapshot, *, elsewhere: bool = True) -> S
                 return _at(memory, snapshot, other, there, found)
     place = _in_its_place(memory, source, note) if path is not None else None
     if path is None or place is None:
-        return Standing(Kind.GONE, memory, is_seen=not source.digest)
-    return Standing(Kind.CHANGED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+        return MemoryStanding(SourceStatus.GONE, memory, is_seen=not source.digest)
+    return MemoryStanding(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
 
 
 # --- what the user decides --------------------------------------------------------------------------------------------
 
 
-def follow(store: MemoryStore, found: Standing) -> Memory:
+def follow(store: MemoryStore, found: MemoryStanding) -> Memory:
     """Let the memory's link follow its source to where it is now. Raises MemoryUnusableError as all of these do: the
     memory is not there any more, or has been changed since `found` was."""
-    if found.kind is not Kind.MOVED:
+    if found.kind is not SourceStatus.MOVED:
         return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, source=found.source))
 
 
-def update(store: MemoryStore, found: Standing) -> Memory:
+def update(store: MemoryStore, found: MemoryStanding) -> Memory:
     """Take the text that is there now for the memory's."""
-    if found.kind is not Kind.CHANGED:
+    if found.kind is not SourceStatus.CHANGED:
         return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, text=found.now, source=found.source))
 
 
-def keep(store: MemoryStore, found: Standing) -> Memory:
+def keep(store: MemoryStore, found: MemoryStanding) -> Memory:
     """Leave the memory's text as it is, and remember that its source was seen like this: it is stale again only when
     the source changes again. Of a source that is gone, the digest is let go."""
-    if found.kind not in (Kind.CHANGED, Kind.GONE):
+    if found.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
         return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, source=found.source or _unknown(memory.source)))
 
 
-def _decide(store: MemoryStore, found: Standing, decision: Callable[[Memory], Memory]) -> Memory:
+def _decide(store: MemoryStore, found: MemoryStanding, decision: Callable[[Memory], Memory]) -> Memory:
     def decided(memory: Memory) -> Memory:
         if memory.source != found.memory.source or memory.text != found.memory.text:
             raise MemoryUnusableError(f"Memory {memory.id} has been changed meanwhile.", "Look at it again.")
@@ -239,13 +239,13 @@ def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[
     return same_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
-def _at(memory: Memory, snapshot: Snapshot, path: str, note: Sequence[str], place: tuple[int, int]) -> Standing:
+def _at(memory: Memory, snapshot: Snapshot, path: str, note: Sequence[str], place: tuple[int, int]) -> MemoryStanding:
     """The standing of a memory whose text is found."""
     source = memory.source
     assert source is not None
     if (path, *place) == (source.path, source.line_start, source.line_end) or not source.line_start:
-        return Standing(Kind.FRESH, memory, source, _lines(note, place))
-    return Standing(Kind.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+        return MemoryStanding(SourceStatus.FRESH, memory, source, _lines(note, place))
+    return MemoryStanding(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
 
 
 def _source_at(snapshot: Snapshot, path: str, note: Sequence[str], place: tuple[int, int]) -> Source:

@@ -398,7 +398,7 @@ _STAMP = re.compile(r"\.\d{8}T\d{12}Z(?=\.md$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopiedMemory:
     """A file that states the id of another: a copy made by hand, or by a sync tool that met a conflict. It goes by `id`
     instead of the one it states, `of`."""
 
@@ -414,7 +414,7 @@ class Memories:
 
     memories: tuple[Memory, ...]
     broken: tuple[Skipped, ...]
-    copies: tuple[Copied, ...] = ()
+    copies: tuple[CopiedMemory, ...] = ()
 
 
 Stamp = tuple[int, int, int]
@@ -458,7 +458,7 @@ class Contents:
         memories = tuple(kept.memory for _, kept in self.ids.values())
         broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, Broken))
         stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, Kept)}
-        copies = (Copied(name, stated[name], own) for own, (name, _) in self.ids.items() if stated[name] != own)
+        copies = (CopiedMemory(name, stated[name], own) for own, (name, _) in self.ids.items() if stated[name] != own)
         return Memories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
 
     @cached_property

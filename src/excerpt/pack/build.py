@@ -29,7 +29,7 @@ from excerpt.pack.budget import (
 from excerpt.pack.expand import DuplicateRule, Wanted, draft, expand, merge, near_copy, reading
 from excerpt.pack.render import MarkdownRenderer, Renderer
 from excerpt.pack.selection import AS_RANKED, Wishes
-from excerpt.pack.source import Notes, NoteSource, notes_of
+from excerpt.pack.source import NoteSource, SourceNotes, notes_of
 from excerpt.search.engine import Engine, count_matching
 from excerpt.search.evidence import POOL
 from excerpt.settings import PackSettings
@@ -54,7 +54,7 @@ _EXPANDED = 4  # times the limit: how many hits are looked at where copies are l
 class Gathering:
     """Hits on their way to candidates, best first, and what was left out: copies of better hits, and what is gone."""
 
-    notes: Notes
+    notes: SourceNotes
     settings: PackSettings
     wishes: Wishes
     costs: Costs
@@ -226,7 +226,7 @@ class _Choice:
 _NOTHING = _Choice((), (), "", 0, 0.0)
 
 
-def _offered(wanted: Sequence[Wanted], notes: Notes, costs: Costs) -> list[Choices]:
+def _offered(wanted: Sequence[Wanted], notes: SourceNotes, costs: Costs) -> list[Choices]:
     """What may be taken of each candidate, best first."""
     said = {each.hit.fragment.digest for each in wanted}
     return [

@@ -9,9 +9,9 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
 
-from excerpt.pack.citations import Answer, Citation, Quotation, Sentence, Unchecked
+from excerpt.pack.citations import Citation, CitedAnswer, Quotation, Sentence, Unchecked
 from excerpt.pack.lookup import Lookup
-from excerpt.pack.quotations import Difference, Passage, find, longest_part, most_like
+from excerpt.pack.quotations import Difference, QuotedSpan, find, longest_part, most_like
 from excerpt.pack.reading import PackFile, Source
 from excerpt.text.fragments import words_in
 from excerpt.text.relocate import in_place_of, place_of, same_lines
@@ -31,7 +31,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SourceStanding:
     """Where a source's text is now: the same text (stands, moved), or what is there in its place (changed), with that
     text. A source that is gone has no path."""
 
@@ -46,7 +46,7 @@ _LEAST_MOVED = 3
 """Words of a text from which the same one in another note is taken for it."""
 
 
-def standing_of(source: Source, lookup: Lookup) -> Standing:
+def standing_of(source: Source, lookup: Lookup) -> SourceStanding:
     """What stands in the vault now of `source`. Only notes of the index are looked at."""
     lines = source.text.split("\n")
     cut = source.cut_above, source.cut_below
@@ -56,15 +56,15 @@ def standing_of(source: Source, lookup: Lookup) -> Standing:
         note = lookup.text(path).split("\n")
         if at := place_of(lines, note, source.line_start, cut):
             state = State.STANDS if at == source.line_start else State.MOVED
-            return Standing(state, path, at, at + len(lines) - 1, source.text)
+            return SourceStanding(state, path, at, at + len(lines) - 1, source.text)
     if words_in(source.text) >= _LEAST_MOVED:
         for other in lookup.notes_with_line(max(lines, key=len)):
             if at := place_of(lines, lookup.text(other).split("\n"), source.line_start, cut):
-                return Standing(State.MOVED, other, at, at + len(lines) - 1, source.text)
+                return SourceStanding(State.MOVED, other, at, at + len(lines) - 1, source.text)
     if path is None:
-        return Standing(State.GONE)
+        return SourceStanding(State.GONE)
     first, last = in_place_of(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
-    return Standing(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))
+    return SourceStanding(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))
 
 
 # --- check ------------------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLines:
     """Lines of a note, and what stands there. `source` is the number of the pack's source that it was found in, None
     for what was found in the vault alone. A place in the pack has the path and lines that the pack says."""
 
@@ -107,7 +107,7 @@ class CheckedCitation:
 
     citation: Citation
     number: int
-    standing: Standing | None
+    standing: SourceStanding | None
     times: int = 1
 
     @property
@@ -131,10 +131,10 @@ class CheckedQuotation:
 
     quotation: Quotation
     verdict: Verdict
-    place: Place | None = None
+    place: SourceLines | None = None
     differences: tuple[Difference, ...] = ()
     similarity: float = 1.0
-    now: Place | None = None
+    now: SourceLines | None = None
     turned_by: tuple[str, ...] = ()
 
     @property
@@ -164,7 +164,7 @@ class Check:
     without a citation or quotation; `unchecked` is what may be a quotation, but could not be told to be one."""
 
     pack: PackFile
-    standings: tuple[Standing, ...]
+    standings: tuple[SourceStanding, ...]
     citations: tuple[CheckedCitation, ...]
     quotations: tuple[CheckedQuotation, ...]
     sentences: tuple[CheckedSentence, ...]
@@ -188,7 +188,7 @@ set off a word, and quote nothing."""
 _LEAST_SENTENCE = 3
 
 
-def check_answer(answer: Answer, pack: PackFile, lookup: Lookup) -> Check:
+def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     """Check `answer` against the pack it was given and the vault behind `lookup`. The same three give the same."""
     checker = _Checker(pack, lookup)
     quotations = [checker.quotation(quotation) for quotation in answer.quotations]
@@ -239,7 +239,7 @@ class _Checker:
     _turned: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
 
     @cached_property
-    def standings(self) -> dict[int, Standing]:
+    def standings(self) -> dict[int, SourceStanding]:
         return {source.number: standing_of(source, self.lookup) for source in self.pack.sources}
 
     # --- citations ----------------------------------------------------------------------------------------------------
@@ -303,22 +303,22 @@ class _Checker:
                     return CheckedQuotation(quotation, verdict, place, passage.differences, now=now)
                 for named in (source.heading, source.path):
                     if passage := find(reading, named):
-                        place = Place(source.path, source.line_start, source.line_start, named, source.number)
+                        place = SourceLines(source.path, source.line_start, source.line_start, named, source.number)
                         return CheckedQuotation(quotation, verdict, place, passage.differences)
         return None
 
-    def _now(self, reading: str, source: Source, place: Place) -> Place | None:
+    def _now(self, reading: str, source: Source, place: SourceLines) -> SourceLines | None:
         """Where what was found in a source stands in the vault now."""
         standing = self.standings[source.number]
         if standing.state in (State.STANDS, State.MOVED):
             moved = standing.line_start - source.line_start
-            return Place(standing.path, place.line_start + moved, place.line_end + moved, place.passage)
+            return SourceLines(standing.path, place.line_start + moved, place.line_end + moved, place.passage)
         if standing.state is State.CHANGED and (passage := find(reading, standing.text)):
             return None if passage.turned_by else _place_in(standing.text, passage, standing.path, standing.line_start)
         found = self._found_in_vault(reading, standing.path)
         return found[0] if found and not found[1].turned_by else None
 
-    def _keep_turned(self, quotation: Quotation, place: Place, passage: Passage) -> None:
+    def _keep_turned(self, quotation: Quotation, place: SourceLines, passage: QuotedSpan) -> None:
         like = most_like(quotation.text, place.passage)
         self._turned = self._turned or CheckedQuotation(
             quotation,
@@ -348,10 +348,10 @@ class _Checker:
                 return CheckedQuotation(quotation, verdict, place, passage.differences, now=place)
         return None
 
-    def _found_in_vault(self, reading: str, first: str = "") -> tuple[Place, Passage] | None:
+    def _found_in_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
         """Where `reading` stands in the vault, in the note `first` if it stands there; with what turns its meaning left
         out only if it stands nowhere else."""
-        turned: tuple[Place, Passage] | None = None
+        turned: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
             if passage := find(reading, lines.text):
                 found = _place_in(lines.text, passage, lines.path, lines.line_start), passage
@@ -363,11 +363,11 @@ class _Checker:
     def _nowhere(self, quotation: Quotation, sources: Sequence[Source]) -> CheckedQuotation:
         if words_in(quotation.text) < (LEAST_CITED if quotation.cited else LEAST_ALONE):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
-        best: tuple[float, Place | None] = (0.0, None)
+        best: tuple[float, SourceLines | None] = (0.0, None)
         for text, path, line, number in self._candidates(quotation, sources):
             like = most_like(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
-                place = _place_in(text, Passage(like.start, like.end), path, line, number)
+                place = _place_in(text, QuotedSpan(like.start, like.end), path, line, number)
                 best = (like.similarity / 100, place)
         similarity, nearest = best
         verdict = Verdict.ALTERED if similarity >= ALTERED else Verdict.INVENTED
@@ -400,8 +400,8 @@ class _Checker:
         return self._told[given]
 
 
-def _place_in(text: str, passage: Passage, path: str, first_line: int, source: int | None = None) -> Place:
+def _place_in(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
     """The place of a passage of `text`, whose first line is `first_line` of the note."""
     shown = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)
-    return Place(path, start, start + shown.count("\n"), shown, source)
+    return SourceLines(path, start, start + shown.count("\n"), shown, source)

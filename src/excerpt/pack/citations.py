@@ -142,7 +142,7 @@ _MOST_NESTED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class QuoteSign:
     """A quotation mark with its `sign`, whatever it is written as (", &quot;, &#34;), and what it may do there.
 
     A `weak` one may be an apostrophe or a sign of measure.
@@ -160,7 +160,7 @@ class Mark:
         """Whether it may be an apostrophe."""
         return self.sign in _SINGLE
 
-    def pairs_with(self, other: Mark) -> bool:
+    def pairs_with(self, other: QuoteSign) -> bool:
         """Whether what this mark opens may be closed by `other`."""
         return other.closes and other.sign in _CLOSERS[self.sign]
 
@@ -171,28 +171,28 @@ class Marked:
     have no counterpart and are no apostrophes."""
 
     quoted: list[Quoted]
-    opened: list[Mark]
-    closed: list[Mark]
+    opened: list[QuoteSign]
+    closed: list[QuoteSign]
 
 
-def _marks(text: str) -> Iterator[Mark]:
+def _marks(text: str) -> Iterator[QuoteSign]:
     for found in _MARK.finditer(text):
         written = found[0]
         if written[0] == "<":
-            yield Mark(found.start(), found.end(), f"<{found[1]}q>", opens=not found[1], closes=bool(found[1]))
+            yield QuoteSign(found.start(), found.end(), f"<{found[1]}q>", opens=not found[1], closes=bool(found[1]))
             continue
         sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
         if _MARK.fullmatch(sign) and (mark := _placed(text, found.start(), found.end(), sign)):
             yield mark
 
 
-def _placed(text: str, start: int, end: int, sign: str) -> Mark | None:
+def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
     """The mark as what stands around it has it; None for one within a word, and for one alone."""
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     if sign in _ONLY_OPEN:
-        return Mark(start, end, sign, opens=True, closes=False)
+        return QuoteSign(start, end, sign, opens=True, closes=False)
     if sign not in _CLOSERS:
-        return Mark(start, end, sign, opens=False, closes=True)
+        return QuoteSign(start, end, sign, opens=False, closes=True)
     behind_word = before.isalnum() and not _WIDE.match(before)
     single = sign in _SINGLE
     if behind_word and after.isalnum() and not _WIDE.match(after):
@@ -204,12 +204,12 @@ def _placed(text: str, start: int, end: int, sign: str) -> Mark | None:
     if not single:
         weak = sign == '"' and before.isdigit() and bool(_WORD_FOLLOWS.match(text, end))
         opens = opens or (sign in "“«‹" and (before.isspace() or sign != "“"))
-        return Mark(start, end, sign, opens=opens, closes=not begins, weak=weak)
+        return QuoteSign(start, end, sign, opens=opens, closes=not begins, weak=weak)
     closes = not begins and not before.isspace() and not _WORD_JOINED.match(text, end)
     if not closes:
-        return Mark(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
+        return QuoteSign(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
     weak = not opens and _is_shortened(text, start) and bool(_WORD_FOLLOWS.match(text, end))
-    return Mark(start, end, sign, opens, closes, weak)
+    return QuoteSign(start, end, sign, opens, closes, weak)
 
 
 def _is_shortened(text: str, at: int) -> bool:
@@ -217,7 +217,7 @@ def _is_shortened(text: str, at: int) -> bool:
     return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
 
 
-def _is_measure(text: str, mark: Mark) -> bool:
+def _is_measure(text: str, mark: QuoteSign) -> bool:
     """Whether a mark that closes may stand for inches, or be an apostrophe."""
     if mark.single:
         return _is_shortened(text, mark.start)
@@ -228,9 +228,9 @@ def _marked(text: str) -> Marked:
     marks = list(_marks(text))
     later = _closed_later(text, marks)
     found: list[Quoted] = []
-    lost: list[Mark] = []
-    closed: list[Mark] = []
-    stack: list[Mark] = []
+    lost: list[QuoteSign] = []
+    closed: list[QuoteSign] = []
+    stack: list[QuoteSign] = []
     for mark, is_inner in zip(marks, later, strict=True):
         depth = next((at for at in reversed(range(len(stack))) if _pairs(text, stack[at], mark)), None)
         if depth is not None:
@@ -255,7 +255,7 @@ def _marked(text: str) -> Marked:
     )
 
 
-def _pairs(text: str, opened: Mark, mark: Mark) -> bool:
+def _pairs(text: str, opened: QuoteSign, mark: QuoteSign) -> bool:
     """Whether `mark` closes `opened`. Of what may be an apostrophe at both ends nothing is a quotation."""
     if not opened.pairs_with(mark):
         return False
@@ -265,7 +265,7 @@ def _pairs(text: str, opened: Mark, mark: Mark) -> bool:
     return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _LEAST_ELIDED
 
 
-def _closed_later(text: str, marks: Sequence[Mark]) -> list[bool]:
+def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:
     """For each mark that may be an apostrophe or a measure, whether one that is neither closes what it could close."""
     later: list[bool] = []
     sure: dict[str, bool] = {}
@@ -349,7 +349,7 @@ class Paragraph:
         """Whether nothing but marks of Markdown stands before `at`."""
         return not self._prose[:at].strip(" \t\n*_~>-")
 
-    def has(self, written: str, each: Quoted | Mark) -> bool:
+    def has(self, written: str, each: Quoted | QuoteSign) -> bool:
         """Whether `each` begins with a mark that is `written` so."""
         return self._prose.startswith(written, each.start)
 
@@ -524,7 +524,7 @@ class Unchecked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CitedAnswer:
     """An answer as it is checked, each part in the order of its lines."""
 
     citations: tuple[Citation, ...]
@@ -536,10 +536,10 @@ class Answer:
 _LEAST_CODE = 3  # words from which a code span is a passage, not a name or a command
 
 
-def read_answer(text: str) -> Answer:
+def read_answer(text: str) -> CitedAnswer:
     """What `text`, read as Markdown, cites and quotes. Never raises, whatever `text` holds."""
     blocks, own, unchecked = _blocks(normalise_newlines(text))
-    parts = [_Part(block, Paragraph(block.text, own)) for block in blocks]
+    parts = [_AnswerBlock(block, Paragraph(block.text, own)) for block in blocks]
     _join_broken(parts)
     citations: list[Citation] = []
     quotations: list[Quotation] = []
@@ -554,7 +554,7 @@ def read_answer(text: str) -> Answer:
             sentences += _sentences(part)
             unchecked += _without_counterpart(part)
     unchecked.sort(key=lambda each: each.line)
-    return Answer(tuple(citations), tuple(quotations), tuple(sentences), tuple(unchecked))
+    return CitedAnswer(tuple(citations), tuple(quotations), tuple(sentences), tuple(unchecked))
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -695,7 +695,7 @@ class _Placed:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _AnswerBlock:
     """A block with what stands in it. `beside` is what a quotation that goes on in another block is said to be from
     there, by its start."""
 
@@ -738,23 +738,23 @@ class _Part:
         return self._by_sentence[sentence]
 
 
-def _join_broken(parts: Sequence[_Part]) -> None:
+def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
     """Take for quoted what a mark opens in one block and goes on in the next ones: each begins with the same mark, or
     the last has the one that closes it."""
-    joined: list[list[tuple[_Part, Quoted]]] = []
-    waiting: list[_Part] = []  # the block that `opened` stands in, and those that may go on with it
-    opened: Mark | None = None
+    joined: list[list[tuple[_AnswerBlock, Quoted]]] = []
+    waiting: list[_AnswerBlock] = []  # the block that `opened` stands in, and those that may go on with it
+    opened: QuoteSign | None = None
     for part in parts:
         if part.block.quoted:
             continue
         if opened:
             goes_on = None if part.block.heading else _goes_on(part.paragraph, opened, waiting[0].paragraph)
-            if goes_on is None or isinstance(goes_on, Mark | Quoted):
+            if goes_on is None or isinstance(goes_on, QuoteSign | Quoted):
                 if goes_on:
                     joined[-1] += _to_the_end(waiting, opened)
                 if isinstance(goes_on, Quoted):
                     joined[-1].append((part, goes_on))
-                opened = goes_on if isinstance(goes_on, Mark) else None
+                opened = goes_on if isinstance(goes_on, QuoteSign) else None
                 waiting = [part]
             else:
                 waiting.append(part)
@@ -768,11 +768,11 @@ def _join_broken(parts: Sequence[_Part]) -> None:
             part.beside[one.start] = beside
 
 
-def _goes_on(paragraph: Paragraph, opened: Mark, before: Paragraph) -> Quoted | Mark | bool | None:
+def _goes_on(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
     """How a paragraph goes on with what is `opened` in one before it: the last passage of it, the mark that opens it
     anew, True if the whole paragraph may belong to it, None if it does not."""
     written = before.text[opened.start : opened.end]
-    every: list[Quoted | Mark] = [*paragraph.marked.quoted, *paragraph.marked.opened]
+    every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
     again = [each for each in every if paragraph.has(written, each)]
     for each in again:
         if paragraph.begins(each.start):
@@ -783,14 +783,14 @@ def _goes_on(paragraph: Paragraph, opened: Mark, before: Paragraph) -> Quoted | 
     return None if again else True
 
 
-def _to_the_end(waiting: Sequence[_Part], opened: Mark) -> Iterator[tuple[_Part, Quoted]]:
+def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
     for number, part in enumerate(waiting):
         start, inner = (0, 0) if number else (opened.start, opened.end)
         end = len(part.block.text)
         yield part, part.paragraph.quote(start, end, inner, end)
 
 
-def _without_counterpart(part: _Part) -> Iterator[Unchecked]:
+def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
     """The quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
@@ -802,7 +802,7 @@ def _without_counterpart(part: _Part) -> Iterator[Unchecked]:
             yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
 
 
-def _citations(part: _Part, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
+def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
     """The citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
     for each in part.paragraph.cited:
         holding = around(found, each.start)
@@ -810,7 +810,7 @@ def _citations(part: _Part, found: Sequence[_Placed], first: int) -> Iterator[Ci
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
 
-def _quotations(part: _Part) -> Iterator[_Placed]:
+def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
     """What a paragraph quotes: from what is cited directly behind or inside, else from what its sentence cites."""
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
@@ -826,7 +826,7 @@ def _quotations(part: _Part) -> Iterator[_Placed]:
         yield _Placed(quoted.start, quoted.end, quotation)
 
 
-def _block_quotation(part: _Part, before: _Part | None, after: _Part | None) -> Iterator[_Placed]:
+def _block_quotation(part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None) -> Iterator[_Placed]:
     """A blockquote's paragraph: from what is cited in it, in the words that lead to it, or in those that name it."""
     text = part.block.text.strip()
     bare = part.paragraph.without_citations(0, len(part.block.text))
@@ -840,7 +840,7 @@ def _block_quotation(part: _Part, before: _Part | None, after: _Part | None) -> 
     yield _Placed(0, len(part.block.text), quotation)
 
 
-def _cited_around(before: _Part | None, after: _Part | None) -> tuple[int, ...]:
+def _cited_around(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
     if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
         cited = before.cited(*before.sentences[-1])
         if cited:
@@ -866,7 +866,7 @@ def _without_entities(text: str) -> str:
     return _ENTITY.sub(lambda found: unescape(found[0]), text)
 
 
-def _sentences(part: _Part) -> Iterator[Sentence]:
+def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
     for start, end in part.sentences:
         cited = part.cited(start, end)
         if part.block.heading and not cited:

@@ -12,7 +12,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment, Memory, Part, Section
 from excerpt.pack.lookup import SnapshotLookup
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
-from excerpt.pack.selection import Kept, Mark, Wishes
+from excerpt.pack.selection import KeptMarks, Mark, Wishes
 from excerpt.pack.source import NoteSource, Range
 from excerpt.text.fragments import fragment_id
 
@@ -73,7 +73,7 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
     return MarkMoves(ids, paths)
 
 
-def followed(kept: Kept, source: Moving) -> Kept:
+def followed(kept: KeptMarks, source: Moving) -> KeptMarks:
     """What was kept, with the marks on the fragments as they are called now."""
     moves = mark_moves(kept.marks, source)
     return replace(kept, marks=moves.of_marks(kept.marks), wishes=moves.of_wishes(kept.wishes)) if moves else kept

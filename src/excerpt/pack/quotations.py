@@ -35,7 +35,7 @@ class Difference(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class QuotedSpan:
     """A stretch of a text, in characters, `end` exclusive. `turned_by` are the words in it that an ellipsis leaves out
     and that turn its meaning."""
 
@@ -65,7 +65,7 @@ _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
 _KEPT = 256  # texts, each of some fragments at most
 
 
-def find(quotation: str, text: str) -> Passage | None:
+def find(quotation: str, text: str) -> QuotedSpan | None:
     """Where `quotation` stands in `text`, with as few differences as there can be; None if it does not."""
     if found := _find_whole(quotation, text):
         return found
@@ -94,12 +94,12 @@ def most_like(quotation: str, text: str) -> Likeness | None:
     return Likeness(places[start], places[end - 1] + 1, found.score)
 
 
-def _find_whole(wanted: str, text: str) -> Passage | None:
+def _find_whole(wanted: str, text: str) -> QuotedSpan | None:
     for number in range(len(_LADDER) + 1):
         ignored = _LADDER[:number]
         if found := _find_ignoring(wanted, text, ignored):
             needed = [each for each in ignored if not _find_ignoring(wanted, text, [o for o in ignored if o != each])]
-            return Passage(*found, tuple(needed) or ignored[-1:])
+            return QuotedSpan(*found, tuple(needed) or ignored[-1:])
     return None
 
 
@@ -116,23 +116,23 @@ def _find_ignoring(wanted: str, text: str, ignored: Sequence[Difference]) -> tup
     return None
 
 
-def _find_parts(quotation: str, text: str) -> Passage | None:
+def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     """Where the parts of a quotation with ellipses stand, one behind the other."""
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
         return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
     if not 2 <= len(parts) <= _MOST_PARTS or any(words_in(part) < _LEAST_PART for part in parts):
         return None
-    first: Passage | None = None
+    first: QuotedSpan | None = None
     begin = 0
     for _ in range(_MOST_TRIED):
-        spans: list[Passage] = []
+        spans: list[QuotedSpan] = []
         for part in parts:
             after = spans[-1].end if spans else begin
             found = find(part, text[after:])
             if not found:
                 return first
-            spans.append(Passage(after + found.start, after + found.end, found.differences))
+            spans.append(QuotedSpan(after + found.start, after + found.end, found.differences))
         passage = _joined(spans, text)
         if not passage.turned_by:
             return passage
@@ -141,12 +141,12 @@ def _find_parts(quotation: str, text: str) -> Passage | None:
     return first
 
 
-def _joined(spans: Sequence[Passage], text: str) -> Passage:
+def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
     """The passage that has `spans` and what an ellipsis leaves out between them."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
     languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}
-    return Passage(
+    return QuotedSpan(
         spans[0].start,
         spans[-1].end,
         (*(each for each in Difference if each in differences), Difference.ELLIPSIS),

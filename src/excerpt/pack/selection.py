@@ -76,7 +76,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptMarks:
     """The marks in the order in which they were made, the query that was asked last, and the wishes for the pack."""
 
     query: str = ""
@@ -84,7 +84,7 @@ class Kept:
     wishes: Wishes = AS_RANKED
 
 
-NOTHING_KEPT = Kept()
+NOTHING_KEPT = KeptMarks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class _FileMark:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _MarksFile:
     query: str = ""
     marks: tuple[_FileMark, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -103,20 +103,20 @@ class _File:
     order: tuple[str, ...] = ()
 
 
-def read_marks(file: Path) -> Kept:
+def read_marks(file: Path) -> KeptMarks:
     """What was kept; nothing where there is no file, or one that makes no sense."""
     from excerpt.model import Span
 
     try:
-        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _File)
+        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _MarksFile)
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         return NOTHING_KEPT
     marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
     wishes = Wishes(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
-    return Kept(read.query, marks, wishes)
+    return KeptMarks(read.query, marks, wishes)
 
 
-def write_marks(file: Path, kept: Kept) -> None:
+def write_marks(file: Path, kept: KeptMarks) -> None:
     """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
     if kept == NOTHING_KEPT:
         file.unlink(missing_ok=True)

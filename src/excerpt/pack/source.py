@@ -131,7 +131,7 @@ def _same(part: Part, fragment: Fragment) -> bool:
     return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)
 
 
-class Notes:
+class SourceNotes:
     """The notes of one source, kept read while they are used again and again, as when a budget is tried out."""
 
     def __init__(self, source: NoteSource) -> None:
@@ -160,9 +160,9 @@ class Notes:
             del self._open[path]
 
 
-_notes: WeakKeyDictionary[NoteSource, Notes] = WeakKeyDictionary()
+_notes: WeakKeyDictionary[NoteSource, SourceNotes] = WeakKeyDictionary()
 
 
-def notes_of(source: NoteSource) -> Notes:
+def notes_of(source: NoteSource) -> SourceNotes:
     """The notes of `source`, with what was read of them for earlier packs; they are given up with the source."""
-    return _notes.setdefault(source, Notes(source))
+    return _notes.setdefault(source, SourceNotes(source))

@@ -18,7 +18,7 @@ from excerpt.text.words import terms_of
 # A note's other names, each by itself: how well a query fits the best of them.
 
 
-class Names:
+class OtherNames:
     """The terms of the aliases and file names of one snapshot's notes, taken apart when first asked for."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -95,7 +95,7 @@ class Proposer:
     def __init__(self, snapshot: Snapshot, index: WordIndex) -> None:
         self._snapshot = snapshot
         self._index = index
-        self._names = Names(snapshot)
+        self._names = OtherNames(snapshot)
 
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""

@@ -16,7 +16,7 @@ import numpy as np
 from rapidfuzz import process
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.terms import Postings
+from excerpt.index.terms import TermPostings
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Signal, Span
 from excerpt.search.candidates import Candidates
@@ -129,7 +129,7 @@ def under_each(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
 # All numbers are the engine's own, asked for once more: nothing is estimated, and the parts add up to the score.
 
 
-class Likeness(StrEnum):
+class TermLikeness(StrEnum):
     """How a term of the vault is a word of the query."""
 
     EXACT = "exact"
@@ -141,13 +141,13 @@ class Likeness(StrEnum):
 class StandIn:
     """Terms of the vault that a word stands for, and what they count beside the word itself, 0 to 1."""
 
-    likeness: Likeness
+    likeness: TermLikeness
     terms: tuple[str, ...]
     share: float
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldCount:
     """How often a word stands in one field of a fragment."""
 
     field: str
@@ -169,7 +169,7 @@ class WordPart:
     idf: float
     telling: float
     here: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[FieldCount, ...]
     part: float
 
     @property
@@ -188,7 +188,7 @@ class WordPart:
         """What is to be known of it beside its figures: what else it stands for, and that it counts less."""
         found: list[str] = []
         for like in self.stands_for:
-            if like.likeness is not Likeness.EXACT:
+            if like.likeness is not TermLikeness.EXACT:
                 terms = [term for term in like.terms if term in self.here] or like.terms
                 found.append(f"{like.likeness} {', '.join(terms)}: counts ×{like.share:.2f}")
         if self.fragments and self.telling < 0.995:
@@ -236,14 +236,14 @@ def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Exp
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AskedWord:
     """What is true of a word in all fragments: the rows that have it, its gains as the score has them (`match`), and
     where its terms stand."""
 
     told: WordPart
     rows: Rows
     match: Match
-    postings: tuple[tuple[str, str, Postings], ...]
+    postings: tuple[tuple[str, str, TermPostings], ...]
 
 
 class WordReader:
@@ -286,12 +286,12 @@ class WordReader:
         fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELDS)
         return WordPart(
             word=reduce(_overlaid, (part.word for part in parts)),
-            stands_for=(StandIn(Likeness.EXACT, terms, 1.0),) if fragments else (),
+            stands_for=(StandIn(TermLikeness.EXACT, terms, 1.0),) if fragments else (),
             fragments=fragments,
             idf=max(part.idf for part in parts),
             telling=max(part.telling for part in parts),
             here=tuple(term for part in parts for term in part.here),
-            places=tuple(Place(field, count) for field, count in fewest if count) or parts[0].places,
+            places=tuple(FieldCount(field, count) for field, count in fewest if count) or parts[0].places,
             part=sum(part.part for part in parts),
         )
 
@@ -327,7 +327,7 @@ def _overlaid(before: str, after: str) -> str:
     return before + after[_overlap(before, after) :]
 
 
-def _asked(engine: Engine, word: Word, match: Match) -> _Asked:
+def _asked(engine: Engine, word: Word, match: Match) -> _AskedWord:
     plain = engine.index.match(word)
     lexical = engine.snapshot.lexical
     told = WordPart(
@@ -341,7 +341,7 @@ def _asked(engine: Engine, word: Word, match: Match) -> _Asked:
         part=0.0,
     )
     postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELDS)
-    return _Asked(told, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
+    return _AskedWord(told, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
 
 
 def _stand_ins(word: Word, index: WordIndex) -> tuple[StandIn, ...]:
@@ -353,13 +353,15 @@ def _stand_ins(word: Word, index: WordIndex) -> tuple[StandIn, ...]:
     return tuple(found)
 
 
-def _likeness(number: int, tier: Tier) -> Likeness:
+def _likeness(number: int, tier: Tier) -> TermLikeness:
     if number == 0:
-        return Likeness.EXACT
-    return Likeness.BEGINS if tier.share == PARTIAL else Likeness.SPELLED
+        return TermLikeness.EXACT
+    return TermLikeness.BEGINS if tier.share == PARTIAL else TermLikeness.SPELLED
 
 
-def _places(postings: Sequence[tuple[str, str, Postings]], row: int) -> tuple[tuple[str, ...], tuple[Place, ...]]:
+def _places(
+    postings: Sequence[tuple[str, str, TermPostings]], row: int
+) -> tuple[tuple[str, ...], tuple[FieldCount, ...]]:
     """The terms by which a row has a word, and how often in which fields."""
     here: dict[str, None] = {}
     counts: dict[str, int] = {}
@@ -367,7 +369,7 @@ def _places(postings: Sequence[tuple[str, str, Postings]], row: int) -> tuple[tu
         if count := int(_at(found.rows, found.tf, row)):
             here[term] = None
             counts[field] = counts.get(field, 0) + count
-    return tuple(here), tuple(Place(field, counts[field]) for field in FIELDS if field in counts)
+    return tuple(here), tuple(FieldCount(field, counts[field]) for field in FIELDS if field in counts)
 
 
 def _at(rows: Rows, values: Floats, row: int) -> float:
@@ -394,7 +396,7 @@ _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StrategyRank:
     """Where a note stands under one strategy, by the fragment that stands highest, which begins at `line`.
 
     `led` is the strategy that answered. `rank`, `score` and `line` are None where no fragment of it is listed.
@@ -450,7 +452,7 @@ class NoteExplanation:
     note: str
     path: str | None = None
     absence: Absence | None = None
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[StrategyRank, ...] = ()
     explanation: Explanation | None = None
     gaps: tuple[Gap, ...] = ()
     compared: int = 0
@@ -553,7 +555,7 @@ def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
     return tuple(sorted(gaps, key=lambda gap: -gap.cost))
 
 
-def _standings(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[Standing]:
+def _standings(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[StrategyRank]:
     """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
     for strategy in Strategy:
         ranking = _ranking(engine, grounds, strategy)
@@ -570,13 +572,13 @@ def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
     return replace(answer, scored=add_name(scored, found.named, engine.snapshot.table.notes[found.rows]))
 
 
-def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: Rows) -> Standing:
+def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: Rows) -> StrategyRank:
     places = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(places):
-        return Standing(str(strategy), str(led))
+        return StrategyRank(str(strategy), str(led))
     at = int(places[0])
     line = int(engine.snapshot.table.lines[ranking.rows[at]])
-    return Standing(str(strategy), str(led), at + 1, float(ranking.scores[at]), line)
+    return StrategyRank(str(strategy), str(led), at + 1, float(ranking.scores[at]), line)
 
 
 # --- a note that is not there -----------------------------------------------------------------------------------------

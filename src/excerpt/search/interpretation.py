@@ -41,22 +41,22 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class QueryReading:
     """`conditions` are what chooses among notes, in order; `doubts` what does not."""
 
     conditions: tuple[Condition, ...] = ()
     doubts: tuple[Doubt, ...] = ()
 
 
-def read_query(snapshot: Snapshot, text: str, today: date, *, thoroughly: bool) -> Reading:
+def read_query(snapshot: Snapshot, text: str, today: date, *, thoroughly: bool) -> QueryReading:
     """Read a query as the search does. `thoroughly` also looks for doubts, which takes as long as its filters do; that
     is for a query that has been typed to its end."""
     facets = snapshot.facets
     found = conditions(text, facets.properties, facets.tags)
     if not thoroughly:
-        return Reading(found)
+        return QueryReading(found)
     doubts = (*_of_signs(snapshot, text), *_of_words(snapshot, text, found), *_of_filters(snapshot, text, found, today))
-    return Reading(found, tuple(sorted(doubts, key=lambda doubt: doubt.start)))
+    return QueryReading(found, tuple(sorted(doubts, key=lambda doubt: doubt.start)))
 
 
 _FORCING = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)

@@ -41,7 +41,7 @@ class Entries(Protocol):
     def tf(self) -> npt.NDArray[np.int32]: ...
 
 
-class Reader(Protocol):
+class TermReader(Protocol):
     """What this module needs of the lexical index."""
 
     @property
@@ -53,7 +53,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldWeight:
     """How a field counts: its weight beside the text's 1, and how much its length matters (BM25's b)."""
 
     weight: float
@@ -61,14 +61,14 @@ class Field:
 
 
 # Measured (docs/design/quality.md): flat around these values on every set.
-FIELDS: Mapping[str, Field] = {
-    "text": Field(1.0, 0.6),
-    "title": Field(2.0, 0.3),
-    "alias": Field(2.0, 0.3),
-    "heading": Field(2.0, 0.3),
-    "above": Field(2.0, 0.3),
-    "tags": Field(0.5, 0.3),
-    "properties": Field(0.5, 0.6),
+FIELDS: Mapping[str, FieldWeight] = {
+    "text": FieldWeight(1.0, 0.6),
+    "title": FieldWeight(2.0, 0.3),
+    "alias": FieldWeight(2.0, 0.3),
+    "heading": FieldWeight(2.0, 0.3),
+    "above": FieldWeight(2.0, 0.3),
+    "tags": FieldWeight(0.5, 0.3),
+    "properties": FieldWeight(0.5, 0.6),
 }
 NUMBERED = tuple(sorted(FIELDS))
 """The fields in the order of their numbers in the index."""
@@ -133,7 +133,7 @@ class Match:
 class WordIndex:
     """Words of one snapshot, matched and weighed. Keeps the last words, since a query grows letter by letter."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: TermReader) -> None:
         self._reader = reader
         self._tiers: OrderedDict[tuple[str, ...], Match] = OrderedDict()
         self._kept = 0

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Reader, Rows
+from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Rows, TermReader
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "he
 """Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
 
 
-class Places(Protocol):
+class TermOccurrences(Protocol):
     """Occurrences of a term in some rows: the place of the row among those asked for, ascending; the field's number;
     and the position there."""
 
@@ -56,11 +56,11 @@ class Postings(Protocol):
     def rows(self) -> Rows: ...
 
 
-class PositionReader(Reader, Protocol):
+class PositionReader(TermReader, Protocol):
     """A reader that also knows where in a field a term stands."""
 
     def postings(self, field: str, term: str) -> Postings: ...
-    def places(self, term: str, rows: Rows) -> Places: ...
+    def places(self, term: str, rows: Rows) -> TermOccurrences: ...
 
 
 def line_of(reader: PositionReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:

@@ -40,7 +40,7 @@ COMPACT_BYTES = 2_000_000
 _DAY_SECONDS = 86_400.0
 
 
-class Kind(StrEnum):
+class UseKind(StrEnum):
     """What was done with a note."""
 
     OPEN = "open"
@@ -56,7 +56,7 @@ class Event:
     """
 
     time: float
-    kind: Kind
+    kind: UseKind
     path: str
     fragment: str = ""
     share: float = 1.0
@@ -84,7 +84,7 @@ class UseLog:
             return ()
         return self._read[1]
 
-    def record(self, kind: Kind, notes: Iterable[tuple[str, str]], now: float) -> None:
+    def record(self, kind: UseKind, notes: Iterable[tuple[str, str]], now: float) -> None:
         """Append one act: what was done, with which notes (path, fragment id or ""). Each note counts once."""
         fragments = dict(reversed(list(notes)))  # of several fragments of a note, the first
         paths = list(reversed(fragments))
@@ -164,8 +164,8 @@ def by_note(events: Sequence[Event]) -> list[NoteUse]:
     notes = [
         NoteUse(
             path=path,
-            opens=sum(event.kind is Kind.OPEN for event in of[path]),
-            packs=sum(event.kind is Kind.PACK for event in of[path]),
+            opens=sum(event.kind is UseKind.OPEN for event in of[path]),
+            packs=sum(event.kind is UseKind.PACK for event in of[path]),
             last=max(event.time for event in of[path]),
             score=round(float(score), 4),
         )
@@ -210,7 +210,7 @@ def _event(read: dict[str, object]) -> Event:
     time = datetime.fromisoformat(str(read["time"]))
     if time.tzinfo is None or not 1970 <= time.year < 9999:
         raise ValueError
-    return Event(time.timestamp(), Kind(str(read["kind"])), path, fragment, float(share))
+    return Event(time.timestamp(), UseKind(str(read["kind"])), path, fragment, float(share))
 
 
 def _end_of(opened: BinaryIO, size: int) -> bytes:

@@ -210,7 +210,7 @@ def _with_own_rules(rules: list[str], pairs: list[str]) -> MarkdownIt:
     parser.inline.ruler.at("image", _placed(image))
     parser.inline.ruler.enableOnly([*_RULES, *rules])
     parser.inline.ruler2.enableOnly(pairs)
-    parser.inline.ruler = _ByFirstCharacter(parser.inline.ruler)
+    parser.inline.ruler = _InlineByFirstCharacter(parser.inline.ruler)
     return parser
 
 
@@ -232,7 +232,7 @@ _BEGIN_WITH = {
 """The characters that rules take; each returns at once for any other. Plain text begins with none of them."""
 
 
-class _ByFirstCharacter(Ruler[RuleFuncInlineType]):
+class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
     """The rules of another ruler as one, which asks those that the character at hand can begin."""
 
     def __init__(self, ruler: Ruler[RuleFuncInlineType]) -> None:

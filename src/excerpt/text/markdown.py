@@ -71,7 +71,7 @@ _BEGIN_WITH = {
 _UNDER_TABLE_HEAD = "-:|"
 
 
-class _ByFirstCharacter(Ruler[RuleFuncBlockType]):
+class _BlocksByFirstCharacter(Ruler[RuleFuncBlockType]):
     """The rules of another ruler, as one a chain."""
 
     def __init__(self, ruler: Ruler[RuleFuncBlockType]) -> None:
@@ -225,7 +225,7 @@ class _State(StateBlock):
 class _Blocks(ParserBlock):
     def __init__(self, ruler: Ruler[RuleFuncBlockType]) -> None:
         super().__init__()
-        self.ruler = _ByFirstCharacter(ruler)
+        self.ruler = _BlocksByFirstCharacter(ruler)
 
     def parse(
         self,

@@ -110,7 +110,7 @@ def places_here(screen: Screen[object]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KeyRow:
     """One binding: its keys as they are written on screen, what it does, and why it cannot be done now."""
 
     id: str
@@ -125,7 +125,7 @@ class Group:
 
     title: str
     here: bool
-    rows: tuple[Row, ...]
+    rows: tuple[KeyRow, ...]
 
 
 def groups(here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str, str]) -> tuple[Group, ...]:
@@ -140,8 +140,8 @@ def groups(here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str,
     return tuple(found)
 
 
-def _row(binding: Key, keymap: Mapping[str, str], reasons: Mapping[str, str]) -> Row:
-    return Row(binding.id, shown_keys(keys_of(binding, keymap)), binding.what, reasons.get(binding.id, ""))
+def _row(binding: Key, keymap: Mapping[str, str], reasons: Mapping[str, str]) -> KeyRow:
+    return KeyRow(binding.id, shown_keys(keys_of(binding, keymap)), binding.what, reasons.get(binding.id, ""))
 
 
 def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:
@@ -152,6 +152,6 @@ def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:
     return tuple(group for group in left if group.rows)
 
 
-def _has(words: Sequence[str], row: Row, title: str) -> bool:
+def _has(words: Sequence[str], row: KeyRow, title: str) -> bool:
     text = f"{row.keys} {row.what} {row.id} {title}".casefold()
     return bool(words or row.keys) and all(word in text for word in words)

@@ -60,7 +60,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyOutcome:
     """What became of a copy: the names of the routes that took it, and the file."""
 
     routes: tuple[str, ...]
@@ -122,7 +122,7 @@ def bytes_of(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".md") -> Copied:
+def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".md") -> CopyOutcome:
     """Send `text` to the tools of a plan and to a file, waiting for them. OSC 52 is named, and sent by the caller."""
     routes = [_route(tool) for tool in chosen.tools if _ran(tool, text)]
     if chosen.osc:
@@ -131,7 +131,7 @@ def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".m
     for old in sorted(folder.glob("copy-*"))[:-KEPT_COPIES] if file else ():
         with suppress(OSError):
             old.unlink()
-    return Copied(tuple(routes), file, len(bytes_of(text)), chosen.too_long)
+    return CopyOutcome(tuple(routes), file, len(bytes_of(text)), chosen.too_long)
 
 
 def _route(tool: Tool) -> str:
@@ -184,7 +184,7 @@ def write_file(text: str, folder: Path, name: str) -> Path | None:
     return file
 
 
-def told(copied: Copied, what: str, tokens: int | None) -> str:
+def told(copied: CopyOutcome, what: str, tokens: int | None) -> str:
     """Two short lines for the toast, as it covers what is read: what was copied how, and the file. Tokens tell the
     size, or bytes where `tokens` is None."""
     size = _size(what, tokens, copied.size)
@@ -215,7 +215,7 @@ def _size(what: str, tokens: int | None, size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CopyReport:
     """What became of a copy, in a sentence, and whether anything took it."""
 
     told: str
@@ -234,19 +234,19 @@ class Copier:
         self._environment = environment
         self._send = send
 
-    async def copy(self, wanted: CopyRequested) -> Done:
+    async def copy(self, wanted: CopyRequested) -> CopyReport:
         """Copy to the clipboard and a file, or to a file of the user's own alone."""
         size, now = len(bytes_of(wanted.text)), datetime.now()
         if wanted.to_file:
             name = f"pack-{stamp(now)}{wanted.suffix}"
             file = await asyncio.to_thread(write_file, wanted.text, self._folder, name)
-            done = Done(told_file(file, size, wanted.what, wanted.tokens), file is not None)
+            done = CopyReport(told_file(file, size, wanted.what, wanted.tokens), file is not None)
         else:
             planned = plan(self._environment, program_of, sys.platform, size)
             copied = await asyncio.to_thread(copy, wanted.text, planned, self._folder, now, wanted.suffix)
             if planned.osc:
                 self._send(osc_sequence(wanted.text, planned.osc))
-            done = Done(told(copied, wanted.what, wanted.tokens), bool(copied.routes))
+            done = CopyReport(told(copied, wanted.what, wanted.tokens), bool(copied.routes))
         if wanted.pack is not None and wanted.pack.format is not Format.JSON:
             await asyncio.to_thread(_count, self._savings_file, wanted.pack)
         return done

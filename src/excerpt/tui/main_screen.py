@@ -52,7 +52,15 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_controller import QueryKeeper
-from excerpt.tui.session import NEW, Place, Session, SessionController, StateKeeper, UseRecorder, changed_by_hand
+from excerpt.tui.session import (
+    NEW,
+    SelectedPlace,
+    Session,
+    SessionController,
+    StateKeeper,
+    UseRecorder,
+    changed_by_hand,
+)
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
@@ -466,7 +474,7 @@ class MainScreen(PromptScreen):
         pane, place = self._search, self._session.awaited
         hit = pane.selected
         if place is None and hit is not None:
-            place = Place(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
+            place = SelectedPlace(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
         return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.share)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Result, Source, Status
-    from excerpt.pack.selection import Kept
+    from excerpt.pack.selection import KeptMarks
 
 
 @dataclass
@@ -155,7 +155,7 @@ class CopyRequested(Message):
 class MarksChanged(Message):
     """The marks, or the decisions about their pack, are others: to be kept."""
 
-    kept: Kept
+    kept: KeptMarks
 
 
 @dataclass
@@ -191,7 +191,7 @@ class MemoryEditRequested(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     number: int
     on_answer: Callable[[Any], object]
     on_trouble: Callable[[Trouble], object] | None
@@ -202,7 +202,7 @@ class Answers:
 
     def __init__(self) -> None:
         self._asked = 0
-        self._newest: dict[str, _Asked] = {}
+        self._newest: dict[str, _Question] = {}
         self._waiting: set[str] = set()
 
     def expect(
@@ -213,7 +213,7 @@ class Answers:
     ) -> int:
         """Return the number of a new question; what was asked of that kind before is not answered any more."""
         self._asked += 1
-        self._newest[kind] = _Asked(self._asked, on_answer, on_trouble)
+        self._newest[kind] = _Question(self._asked, on_answer, on_trouble)
         self._waiting.add(kind)
         return self._asked
 

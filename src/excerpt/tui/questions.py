@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.search.engine import Engine
     from excerpt.search.highlight import Marks
-    from excerpt.search.interpretation import Reading
+    from excerpt.search.interpretation import QueryReading
     from excerpt.tui.search.note_window import NoteWindow
 
 
@@ -28,7 +28,7 @@ class AskReading:
     query: str
     thoroughly: bool
 
-    def answer(self, engine: Engine) -> Reading:
+    def answer(self, engine: Engine) -> QueryReading:
         from datetime import date
 
         from excerpt.search.interpretation import read_query

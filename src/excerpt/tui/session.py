@@ -102,7 +102,7 @@ _Budget = Annotated[int, msgspec.Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SelectedPlace:
     """The selected fragment: its id, and where it stood, by which it is found again after an edit."""
 
     fragment: str
@@ -116,7 +116,7 @@ class Session:
 
     tab: str = "search"
     query: str = ""
-    place: Place | None = None
+    place: SelectedPlace | None = None
     strategy: Strategy | None = None
     scope: Scope | None = None
     budget: _Budget | None = None
@@ -147,7 +147,7 @@ def write_session(file: Path, session: Session) -> None:
     replace_file(file, json.dumps(asdict(session)).encode("ascii") + b"\n")
 
 
-def row_of(place: Place, hits: Sequence[Hit]) -> int | None:
+def row_of(place: SelectedPlace, hits: Sequence[Hit]) -> int | None:
     """The row of what was selected: that fragment, else the one of its note that begins nearest; None if there is none.
 
     `hits` are those that answer the same query.
@@ -236,6 +236,6 @@ class UseRecorder:
 
 
 def _append(file: Path, kind: str, notes: Sequence[tuple[str, str]], now: float) -> None:
-    from excerpt.search.usage import Kind, UseLog
+    from excerpt.search.usage import UseKind, UseLog
 
-    UseLog(file).record(Kind(kind), notes, now)
+    UseLog(file).record(UseKind(kind), notes, now)

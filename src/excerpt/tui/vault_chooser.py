@@ -48,7 +48,7 @@ _MOST_SEEN = 20_000
 """Entries of a folder that are looked at, at most."""
 
 
-class Kind(StrEnum):
+class VaultKind(StrEnum):
     """Why a vault is in the list, as the row says it."""
 
     RECENT = "lately"
@@ -63,14 +63,14 @@ class VaultRow:
     """`name` is the folder's, with those above it where others have the same; `told` stands at the right: when it was
     opened, or what it is."""
 
-    kind: Kind
+    kind: VaultKind
     path: Path
     name: str
     told: str = ""
 
     def above(self, home: Path) -> str:
         """Where it is, in short: what its name does not say."""
-        if self.kind is Kind.GUIDE:
+        if self.kind is VaultKind.GUIDE:
             return "to look around"
         around = self.path
         for _ in Path(self.name).parts:
@@ -86,12 +86,13 @@ def known_rows(
     opened = [Path(one.path) for one in recent]
     names = names_apart([*opened, *obsidian, *([] if current is None else [current])])
     rows = [
-        VaultRow(Kind.RECENT, path, names[path], age(one.opened, now)) for path, one in zip(opened, recent, strict=True)
+        VaultRow(VaultKind.RECENT, path, names[path], age(one.opened, now))
+        for path, one in zip(opened, recent, strict=True)
     ]
-    rows += [VaultRow(Kind.OBSIDIAN, path, names[path]) for path in obsidian]
-    rows += [VaultRow(Kind.GUIDE, DEMO, "The guide")]
+    rows += [VaultRow(VaultKind.OBSIDIAN, path, names[path]) for path in obsidian]
+    rows += [VaultRow(VaultKind.GUIDE, DEMO, "The guide")]
     if current is not None and current not in (row.path for row in rows):
-        rows.insert(0, VaultRow(Kind.RECENT, current, names[current]))
+        rows.insert(0, VaultRow(VaultKind.RECENT, current, names[current]))
     each: dict[Path, VaultRow] = {}
     for row in rows:
         each.setdefault(row.path, replace(row, told="open now") if row.path == current else row)
@@ -123,7 +124,7 @@ def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
     try:
         whole = here / expanded(typed, home)
         ended = typed.endswith((os.sep, "/")) or typed in ("~", ".", "..")
-        itself = [VaultRow(Kind.TYPED, whole, _name(whole), _sort(whole))] if whole.is_dir() else []
+        itself = [VaultRow(VaultKind.TYPED, whole, _name(whole), _sort(whole))] if whole.is_dir() else []
         folder, begun = (whole, "") if ended else (whole.parent, whole.name)
         found = list(_folders(folder, begun))
     except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: the ~ of a user there is not
@@ -132,7 +133,7 @@ def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
     among = [path for path in found if path not in set(first)]
     ordered = [*sorted(first, key=_by_name), *sorted(among, key=_by_name)]
     more = [path for path in ordered if path != whole][:_MOST_FOLDERS]
-    return (*itself, *(VaultRow(Kind.FOLDER, path, _name(path), _sort(path)) for path in more))
+    return (*itself, *(VaultRow(VaultKind.FOLDER, path, _name(path), _sort(path)) for path in more))
 
 
 def _folders(folder: Path, begun: str) -> Iterator[Path]:
@@ -465,7 +466,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def action_forget(self) -> None:
         """Take the selected vault out of the list of those opened lately."""
         row = self.selected
-        if row is None or row.kind is not Kind.RECENT or row.path == self._current:
+        if row is None or row.kind is not VaultKind.RECENT or row.path == self._current:
             self.notify("Only what was opened lately can be taken out of the list.")
             return
         forget_vault(self._places, row.path)

@@ -58,7 +58,7 @@ class VaultWatch:
         self._vault, self._settings, self._stop = vault, settings, stop
         self._poll, self._poll_seconds = poll, poll_seconds
         self.polling = False
-        self._source: _Events | _Scans
+        self._source: _SystemEvents | _Scans
         self._begin()
 
     def batches(self) -> Iterator[Batch]:
@@ -90,7 +90,7 @@ class VaultWatch:
         self.polling = self._poll or is_silent(self._vault)
         if not self.polling:
             try:
-                self._source = _Events(self._vault, self._settings, found.folders)
+                self._source = _SystemEvents(self._vault, self._settings, found.folders)
             except (OSError, WatchfilesRustInternalError):
                 self.polling = True  # more folders or watchers than the system allows
         if self.polling:
@@ -109,7 +109,7 @@ class VaultWatch:
         return False
 
 
-class _Events:
+class _SystemEvents:
     """Changes as the system tells of them."""
 
     def __init__(self, vault: Path, settings: VaultSettings, folders: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.tui.common.line_drawing import Ink, Run, wrap
+from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
 from excerpt.tui.common.strips import fit, fit_parts, line
 
 PLAIN = Style.null()
@@ -16,7 +16,7 @@ words = st.text(alphabet=st.one_of(st.characters(categories=["L", "Nd", "P", "Zs
 
 
 def rows(text: str, width: int, hang: int = 0) -> list[str]:
-    return ["".join(run.text for run in row) for row in wrap([Run(text, Ink.PLAIN)], width, hang)]
+    return ["".join(run.text for run in row) for row in wrap([StyledRun(text, Ink.PLAIN)], width, hang)]
 
 
 def test_it_wraps_at_spaces() -> None:

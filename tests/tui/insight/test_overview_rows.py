@@ -7,13 +7,21 @@ from dataclasses import replace
 import pytest
 
 from excerpt.insight.overview_parts import LinkedName, MainNote, Month, Overview, Timeline
-from excerpt.tui.insight.overview_list import Item, Row, counts_by_time, first_rows, headline, rows_of, search_for
+from excerpt.tui.insight.overview_list import (
+    Item,
+    OverviewRow,
+    counts_by_time,
+    first_rows,
+    headline,
+    rows_of,
+    search_for,
+)
 from tests.tui.overviews import CONFLICTS, MERGING, MONTHS, OVERVIEW, RESOLVE
 
 PARTS = ["main notes", "sections", "passages", "themes", "stands out", "related", "names", "when"]
 
 
-def row_of(overview: Overview, item: Item) -> Row:
+def row_of(overview: Overview, item: Item) -> OverviewRow:
     return next(row for row in rows_of(overview) if row.item == item)
 
 

@@ -13,7 +13,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
 from excerpt.settings import Places, Settings
 from excerpt.tui.memory.controller import MemoryController, source_of
-from excerpt.tui.memory.decisions import Kept
+from excerpt.tui.memory.decisions import MemoryDraft
 from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import RememberRequested
 from tests.tui.conftest import PATIENCE
@@ -44,7 +44,7 @@ def case(tmp_path: Path, places: Places) -> Case:
 def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Case) -> None:
     hit = hit_at("a" * 12, "Sync.md", 7)
     _, answered = case.memories.form_to_remember(RememberRequested(hit, "sync conflict"))
-    answered(Kept("The newer one.", ("sync",), "It came up twice."))
+    answered(MemoryDraft("The newer one.", ("sync",), "It came up twice."))
     assert isinstance(case.said, MemoryChanged)
     (memory,) = case.all()
     assert (memory.text, memory.query, memory.source) == ("The newer one.", "sync conflict", source_of(hit))
@@ -60,7 +60,7 @@ def test_a_form_that_is_left_keeps_nothing(case: Case) -> None:
 def test_a_change_leaves_what_the_form_did_not_change_and_can_be_taken_back(case: Case) -> None:
     memory = case.store.remember("The newer one.", ("sync",), "", None, "conflict")
     _, answered = case.memories.form_to_change(memory)
-    answered(Kept("The older one.", memory.tags, memory.why))
+    answered(MemoryDraft("The older one.", memory.tags, memory.why))
     assert isinstance(case.said, MemoryChanged)
     (changed,) = case.all()
     assert replace(changed, text=memory.text, updated=memory.updated) == memory

@@ -10,7 +10,7 @@ from excerpt.pack.memory_fragment import as_fragment
 from excerpt.pack.selection import Mark
 from excerpt.settings import MemorySettings
 from excerpt.tui.memory.controller import RecallController, Showing
-from excerpt.tui.memory.worker import Found
+from excerpt.tui.memory.worker import FoundMemories
 from tests.tui.asked import HeldEngine, hit
 
 THOUGHT = Memory("20260301-120000-abcd", "thought", (), "", "", "")
@@ -27,7 +27,7 @@ class HeldMemories:
         self.asked: list[str] = []
         self.is_answered = True
 
-    def find(self, query: str, on_found: Callable[[Found], object]) -> None:
+    def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
         self.asked.append(query)
         self.is_answered = False
 
@@ -53,7 +53,7 @@ class Bench:
             changed=changed,
         )
 
-    def take(self, found: Found) -> None:
+    def take(self, found: FoundMemories) -> None:
         self.thread.is_answered = True
         self.memories.take(found, listed=True)
 
@@ -69,7 +69,7 @@ def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> N
 def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
     bench = Bench()
     bench.memories.ask("sync", ())
-    bench.take(Found((FOUND,), (THOUGHT,)))
+    bench.take(FoundMemories((FOUND,), (THOUGHT,)))
     assert bench.memories.rows((A,)) == (A, FOUND)
     bench.memories.clear()
     assert bench.memories.rows((A,)) == (A,)
@@ -89,7 +89,7 @@ def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
     assert bench.memories.marked((MARK,)) is None
     assert bench.memories.marked((MARK,)) is None
     assert bench.thread.asked == [""]
-    bench.take(Found((), (THOUGHT,)))
+    bench.take(FoundMemories((), (THOUGHT,)))
     assert bench.memories.marked((MARK, Mark("a", "a.md"))) == (THOUGHT,)
     window = bench.memories.window_of(MARK.fragment)
     assert window is not None
@@ -98,10 +98,10 @@ def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
 
 def test_fragments_have_badges_where_a_memory_has_a_source() -> None:
     bench = Bench()
-    bench.take(Found((), (THOUGHT,)))
+    bench.take(FoundMemories((), (THOUGHT,)))
     bench.memories.ask_badges((A,))
     assert bench.engine.asked == {}
-    bench.take(Found((), (OF_NOTE,)))
+    bench.take(FoundMemories((), (OF_NOTE,)))
     bench.memories.ask_badges((A,))
     bench.engine.answer("badges", {"a": (OF_NOTE,)})
     assert bench.memories.badges == {"a"}

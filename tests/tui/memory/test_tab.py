@@ -15,7 +15,7 @@ from excerpt.settings import Places, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
-from excerpt.tui.memory.decisions import Kept, editing
+from excerpt.tui.memory.decisions import MemoryDraft, editing
 from excerpt.tui.memory.form import OfferList, Remember, completed, split_tags
 from excerpt.tui.memory.pane import (
     MemoryFilter,
@@ -147,7 +147,7 @@ def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
     worker = MemoryWorker(vault, places, Settings(), lambda _: None)
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
-        worker.decide(editing(shown, Kept(text, shown.tags, shown.why)))
+        worker.decide(editing(shown, MemoryDraft(text, shown.tags, shown.why)))
     for _ in range(2):
         worker.undo()
     worker.close()

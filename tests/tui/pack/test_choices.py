@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from excerpt.kinds import Scope
-from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, Kept, Mark, Wishes
-from excerpt.tui.pack.controller import Choices, History
+from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Wishes
+from excerpt.tui.pack.controller import History, PackChoices
 
 A, B = Mark("a", "A.md"), Mark("b", "B.md")
-MARKED = Choices().toggling(A).toggling(B)
+MARKED = PackChoices().toggling(A).toggling(B)
 
 
 def test_marking_again_takes_the_mark_away() -> None:
@@ -21,14 +21,14 @@ def test_what_is_wished_for_marks_stays_while_the_query_changes() -> None:
 
 
 def test_what_is_wished_for_top_hits_is_the_querys_alone() -> None:
-    dropped = Choices().dropping("one", ["x"])
+    dropped = PackChoices().dropping("one", ["x"])
     assert dropped.wishes("one").dropped == {"x"}
     assert dropped.wishes("two") == AS_RANKED
 
 
 def test_with_the_last_mark_goes_what_was_wished_for_marks() -> None:
     assert MARKED.dropping("", ["a"]).toggling(A).toggling(B).wishes("") == AS_RANKED
-    assert MARKED.dropping("", ["a"]).unmarked() == Choices()
+    assert MARKED.dropping("", ["a"]).unmarked() == PackChoices()
 
 
 def test_marking_a_dropped_fragment_brings_it_back() -> None:
@@ -57,13 +57,15 @@ def test_orders_go_round() -> None:
 
 
 def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
-    assert MARKED.growing("q", ["a"], Scope.NOTE).kept("q") == Kept("q", (A, B), Wishes(scopes=(("a", Scope.NOTE),)))
-    assert Choices().dropping("q", ["x"]).kept("q") == NOTHING_KEPT
+    assert MARKED.growing("q", ["a"], Scope.NOTE).kept("q") == KeptMarks(
+        "q", (A, B), Wishes(scopes=(("a", Scope.NOTE),))
+    )
+    assert PackChoices().dropping("q", ["x"]).kept("q") == NOTHING_KEPT
 
 
 def test_each_decision_is_taken_back_in_turn() -> None:
     history = History()
-    for choices in (Choices().toggling(A), MARKED, MARKED.unmarked()):
+    for choices in (PackChoices().toggling(A), MARKED, MARKED.unmarked()):
         history.decide(choices)
     assert [history.undo() and history.now.marks for _ in range(3)] == [(A, B), (A,), ()]
     assert not history.undo()
@@ -71,13 +73,13 @@ def test_each_decision_is_taken_back_in_turn() -> None:
 
 def test_a_decision_that_changes_nothing_is_none() -> None:
     history = History()
-    assert not history.decide(Choices())
+    assert not history.decide(PackChoices())
     assert not history.undo()
 
 
 def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
     history = History()
-    for choices in (Choices().toggling(A), MARKED):
+    for choices in (PackChoices().toggling(A), MARKED):
         history.decide(choices)
     history.undo()
     history.undo()
@@ -87,12 +89,12 @@ def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
     assert not history.redo()
 
 
-KEPT = Kept("q", (A,), Wishes(order=("a",)))
+KEPT = KeptMarks("q", (A,), Wishes(order=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
     history = History()
-    history.decide(Choices().toggling(B))
+    history.decide(PackChoices().toggling(B))
     history.restore(KEPT)
     assert list(history.now.marks) == [B]
     history.decide(history.now.taking_up())
@@ -103,11 +105,11 @@ def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> N
 
 
 def test_marks_of_an_earlier_session_come_with_what_was_wished_for_them() -> None:
-    assert Choices(before=KEPT).taking_up() == Choices((A,), Wishes(order=("a",)))
+    assert PackChoices(before=KEPT).taking_up() == PackChoices((A,), Wishes(order=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:
-    before = Choices(before=KEPT)
+    before = PackChoices(before=KEPT)
     assert before.kept("") == KEPT
     assert before.toggling(B).kept("s").marks == (A, B)
     assert before.without(()).kept("") == NOTHING_KEPT

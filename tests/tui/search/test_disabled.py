@@ -8,13 +8,13 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.settings import Settings
-from excerpt.tui.common.bars import KeyBar, Offer, fitting
-from excerpt.tui.search.disabled import Row, SearchState, search_disabled
+from excerpt.tui.common.bars import KeyBar, KeyOffer, fitting
+from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
-FOUND = SearchState(typed=True, row=Row.FRAGMENT, packed=True)
+FOUND = SearchState(typed=True, row=SelectedRow.FRAGMENT, packed=True)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ FOUND = SearchState(typed=True, row=Row.FRAGMENT, packed=True)
         ("edit", SearchState(typed=True), "Nothing is found for this query."),
         ("mark", SearchState(typed=True, on_name=True), "That is a name, not a passage."),
         ("copy_pack", SearchState(), "There is nothing to copy yet: the pack is empty."),
-        ("obsidian", SearchState(row=Row.MEMORY), "A memory is no note of the vault."),
+        ("obsidian", SearchState(row=SelectedRow.MEMORY), "A memory is no note of the vault."),
         ("scroll_view", FOUND, "There is nothing to scroll."),
         ("compare", SearchState(typed=True), "Type a query first: strategies are compared by what they find."),
         ("clear_marks", FOUND, "Nothing is marked."),
@@ -38,7 +38,7 @@ def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: 
 
 
 def test_the_search_does_what_it_can() -> None:
-    done = SearchState(row=Row.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
+    done = SearchState(row=SelectedRow.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
     every = (
         "mark",
         "edit",
@@ -56,8 +56,8 @@ def test_the_search_does_what_it_can() -> None:
 
 
 def test_help_and_quit_keep_their_place_in_the_footer() -> None:
-    every = [Offer("mark", "tab", "mark"), Offer("edit", "enter", "open")]
-    last = [Offer("help", "f1", "help"), Offer("quit", "ctrl+q", "quit")]
+    every = [KeyOffer("mark", "tab", "mark"), KeyOffer("edit", "enter", "open")]
+    last = [KeyOffer("help", "f1", "help"), KeyOffer("quit", "ctrl+q", "quit")]
     assert fitting([*every, *last], 26) == [every[0], *last]
     assert fitting([*last, *every], 80) == [*every, *last]
 

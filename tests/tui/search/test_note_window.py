@@ -11,8 +11,8 @@ from excerpt.tui.common.line_drawing import Ink
 from excerpt.tui.search.note_window import (
     REACH,
     WHOLE_REACH,
+    NoteView,
     NoteWindow,
-    View,
     set_off,
     spans_by_line,
     window_around,
@@ -135,9 +135,9 @@ def test_the_bar_of_a_callout_has_the_colour_of_its_kind_to_its_last_line(kind: 
 def test_a_whole_note_is_shown_around_the_line_that_is_wanted_and_the_rest_counted() -> None:
     note = "\n".join(f"line {number}" for number in range(1, 20_001))
     fragment = fragment_of(note, 10, 12)
-    window = window_around(note, fragment, (), View(whole=True))
+    window = window_around(note, fragment, (), NoteView(whole=True))
     assert (window.above, len(window.lines)) == (0, 12 + WHOLE_REACH)
-    far = window_around(note, fragment, (), View(whole=True, line=15_000))
+    far = window_around(note, fragment, (), NoteView(whole=True, line=15_000))
     assert far.holds(15_000) and not far.holds(10)
     assert far.text(15_000, 15_001) == "line 15000\nline 15001"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from excerpt.search.interpretation import Reading
+from excerpt.search.interpretation import QueryReading
 from excerpt.tui.search.query_controller import QueryController, QueryHistory, QueryKeeper
 from tests.tui.asked import HeldClock, HeldEngine
 
@@ -50,7 +50,7 @@ def test_how_another_query_was_read_is_not_told() -> None:
     bench = Bench("tag:work")
     bench.read()
     bench.text = "tag:play"
-    bench.engine.answer("reading", Reading((), ()))
+    bench.engine.answer("reading", QueryReading((), ()))
     assert bench.heard == []
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.settings import Settings
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.side_panel import SidePanel, View, ViewTabs
+from excerpt.tui.search.side_panel import PanelView, SidePanel, ViewTabs
 from tests.tui.conftest import AppPilot, until
 from tests.tui.still import StillApp
 
@@ -49,12 +49,12 @@ async def test_one_key_of_the_list_goes_on_from_view_to_view_and_the_list_keeps_
     async with still.run_test(size=size) as pilot:
         await found(pilot, still)
         side, seen = side_of(still), []
-        for _ in View:
+        for _ in PanelView:
             seen.append(side.view)
             assert [one.id for one in side.children if one.region and one.id] == [side._shown.id]
             await press(pilot, still, "v")
-        assert seen == list(View)
-        assert (side.view, rows_of(still).has_focus) == (View.PASSAGE, True)
+        assert seen == list(PanelView)
+        assert (side.view, rows_of(still).has_focus) == (PanelView.PASSAGE, True)
 
 
 async def test_the_same_key_goes_on_within_the_panel_which_keeps_the_focus(still: StillApp) -> None:
@@ -62,7 +62,7 @@ async def test_the_same_key_goes_on_within_the_panel_which_keeps_the_focus(still
         await found(pilot, still)
         side = side_of(still)
         await press(pilot, still, "shift+tab")
-        for _ in View:
+        for _ in PanelView:
             assert side.to_focus.has_focus
             await press(pilot, still, "v")
 
@@ -75,16 +75,16 @@ async def test_its_last_line_names_the_views_and_a_click_there_shows_one(still: 
         assert line.startswith("[passage] why  related  map")
         assert line.rstrip().endswith("v next")
         await pilot.click(tabs, offset=(line.index("map"), 0))
-        await until(pilot, lambda: side_of(still).view is View.MAP, "the map")
+        await until(pilot, lambda: side_of(still).view is PanelView.MAP, "the map")
 
 
 async def test_why_comes_and_goes_by_a_key_while_typing(still: StillApp) -> None:
     async with still.run_test(size=WIDE) as pilot:
         await found(pilot, still)
         await press(pilot, still, "slash", "ctrl+t")
-        assert side_of(still).view is View.WHY
+        assert side_of(still).view is PanelView.WHY
         await press(pilot, still, "ctrl+t")
-        assert side_of(still).view is View.PASSAGE
+        assert side_of(still).view is PanelView.PASSAGE
         assert still.still.query_one("#query").has_focus
 
 
@@ -130,9 +130,9 @@ async def test_without_room_for_two_the_panel_takes_the_place_of_the_list_and_es
         side, rows = side_of(still), rows_of(still)
         assert not side.region
         await press(pilot, still, "v")
-        assert (side.view, rows.region.area, side.preview.has_focus) == (View.PASSAGE, 0, True)
+        assert (side.view, rows.region.area, side.preview.has_focus) == (PanelView.PASSAGE, 0, True)
         await press(pilot, still, "v")
-        assert side.view is View.WHY
+        assert side.view is PanelView.WHY
         await press(pilot, still, "escape")
         assert (side.region.area, rows.has_focus) == (0, True)
 
@@ -141,7 +141,7 @@ async def test_there_why_while_typing_is_closed_by_its_own_key(still: StillApp) 
     async with still.run_test(size=SMALL) as pilot:
         await found(pilot, still)
         await press(pilot, still, "slash", "ctrl+t")
-        assert (side_of(still).view, rows_of(still).region.area) == (View.WHY, 0)
+        assert (side_of(still).view, rows_of(still).region.area) == (PanelView.WHY, 0)
         await press(pilot, still, "ctrl+t")
         assert rows_of(still).region.area
 

@@ -19,7 +19,7 @@ from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
-from excerpt.tui.search.query_bar import Answer, QueryStatus
+from excerpt.tui.search.query_bar import AnswerStatus, QueryStatus
 from excerpt.tui.search.why_view import LEGEND, WhyNot
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
@@ -241,7 +241,7 @@ async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: Ex
         status = screen_of(app).query_one(QueryStatus)
         led = "" if result.strategy is Strategy.ADAPTIVE else f" ▸ {result.strategy}"
         assert str(status.render()).startswith(f"adaptive{led} · ")
-        status.answer = Answer(Strategy.SEMANTIC, 4)
+        status.answer = AnswerStatus(Strategy.SEMANTIC, 4)
         assert str(status.render()) == "adaptive ▸ semantic · 4 hits"
 
 
@@ -264,9 +264,9 @@ async def test_how_sure_the_answer_is_stands_beside_the_strategy(
     async with app.run_test() as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
-        status.answer = Answer(Strategy.PROXIMITY, 41, confidence)
+        status.answer = AnswerStatus(Strategy.PROXIMITY, 41, confidence)
         assert str(status.render()) == f"auto ▸ proximity · {word} · 41 hits"
-        status.answer = Answer(Strategy.PROXIMITY, 0, Confidence.NOTHING)
+        status.answer = AnswerStatus(Strategy.PROXIMITY, 0, Confidence.NOTHING)
         assert str(status.render()) == "auto ▸ proximity · 0 hits"
 
 
@@ -281,7 +281,7 @@ async def test_where_there_is_little_room_the_status_says_how_sure_and_how_many(
     async with app.run_test(size=(40, 20)) as pilot:
         await pilot.pause()
         status = screen_of(app).query_one(QueryStatus)
-        status.answer = Answer(Strategy.ADAPTIVE, 118_204, Confidence.LIKELY)
+        status.answer = AnswerStatus(Strategy.ADAPTIVE, 118_204, Confidence.LIKELY)
         assert str(status.render()) == "likely · 118,204 hits"
 
 

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from textual.widgets._toast import Toast
 
 from excerpt.settings import Settings
-from excerpt.tui.search.query_bar import QueryBar, QueryStatus, Stretch
+from excerpt.tui.search.query_bar import QueryBar, QuerySpan, QueryStatus
 from excerpt.tui.settings.themes import load_theme, theme_files
 from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
@@ -107,7 +107,7 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
     bar.put("tag:sync conflict")
     await pilot.press("unbound-suggest")
     await until(pilot, lambda: bar.menu.is_open, "the menu")
-    bar.field.stretches = (Stretch(0, 8, "tag:sync"), Stretch(9, 17, "conflict", doubtful=True))
+    bar.field.stretches = (QuerySpan(0, 8, "tag:sync"), QuerySpan(9, 17, "conflict", doubtful=True))
     bar.query_one(QueryStatus).doubt = "doubted"
     await pilot.pause()
     looker.look()

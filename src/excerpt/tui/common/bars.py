@@ -91,7 +91,7 @@ _LAST = ("help", "help-sign", "quit")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class KeyOffer:
     """A key in the footer, and what it does."""
 
     id: str
@@ -108,23 +108,23 @@ class Offer:
         return cell_len(shown_key(self.key)) + cell_len(self.label) + 3
 
 
-def offers(screen: Screen[object]) -> tuple[Offer, ...]:
+def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
     """What works on a screen now: first what its places put first, from what has the focus outward, then the rest, in
     the order of the table. Of two keys that do the same, that of what has the focus."""
-    found: dict[object, tuple[bool, int, Offer]] = {}
+    found: dict[object, tuple[bool, int, KeyOffer]] = {}
     for each in active(screen):
         binding = each.binding
         if binding.id in _MOVES or why_not(each.node, binding.action):
             continue
         did = doer(each.node, binding.action)
-        new = Offer(binding.id or "", binding.key, binding.description)
+        new = KeyOffer(binding.id or "", binding.key, binding.description)
         shown, place, offer = found.get(did, (False, len(found), new))
         found[did] = (shown or binding.show, place, offer)
     every = sorted(found.values(), key=lambda each: (not each[0], each[1]))
     return tuple(offer for _, _, offer in every if keys_now(offer.id))
 
 
-def fitting(every: Iterable[Offer], room: int) -> list[Offer]:
+def fitting(every: Iterable[KeyOffer], room: int) -> list[KeyOffer]:
     """As many as fit into `room` cells; the last ones always."""
     every = list(every)
     last = [offer for offer in every if offer.last]
@@ -153,7 +153,7 @@ class KeyBar(Widget):
     }
     """
 
-    shown: reactive[tuple[Offer, ...]] = reactive(())
+    shown: reactive[tuple[KeyOffer, ...]] = reactive(())
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._look)
@@ -169,10 +169,10 @@ class KeyBar(Widget):
             text.append(shown_key(offer.key), style).append(f" {offer.label}  ")
         return text
 
-    def _fitting(self) -> list[Offer]:
+    def _fitting(self) -> list[KeyOffer]:
         return fitting(self.shown, self.scrollable_content_region.width)
 
-    def _places(self) -> Iterator[tuple[range, Offer]]:
+    def _places(self) -> Iterator[tuple[range, KeyOffer]]:
         at = self.styles.padding.left
         for offer in self._fitting():
             yield range(at, at + offer.width - 2), offer

@@ -17,7 +17,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from excerpt.tui.bindings import Group, Row, bindings, groups, matching
+from excerpt.tui.bindings import Group, KeyRow, bindings, groups, matching
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign
@@ -29,7 +29,7 @@ _SIGNS = Group(
     "Signs",
     here=False,
     rows=tuple(
-        Row("", sign, what)
+        KeyRow("", sign, what)
         for sign, what in (
             ("●", "Marked: it is in the pack"),
             ("○", "In the pack unasked, as one of the best hits"),

@@ -55,7 +55,7 @@ class LinkTo:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StyledRun:
     """A stretch of a drawn line in one ink, and where it leads if it is a link."""
 
     text: str
@@ -69,9 +69,9 @@ class DrawnLine:
     the line with its columns under those of its neighbours, for a width that holds it; none if it has no columns."""
 
     number: int
-    runs: tuple[Run, ...]
+    runs: tuple[StyledRun, ...]
     hang: int = 0
-    aligned: tuple[Run, ...] = ()
+    aligned: tuple[StyledRun, ...] = ()
 
 
 class InkedLine:
@@ -113,10 +113,10 @@ class InkedLine:
         clean = visible(self.text)
         return "".join(_piece(clean[at], self.shown[at]) for at in range(start, len(clean) if end is None else end))
 
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[StyledRun, ...]:
         if self._as_it_stands:
-            return (Run(visible(self.text).replace("\t", _TAB), Ink.PLAIN),) if self.text else ()
-        runs: list[Run] = []
+            return (StyledRun(visible(self.text).replace("\t", _TAB), Ink.PLAIN),) if self.text else ()
+        runs: list[StyledRun] = []
         text, current, leads = "", Ink.PLAIN, None
         to: LinkTo | None = None
         ends = -1
@@ -130,12 +130,12 @@ class InkedLine:
                 continue
             ink = self.inks[at]
             if text and (ink is not current or to is not leads):
-                runs.append(Run(text, current, leads))
+                runs.append(StyledRun(text, current, leads))
                 text = ""
             current, leads = ink, to
             text += piece
         if text:
-            runs.append(Run(text, current, leads))
+            runs.append(StyledRun(text, current, leads))
         return tuple(runs)
 
 
@@ -154,13 +154,13 @@ def _both(one: Ink, other: Ink) -> Ink:
 # --- wrapping ---------------------------------------------------------------------------------------------------------
 
 
-def wrap(runs: Sequence[Run], width: int, hang: int) -> list[list[Run]]:
+def wrap(runs: Sequence[StyledRun], width: int, hang: int) -> list[list[StyledRun]]:
     """The rows that `runs` fill, `hang` cells indented after the first. At least one row."""
     text = "".join(run.text for run in runs)
     if len(text) <= width and text.isascii():
         return [list(runs)]
     hang = min(hang, width // 2)
-    rows: list[list[Run]] = []
+    rows: list[list[StyledRun]] = []
     for start, end in _cuts(text, width, hang):
         rows.append(_slice(runs, start, end))
     return rows or [[]]
@@ -196,13 +196,13 @@ def _fitting(text: str, start: int, room: int) -> int:
     return len(text)
 
 
-def _slice(runs: Sequence[Run], start: int, end: int) -> list[Run]:
-    cut: list[Run] = []
+def _slice(runs: Sequence[StyledRun], start: int, end: int) -> list[StyledRun]:
+    cut: list[StyledRun] = []
     at = 0
     for run in runs:
         left, right = max(start - at, 0), min(end - at, len(run.text))
         if left < right:
-            cut.append(Run(run.text[left:right], run.ink, run.to))
+            cut.append(StyledRun(run.text[left:right], run.ink, run.to))
         at += len(run.text)
         if at >= end:
             break
@@ -392,9 +392,9 @@ def lay_over(line: InkedLine, matches: Iterable[Columns], near: Iterable[Columns
         line.ink(start, end, Ink.MATCH)
 
 
-def with_rest(runs: tuple[Run, ...], cut: int) -> tuple[Run, ...]:
+def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
     """`runs`, and how many characters of their line are not drawn, if any."""
-    return (*runs, Run(f" … {cut:,} more characters", Ink.FAINT)) if cut > 0 else runs
+    return (*runs, StyledRun(f" … {cut:,} more characters", Ink.FAINT)) if cut > 0 else runs
 
 
 def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:

@@ -43,7 +43,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     the matches; without any, with the first line that is not a heading. It is wider than `width`, or ends with an
     ellipsis, where there is more.
     """
-    row = _Row(text, _best_start(text, spans, _characters_in(width, text)))
+    row = _SnippetRow(text, _best_start(text, spans, _characters_in(width, text)))
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
     found = [(row.place(span.start), row.place(span.end)) for span in ordered if span.end > row.start]
@@ -54,7 +54,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     return shown, [(a, b) for a, b in found if a < b]
 
 
-class _Row:
+class _SnippetRow:
     """What is shown of `text` from `start` on, and where in it each of the characters went."""
 
     def __init__(self, text: str, start: int) -> None:

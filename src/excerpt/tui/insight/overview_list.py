@@ -20,11 +20,11 @@ from excerpt.insight.overview_parts import (
     KeySection,
     LabelKind,
     LinkedName,
+    LinkedNote,
     MainNote,
     Month,
     Overview,
     Place,
-    RelatedNote,
     Standout,
     Theme,
     Timeline,
@@ -34,11 +34,11 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
 
-Item = MainNote | KeySection | KeyPassage | Theme | Standout | RelatedNote | LinkedName | Timeline | Month
+Item = MainNote | KeySection | KeyPassage | Theme | Standout | LinkedNote | LinkedName | Timeline | Month
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class OverviewRow:
     """One line: the part it belongs to, what it shows, and where that stands. `of_highest` is its share beside the
     highest of its part, 0 to 1, where it has one. `hidden` is how many more its part has that are not shown."""
 
@@ -52,7 +52,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _ListPart:
     """Lines of one kind, of which `least` are shown before any other part has more than that."""
 
     name: str
@@ -61,7 +61,7 @@ class _Part:
     in_time: bool = False
 
 
-def rows_of(overview: Overview, room: int | None = None, unfolded: Collection[str] = ()) -> tuple[Row, ...]:
+def rows_of(overview: Overview, room: int | None = None, unfolded: Collection[str] = ()) -> tuple[OverviewRow, ...]:
     """The lines of an overview, all of them or as many as fit into `room` lines: one of each part, then a few of each,
     then in turn one more while there is room. Of the parts `unfolded` all, beside that."""
     parts = [part for part in _parts(overview) if part.items]
@@ -83,14 +83,14 @@ def _fill(taken: list[int], most: Sequence[int], room: int) -> None:
                 taken[number] += 1
 
 
-def _rows(part: _Part, count: int) -> Iterator[Row]:
+def _rows(part: _ListPart, count: int) -> Iterator[OverviewRow]:
     highest = max((_size(item) for item, _ in part.items), default=0.0) or 1.0
     shown = part.items[:count]
     if not part.in_time:  # those of most worth, longest bar first
         shown = tuple(sorted(shown, key=lambda one: -_size(one[0])))
     for number, (item, place) in enumerate(shown):
         hidden = len(part.items) - count if number == count - 1 else 0
-        yield Row(part.name, item, place, _size(item) / highest, hidden, opens=number == 0)
+        yield OverviewRow(part.name, item, place, _size(item) / highest, hidden, opens=number == 0)
 
 
 def _size(item: Item) -> float:
@@ -100,20 +100,20 @@ def _size(item: Item) -> float:
     return float(item.notes) if isinstance(item, Month) else 0.0
 
 
-def _parts(overview: Overview) -> tuple[_Part, ...]:
+def _parts(overview: Overview) -> tuple[_ListPart, ...]:
     dates = overview.timeline
     # The newest month stands for the whole line.
     months: list[tuple[Item, Place]] = [(month, month.place) for month in reversed(dates.months)]
     when: list[tuple[Item, Place]] = [(dates, dates.months[-1].place), *months] if months else []
     return (
-        _Part("main notes", tuple((one, one.place) for one in overview.main_notes), 5),
-        _Part("sections", tuple((one, one.place) for one in overview.sections), 3),
-        _Part("passages", tuple((one, one.place) for one in overview.passages), 3),
-        _Part("themes", tuple((one, one.place) for one in overview.themes), 3),
-        _Part("stands out", tuple((one, one.place) for one in overview.standouts), 2),
-        _Part("related", tuple((one, one.place) for one in overview.related), 2),
-        _Part("names", tuple((one, one.place) for one in overview.names), 1),
-        _Part("when", tuple(when), 1, in_time=True),
+        _ListPart("main notes", tuple((one, one.place) for one in overview.main_notes), 5),
+        _ListPart("sections", tuple((one, one.place) for one in overview.sections), 3),
+        _ListPart("passages", tuple((one, one.place) for one in overview.passages), 3),
+        _ListPart("themes", tuple((one, one.place) for one in overview.themes), 3),
+        _ListPart("stands out", tuple((one, one.place) for one in overview.standouts), 2),
+        _ListPart("related", tuple((one, one.place) for one in overview.related), 2),
+        _ListPart("names", tuple((one, one.place) for one in overview.names), 1),
+        _ListPart("when", tuple(when), 1, in_time=True),
     )
 
 
@@ -161,7 +161,7 @@ def _month_number(month: str) -> int:
 # --- searches ---------------------------------------------------------------------------------------------------------
 
 
-def search_for(row: Row, overview: Overview) -> tuple[str, tuple[str, ...]]:
+def search_for(row: OverviewRow, overview: Overview) -> tuple[str, tuple[str, ...]]:
     """The query, and the filters to be put into it, that find what a line shows."""
     item, topic, date = row.item, overview.topic, overview.timeline.date
     filters: tuple[str, ...]
@@ -197,7 +197,7 @@ def _quoted(value: str) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
-def first_rows(rows: Sequence[Row]) -> list[int]:
+def first_rows(rows: Sequence[OverviewRow]) -> list[int]:
     """Where the parts begin."""
     return [next(numbers)[0] for _, numbers in groupby(enumerate(rows), key=lambda pair: pair[1].part)]
 
@@ -247,18 +247,18 @@ class OverviewList(RowList):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[OverviewRow, ...] = ()
 
     @property
     def row_count(self) -> int:
         return len(self._rows)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[OverviewRow, ...]:
         return self._rows
 
     @property
-    def selected(self) -> Row | None:
+    def selected(self) -> OverviewRow | None:
         return self._rows[self.cursor] if self._rows else None
 
     @property
@@ -320,7 +320,7 @@ class OverviewList(RowList):
         left, right = self._cells(shown, width - _GUTTER)
         return (line([edge, *self._gutter(shown), *left], [*right, (" ", base)], width, base),)
 
-    def _gutter(self, row: Row) -> list[Part]:
+    def _gutter(self, row: OverviewRow) -> list[Part]:
         if row.opens:
             told = f"{row.part} +{row.hidden:,}" if row.hidden else row.part
             name = told if len(told) <= _LABEL else row.part
@@ -328,7 +328,7 @@ class OverviewList(RowList):
         more = f"+{row.hidden:,} more" if row.hidden else ""
         return [(f"{more:>{_LABEL}} ", self.style_of("row--faint"))]
 
-    def _cells(self, row: Row, room: int) -> Cells:
+    def _cells(self, row: OverviewRow, room: int) -> Cells:
         item, wide = row.item, room >= _WIDE
         match item:
             case MainNote():
@@ -341,7 +341,7 @@ class OverviewList(RowList):
                 cells = self._theme(row, item, wide)
             case Standout():
                 cells = self._standout(item, wide)
-            case RelatedNote():
+            case LinkedNote():
                 cells = self._related(item, wide)
             case LinkedName():
                 cells = self._linked_name(item, wide)
@@ -351,7 +351,7 @@ class OverviewList(RowList):
                 cells = self._month(row, item)
         return cells
 
-    def _main_note(self, row: Row, note: MainNote, wide: bool) -> Cells:
+    def _main_note(self, row: OverviewRow, note: MainNote, wide: bool) -> Cells:
         told = f"{note.fragments:,} of its {note.of:,}" if wide else f"{note.fragments:,}/{note.of:,}"
         return [self._title(row.place.title)], self._share(row.of_highest, note.share, told, 16 if wide else 8)
 
@@ -368,7 +368,7 @@ class OverviewList(RowList):
         title = fit(visible_line(passage.place.title), room // 3 if room >= _WIDE else 0)
         return [(text, Style.null())], [self._faint(title)] if title else []
 
-    def _theme(self, row: Row, theme: Theme, wide: bool) -> Cells:
+    def _theme(self, row: OverviewRow, theme: Theme, wide: bool) -> Cells:
         words: list[Part] = []
         for number, word in enumerate(theme.words):
             words += [self._faint(" · ")] if number else []
@@ -383,7 +383,7 @@ class OverviewList(RowList):
             told = f"{_percent(one.here, one.here_of)} here · {_percent(one.overall, one.overall_of)} in all"
         return [(visible_line(label(one)), self.style_of("overview--label"))], [self._faint(told)]
 
-    def _related(self, note: RelatedNote, wide: bool) -> Cells:
+    def _related(self, note: LinkedNote, wide: bool) -> Cells:
         by, to = len(note.linked_from), len(note.links_to)
         if wide:
             said = [f"linked from {by:,}"] * bool(by) + [f"links to {to:,}"] * bool(to)
@@ -407,7 +407,7 @@ class OverviewList(RowList):
         bars = sparkline(counts_by_time(dates, min(_MOST_BARS, max(cells, 6))))
         return [(bars, self.style_of("overview--bar")), self._soft(span)], [self._faint(told)]
 
-    def _month(self, row: Row, month: Month) -> Cells:
+    def _month(self, row: OverviewRow, month: Month) -> Cells:
         return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [self._faint(counted(month.notes, "note"))]
 
     def _share(self, of_highest: float, share: float, told: str, room: int) -> list[Part]:
@@ -426,7 +426,7 @@ class OverviewList(RowList):
         return text, self.style_of("row--faint")
 
 
-def _row_of(selected: Row | None, cursor: int, rows: Sequence[Row]) -> int:
+def _row_of(selected: OverviewRow | None, cursor: int, rows: Sequence[OverviewRow]) -> int:
     """Where the line stands that was selected: the same item, else the same place of its part, else the same line."""
     if selected is None:
         return 0

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from excerpt.model import Fragment, Span
 from excerpt.text.display import line_range, visible_line
 from excerpt.tui.bindings import act_around, bindings
-from excerpt.tui.common.line_drawing import Ink, Run, wrap
+from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
@@ -28,7 +28,7 @@ from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:
-    from excerpt.insight.related import Passage, PassageMatch, Related, RelatedNote
+    from excerpt.insight.related import MatchedFragment, PassageMatch, Related, RelatedNote
 
 _FOLDER_FROM = 58
 """Cells from which on folders and badges have room."""
@@ -442,7 +442,7 @@ def _below(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
         yield from (WhyLine(row, number) for row in _rows(passage, width, _ROWS // 2))
 
 
-def _head(name: str, passage: Passage, similarity: float | None, width: int) -> tuple[Piece, ...]:
+def _head(name: str, passage: MatchedFragment, similarity: float | None, width: int) -> tuple[Piece, ...]:
     """`there 8–10 · Heading · alike 0.83`."""
     fragment = passage.fragment
     lines = lines_of(fragment)
@@ -457,16 +457,16 @@ def lines_of(fragment: Fragment) -> str:
     return line_range(fragment.line_start, fragment.line_end, "–")
 
 
-def _rows(passage: Passage, width: int, most: int) -> list[tuple[Piece, ...]]:
+def _rows(passage: MatchedFragment, width: int, most: int) -> list[tuple[Piece, ...]]:
     """The passage around its matches, as running text of at most that many rows."""
     text, matches = snippet(passage.fragment.text, passage.spans, width * most)
-    runs: list[Run] = []
+    runs: list[StyledRun] = []
     at = 0
     for start, end in matches:
         first = max(start, at)
-        runs += [Run(text[at:first], Ink.PLAIN), Run(text[first:end], Ink.MATCH)]
+        runs += [StyledRun(text[at:first], Ink.PLAIN), StyledRun(text[first:end], Ink.MATCH)]
         at = max(at, end)
-    rows = wrap([*runs, Run(text[at:], Ink.PLAIN)], width, 0)
+    rows = wrap([*runs, StyledRun(text[at:], Ink.PLAIN)], width, 0)
     shown = [
         tuple((run.text, "match" if run.ink is Ink.MATCH else "text") for run in row if run.text) for row in rows[:most]
     ]

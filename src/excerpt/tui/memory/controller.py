@@ -23,16 +23,16 @@ from excerpt.tui.messages import RememberRequested
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Source
-    from excerpt.tui.memory.decisions import Kept
+    from excerpt.tui.memory.decisions import MemoryDraft
     from excerpt.tui.memory.form import Remember
 
-    Answered = Callable[[Kept | None], None]
+    Answered = Callable[[MemoryDraft | None], None]
     """Called with what the user has written into a form; with None where nothing is to be kept."""
     from excerpt.index.snapshot import Snapshot
     from excerpt.memory.recall import Badges
     from excerpt.model import Fragment
     from excerpt.search.engine import Engine
-    from excerpt.tui.memory.worker import Found
+    from excerpt.tui.memory.worker import FoundMemories
     from excerpt.tui.search.note_window import NoteWindow
 
 
@@ -55,7 +55,7 @@ class MemoryController:
         if request.hit is not None:
             text, source = request.hit.fragment.text, source_of(request.hit)
 
-        def answered(kept: Kept | None) -> None:
+        def answered(kept: MemoryDraft | None) -> None:
             if kept is not None:
                 self.worker.decide(remembering(kept, source, request.query))
 
@@ -68,7 +68,7 @@ class MemoryController:
         from excerpt.tui.memory.form import Remember
         from excerpt.tui.memory.view import place_of
 
-        def answered(kept: Kept | None) -> None:
+        def answered(kept: MemoryDraft | None) -> None:
             if kept is not None:
                 self.worker.decide(editing(memory, kept))
 
@@ -110,7 +110,7 @@ class Showing(StrEnum):
 class Recalls(Protocol):
     """What is needed of the memories' thread."""
 
-    def find(self, query: str, on_found: Callable[[Found], object]) -> None: ...
+    def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None: ...
 
     def waits(self, kind: str) -> bool: ...
 
@@ -162,7 +162,7 @@ class RecallController:
         memories: Recalls,
         settings: MemorySettings,
         *,
-        found: Callable[[Found], object],
+        found: Callable[[FoundMemories], object],
         changed: Callable[[], object],
     ) -> None:
         self.showing = showing_of(settings)
@@ -205,7 +205,7 @@ class RecallController:
         if query or _ids(marks):
             self._memories.find(query, self._on_found)
 
-    def take(self, found: Found, *, listed: bool) -> None:
+    def take(self, found: FoundMemories, *, listed: bool) -> None:
         """Take an answer; `listed` says whether there is a list to show it in."""
         self._every, self._by_id = found.memories, {memory.id: memory for memory in found.memories}
         self._found = found.hits if listed else ()

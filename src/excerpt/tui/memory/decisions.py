@@ -10,7 +10,7 @@ from excerpt.model import Memory, Source
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
-    from excerpt.memory.stale import Standing
+    from excerpt.memory.stale import MemoryStanding
     from excerpt.memory.store import MemoryStore
 
 
@@ -18,7 +18,7 @@ Decision = Callable[["MemoryStore"], "Done"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MemoryDraft:
     """What the user wrote into the form. `into` is the id of the memory it is to be merged with, "" for none."""
 
     text: str
@@ -37,7 +37,7 @@ class Done:
     undo: Decision
 
 
-def remembering(kept: Kept, source: Source | None, query: str) -> Decision:
+def remembering(kept: MemoryDraft, source: Source | None, query: str) -> Decision:
     """A new memory, or one merged into another."""
     if kept.into:
         return _merging(kept, source)
@@ -49,7 +49,7 @@ def remembering(kept: Kept, source: Source | None, query: str) -> Decision:
     return decide
 
 
-def _merging(kept: Kept, source: Source | None) -> Decision:
+def _merging(kept: MemoryDraft, source: Source | None) -> Decision:
     def decide(store: MemoryStore) -> Done:
         from excerpt.memory.recall import merged
 
@@ -61,7 +61,7 @@ def _merging(kept: Kept, source: Source | None) -> Decision:
     return decide
 
 
-def editing(shown: Memory, kept: Kept) -> Decision:
+def editing(shown: Memory, kept: MemoryDraft) -> Decision:
     """What the form changed of the memory that it showed; the rest is as the file says by now."""
     wanted = {
         name: value
@@ -99,7 +99,7 @@ def _restoring(gone: Memory) -> Decision:
     return decide
 
 
-def following(found: Standing) -> Decision:
+def following(found: MemoryStanding) -> Decision:
     """The link goes where the source went."""
 
     def decide(store: MemoryStore) -> Done:
@@ -112,7 +112,7 @@ def following(found: Standing) -> Decision:
     return decide
 
 
-def updating(found: Standing) -> Decision:
+def updating(found: MemoryStanding) -> Decision:
     """The text that is there now becomes the memory's."""
 
     def decide(store: MemoryStore) -> Done:
@@ -125,7 +125,7 @@ def updating(found: Standing) -> Decision:
     return decide
 
 
-def keeping(found: Standing) -> Decision:
+def keeping(found: MemoryStanding) -> Decision:
     """The memory stays as it is, though its source changed."""
 
     def decide(store: MemoryStore) -> Done:

@@ -28,7 +28,7 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.snippet import snippet
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign, shown_key
-from excerpt.tui.memory.decisions import Kept
+from excerpt.tui.memory.decisions import MemoryDraft
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Offer
@@ -91,7 +91,7 @@ class OfferList(RowList):
 
     offers: reactive[tuple[Offer, ...]] = reactive((), init=False)
 
-    class Chosen(Message):
+    class MergeChosen(Message):
         """Merge with the selected one."""
 
     @property
@@ -107,7 +107,7 @@ class OfferList(RowList):
         self.rows_changed(self.cursor)
 
     def action_choose(self) -> None:
-        self.post_message(self.Chosen())
+        self.post_message(self.MergeChosen())
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         offer = self.offers[row]
@@ -127,7 +127,7 @@ class MemoryText(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = bindings("The text of a memory")
 
 
-class Remember(Dialog[Kept]):
+class Remember(Dialog[MemoryDraft]):
     """Dismissed with what to keep, or None.
 
     `source` says where the text came from, "" for a thought of the user's own. `ask` is called with the text and with
@@ -244,7 +244,7 @@ class Remember(Dialog[Kept]):
     def action_keep(self) -> None:
         self._keep("")
 
-    @on(OfferList.Chosen)
+    @on(OfferList.MergeChosen)
     def action_merge(self) -> None:
         memory = self.query_one(OfferList).selected
         if memory is not None:
@@ -257,4 +257,4 @@ class Remember(Dialog[Kept]):
             self.query_one("#text").focus()
             return
         why = self.query_one("#why", Field).value.strip()
-        self.dismiss(Kept(text, split_tags(self.query_one("#tags", Field).value), why, into))
+        self.dismiss(MemoryDraft(text, split_tags(self.query_one("#tags", Field).value), why, into))

@@ -42,7 +42,7 @@ from excerpt.tui.messages import (
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled
-    from excerpt.memory.stale import Standing
+    from excerpt.memory.stale import MemoryStanding
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import Listed
 
@@ -68,7 +68,7 @@ class MemoryList(RowList):
 
     found: reactive[tuple[Recalled, ...]] = reactive((), init=False)
     broken: reactive[tuple[Skipped, ...]] = reactive((), init=False)
-    standings: reactive[Mapping[str, Standing]] = reactive({}, init=False)
+    standings: reactive[Mapping[str, MemoryStanding]] = reactive({}, init=False)
     """How memories stand to their sources, by their ids, as far as it is known."""
 
     @property
@@ -106,7 +106,7 @@ class MemoryList(RowList):
         stays = ids.index(selected) if selected in ids else self.cursor
         self.rows_changed(ids.index(wanted) if wanted in ids else 0 if is_new else stays)
 
-    def watch_standings(self, old: Mapping[str, Standing], new: Mapping[str, Standing]) -> None:
+    def watch_standings(self, old: Mapping[str, MemoryStanding], new: Mapping[str, MemoryStanding]) -> None:
         for row, one in enumerate(self.found):
             if old.get(one.memory.id) is not new.get(one.memory.id):
                 self.redraw_row(row)
@@ -188,7 +188,7 @@ class AskStandings:
     kind: ClassVar[str] = "standings"
     memories: Sequence[Memory]
 
-    def answer(self, engine: Engine) -> dict[str, Standing]:
+    def answer(self, engine: Engine) -> dict[str, MemoryStanding]:
         from excerpt.memory.stale import standing
 
         return {one.id: standing(one, engine.snapshot) for one in self.memories}
@@ -226,7 +226,7 @@ class MemoryPane(Vertical):
         self._query = ""
         self._wanted = ""
         self._listed: Listed | None = None
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[str, MemoryStanding] = {}
         self._looked_at: set[str] = set()
         self._waiting: list[Memory] = []
 
@@ -345,7 +345,7 @@ class MemoryPane(Vertical):
         if self._waiting:
             self._engine.ask(AskStandings(tuple(self._waiting[:_AT_ONCE])), self._standings_found)
 
-    def _standings_found(self, standings: dict[str, Standing]) -> None:
+    def _standings_found(self, standings: dict[str, MemoryStanding]) -> None:
         """Some of the answer; the next are asked for, so that searches come between."""
         self._standings = {**self._standings, **standings}
         self._looked_at |= standings.keys()
@@ -398,7 +398,7 @@ class MemoryPane(Vertical):
         unknown = (one.memory.source is not None and one.memory.id not in self._standings for one in found)
         return self._filter.stale or any(map(_is_stale, self._standings.values())) or any(unknown)
 
-    def _selected_standing(self) -> Standing | None:
+    def _selected_standing(self) -> MemoryStanding | None:
         if not self.is_mounted:
             return None
         memory = self._list.selected
@@ -451,7 +451,7 @@ class MemoryPane(Vertical):
     def action_keep(self) -> None:
         self._decide(keeping)
 
-    def _decide(self, decision: Callable[[Standing], Decision]) -> None:
+    def _decide(self, decision: Callable[[MemoryStanding], Decision]) -> None:
         found = self._selected_standing()
         if found is not None:
             self._worker.decide(decision(found))
@@ -491,7 +491,7 @@ def _none_yet() -> Said:
     )
 
 
-def _is_stale(found: Standing | None) -> bool:
+def _is_stale(found: MemoryStanding | None) -> bool:
     return found is not None and (found.is_stale or found.kind == "moved")
 
 

@@ -14,13 +14,13 @@ from textual.strip import Strip
 
 from excerpt.model import Memory, Skipped, Source, Span
 from excerpt.text.display import lines_named, local_time, visible, visible_line
-from excerpt.tui.common.line_drawing import Ink, Run, wrap
+from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
-    from excerpt.memory.stale import Row, Standing
+    from excerpt.memory.stale import DiffRow, MemoryStanding
 
 _NAME = 9
 """Cells of the names before what is told about a memory."""
@@ -35,7 +35,7 @@ class Shown:
 
     memory: Memory | Skipped
     spans: tuple[Span, ...] = ()
-    standing: Standing | None = None
+    standing: MemoryStanding | None = None
 
 
 class MemoryView(LineView, can_focus=False):
@@ -131,7 +131,7 @@ class MemoryView(LineView, can_focus=False):
         later = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
         yield from self._told("kept", local_time(memory.created) + later, width)
 
-    def _differences(self, memory: Memory, found: Standing, width: int) -> Iterator[Sequence[Part]]:
+    def _differences(self, memory: Memory, found: MemoryStanding, width: int) -> Iterator[Sequence[Part]]:
         from excerpt.memory.stale import side_by_side
 
         rows = side_by_side(memory.text.strip("\n"), found.now.strip("\n"))
@@ -165,7 +165,7 @@ class MemoryView(LineView, can_focus=False):
             left: Part = (f"{name if row == 0 else '':<{indent}}", self._ink("name"))
             yield [left, *((run.text, style or Style.null()) for run in runs)]
 
-    def _parts(self, runs: Sequence[Run]) -> list[Part]:
+    def _parts(self, runs: Sequence[StyledRun]) -> list[Part]:
         return [(run.text, self._style(run.ink)) for run in runs]
 
     def _style(self, ink: Ink) -> Style:
@@ -180,7 +180,7 @@ def place_of(source: Source) -> str:
     return f"{source.path}, {lines_named(source.line_start, source.line_end, '–')}"
 
 
-def told_of(found: Standing) -> str:
+def told_of(found: MemoryStanding) -> str:
     """What became of a memory's source, in a sentence; "" where there is nothing to say."""
     keep, forget = key_sign("memory-list-keep"), key_sign("memory-list-forget")
     if found.kind == "moved" and found.source is not None:
@@ -200,11 +200,11 @@ def _name(shown: Shown) -> str:
     return shown.memory.path if isinstance(shown.memory, Skipped) else shown.memory.id
 
 
-Pair = tuple[Sequence[Run], Sequence[Run]]
+Pair = tuple[Sequence[StyledRun], Sequence[StyledRun]]
 """What stands on the left and on the right of one line of the screen."""
 
 
-def beside(rows: Iterable[Row], width: int) -> Iterator[Pair]:
+def beside(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
     """The lines of both texts; each side is at most `width` cells wide."""
     for row in rows:
         left = runs_of(row.before, row.before_spans, Ink.STRIKE, width)
@@ -212,30 +212,30 @@ def beside(rows: Iterable[Row], width: int) -> Iterator[Pair]:
         yield from zip_longest(left, right, fillvalue=())
 
 
-def below(rows: Iterable[Row], width: int) -> Iterator[Sequence[Run]]:
+def below(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
     """The same where there is no room for two sides: what was before what is, line by line, with - and +."""
     for row in rows:
         if row.is_same:
-            yield from ((Run("  ", Ink.PLAIN), *runs) for runs in runs_of(row.after, (), Ink.PLAIN, width - 2))
+            yield from ((StyledRun("  ", Ink.PLAIN), *runs) for runs in runs_of(row.after, (), Ink.PLAIN, width - 2))
             continue
         if row.before is not None:
             for runs in runs_of(row.before, row.before_spans, Ink.STRIKE, width - 2):
-                yield (Run("- ", Ink.FAINT), *runs)
+                yield (StyledRun("- ", Ink.FAINT), *runs)
         if row.after is not None:
             for runs in runs_of(row.after, row.after_spans, Ink.HIGHLIGHT, width - 2):
-                yield (Run("+ ", Ink.FAINT), *runs)
+                yield (StyledRun("+ ", Ink.FAINT), *runs)
 
 
-def runs_of(text: str | None, spans: Sequence[Span], ink: Ink, width: int) -> list[list[Run]]:
+def runs_of(text: str | None, spans: Sequence[Span], ink: Ink, width: int) -> list[list[StyledRun]]:
     """A line of text wrapped to `width`, with the spans in `ink`; nothing where a side has no such line."""
     if text is None:
         return []
     shown = visible(text).replace("\t", " ")
-    runs: list[Run] = []
+    runs: list[StyledRun] = []
     at = 0
     for span in sorted(spans, key=lambda span: span.start):
         start = max(span.start, at)
-        runs += [Run(shown[at:start], Ink.PLAIN), Run(shown[start : span.end], ink)]
+        runs += [StyledRun(shown[at:start], Ink.PLAIN), StyledRun(shown[start : span.end], ink)]
         at = max(at, span.end)
-    runs.append(Run(shown[at:], Ink.PLAIN))
+    runs.append(StyledRun(shown[at:], Ink.PLAIN))
     return wrap([run for run in runs if run.text], max(1, width), 0)

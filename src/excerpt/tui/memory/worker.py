@@ -49,7 +49,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMemories:
     """The memories that answer a query, as hits, and all there are."""
 
     hits: tuple[Hit, ...]
@@ -123,7 +123,7 @@ class MemoryWorker:
         """The memories that a query leaves, for the Memory tab; all without one."""
         self._ask("list", lambda: self._list(query), on_listed)
 
-    def find(self, query: str, on_found: Callable[[Found], object]) -> None:
+    def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
         """The memories that answer a query, for the Search tab; without one all there are alone."""
         self._ask("find", lambda: self._find(query), on_found)
 
@@ -225,11 +225,11 @@ class MemoryWorker:
         found = tuple(recaller.recall(query))
         return Listed(found, total, broken, tags, recaller.unranked, tuple(hint.said for hint in recaller.hints))
 
-    def _find(self, query: str) -> Found:
+    def _find(self, query: str) -> FoundMemories:
         if not self._folder.is_dir() or not (memories := self._opened().all().memories):
-            return Found((), ())
+            return FoundMemories((), ())
         found = self._recalling().recall(query, limit=_MOST_FOUND) if query else []
-        return Found(tuple(self._hit(one) for one in found if one.confidence in _SURE), memories)
+        return FoundMemories(tuple(self._hit(one) for one in found if one.confidence in _SURE), memories)
 
     def _offer(self, text: str, source: Source | None) -> Offers:
         if not self._folder.is_dir() or not self._opened().all().memories:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, Kept, Mark, Wishes
+from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Wishes
 from excerpt.settings import PackSettings
 from excerpt.text.display import counted
 from excerpt.tui.common.pause import After, Pause
@@ -34,7 +34,7 @@ MOST_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class PackChoices:
     """Marks, and what is wished for the pack: of them, or, while nothing is marked, of the top hits of a query.
 
     Wishes for marks stay while the query changes. Those for top hits are the query's, and are there again with it. A
@@ -45,7 +45,7 @@ class Choices:
     of_marks: Wishes = AS_RANKED
     of_queries: Mapping[str, Wishes] = field(default_factory=dict)
     ranked: bool = True
-    before: Kept = NOTHING_KEPT
+    before: KeptMarks = NOTHING_KEPT
     """Marks of an earlier session, in no pack until they are taken up."""
 
     @property
@@ -57,23 +57,23 @@ class Choices:
         """Those that count for the pack as it is now, where `query` is asked."""
         return self.of_marks if self.marks else self.of_queries.get(query, AS_RANKED)
 
-    def kept(self, query: str) -> Kept:
+    def kept(self, query: str) -> KeptMarks:
         """What is kept from one session to the next: the marks, with what belongs to them."""
         taken = self.taking_up()
-        return Kept(query or self.before.query, taken.marks, taken.of_marks) if taken.marks else NOTHING_KEPT
+        return KeptMarks(query or self.before.query, taken.marks, taken.of_marks) if taken.marks else NOTHING_KEPT
 
-    def taking_up(self) -> Choices:
+    def taking_up(self) -> PackChoices:
         """With the marks of an earlier session before those of this one."""
         marks = tuple({mark.fragment: mark for mark in (*self.before.marks, *self.marks)}.values())
         wishes = self.of_marks if self.marks else self.before.wishes
         return replace(self, marks=marks, of_marks=wishes, before=NOTHING_KEPT)
 
-    def without(self, fragment_ids: Collection[str]) -> Choices:
+    def without(self, fragment_ids: Collection[str]) -> PackChoices:
         """Without the marks of these, and without those of an earlier session."""
         marks = tuple(mark for mark in self.marks if mark.fragment not in fragment_ids)
         return replace(self, marks=marks, of_marks=self.of_marks if marks else AS_RANKED, before=NOTHING_KEPT)
 
-    def toggling(self, mark: Mark) -> Choices:
+    def toggling(self, mark: Mark) -> PackChoices:
         """Marked, or no longer. A fragment that was dropped before comes back with its mark."""
         marks = tuple(each for each in self.marks if each.fragment != mark.fragment)
         if len(marks) == len(self.marks):
@@ -83,28 +83,28 @@ class Choices:
         dropped = self.of_marks.dropped - {mark.fragment}
         return replace(self, marks=marks, of_marks=replace(self.of_marks, dropped=dropped))
 
-    def unmarked(self) -> Choices:
+    def unmarked(self) -> PackChoices:
         return replace(self, marks=(), of_marks=AS_RANKED)
 
-    def dropping(self, query: str, fragment_ids: Iterable[str]) -> Choices:
+    def dropping(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         return self._wishing(query, self.wishes(query).dropping(fragment_ids))
 
-    def returning(self, query: str, fragment_ids: Iterable[str]) -> Choices:
+    def returning(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """With these no longer dropped."""
         wishes = self.wishes(query)
         return self._wishing(query, replace(wishes, dropped=wishes.dropped.difference(fragment_ids)))
 
-    def growing(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> Choices:
+    def growing(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
         return self._wishing(query, self.wishes(query).growing(fragment_ids, scope))
 
-    def ordering(self, query: str, fragment_ids: Iterable[str]) -> Choices:
+    def ordering(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """The packs of these fragments first, in this order, and then as they were."""
         ids = tuple(fragment_ids)
         wishes = self.wishes(query)
         after = (each for each in wishes.order if each not in ids)
         return replace(self, ranked=True)._wishing(query, wishes.ordering((*ids, *after)))
 
-    def next_order(self, query: str) -> Choices:
+    def next_order(self, query: str) -> PackChoices:
         """From an own order back to that of the scores, from there to that of the vault, and round again."""
         wishes = self.wishes(query)
         if self.ranked and wishes.order:
@@ -117,11 +117,11 @@ class Choices:
             return "vault order"
         return "own order" if self.wishes(query).order else ""
 
-    def moving(self, moves: MarkMoves) -> Choices:
+    def moving(self, moves: MarkMoves) -> PackChoices:
         """The same for the fragments as they are called now."""
         return replace(self, marks=moves.of_marks(self.marks), of_marks=moves.of_wishes(self.of_marks))
 
-    def _wishing(self, query: str, wishes: Wishes) -> Choices:
+    def _wishing(self, query: str, wishes: Wishes) -> PackChoices:
         if self.marks:
             return replace(self, of_marks=wishes)
         return replace(self, of_queries={**self.of_queries, query: wishes})
@@ -131,11 +131,11 @@ class History:
     """The choices as they are `now`, those before, and those taken back."""
 
     def __init__(self) -> None:
-        self.now = Choices()
-        self._before: list[Choices] = []
-        self._after: list[Choices] = []
+        self.now = PackChoices()
+        self._before: list[PackChoices] = []
+        self._after: list[PackChoices] = []
 
-    def decide(self, choices: Choices) -> bool:
+    def decide(self, choices: PackChoices) -> bool:
         """Take these in place of those now; False if they are the same."""
         if choices == self.now:
             return False
@@ -173,7 +173,7 @@ class History:
         self._before = [each.moving(moves) for each in self._before]
         self._after = [each.moving(moves) for each in self._after]
 
-    def restore(self, kept: Kept) -> None:
+    def restore(self, kept: KeptMarks) -> None:
         """Have what an earlier session kept be there in all that was decided in this one."""
         self.now = replace(self.now, before=kept)
         self._before = [replace(each, before=kept) for each in self._before]
@@ -198,7 +198,7 @@ class PackController:
         memories: Callable[[Sequence[Mark]], tuple[Memory, ...] | None],
         changed: Callable[[], object],
         built: Callable[[], object],
-        keep: Callable[[Kept], object],
+        keep: Callable[[KeptMarks], object],
     ) -> None:
         self.wanted = settings
         """The settings, with scope, budget and format as the keys have them now."""
@@ -226,7 +226,7 @@ class PackController:
     # --- what is decided ----------------------------------------------------------------------------------------------
 
     @property
-    def choices(self) -> Choices:
+    def choices(self) -> PackChoices:
         """The decisions by hand as they are now."""
         return self._history.now
 
@@ -245,7 +245,7 @@ class PackController:
         """The order where it is not that of the scores: `vault order` or `own order`."""
         return self.choices.order_name(self.query)
 
-    def restore(self, kept: Kept) -> None:
+    def restore(self, kept: KeptMarks) -> None:
         """Know the marks of an earlier session; they are in no pack until they are taken up."""
         self._history.restore(kept)
         self.keep()
@@ -282,7 +282,7 @@ class PackController:
         """Hand out what is to be there in the next session."""
         self._keep(self.choices.kept(self.query))
 
-    def decide(self, choices: Choices) -> bool:
+    def decide(self, choices: PackChoices) -> bool:
         """Take these in place of those now; False if they are the same."""
         decided = self._history.decide(choices)
         if decided:

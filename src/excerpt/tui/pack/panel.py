@@ -40,7 +40,7 @@ _INKS = ("row--faint", "pack--heading", "pack--why")
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class PanelContents:
     """What the panel shows. `ranks` are those of the hits, from 1, by the ids of fragments."""
 
     packed: Packed
@@ -71,7 +71,7 @@ class PackPanel(RowList):
     }
     """
 
-    contents: reactive[Contents | None] = reactive(None, init=False)
+    contents: reactive[PanelContents | None] = reactive(None, init=False)
 
     def on_mount(self) -> None:
         self.border_title = self._title(None)
@@ -89,7 +89,7 @@ class PackPanel(RowList):
         """None where what is selected was left out."""
         return self.selected if isinstance(self.selected, Pack) else None
 
-    def watch_contents(self, old: Contents | None, new: Contents | None) -> None:
+    def watch_contents(self, old: PanelContents | None, new: PanelContents | None) -> None:
         """The cursor stays on the pack it was on; where that is gone, on its place."""
         selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None
         packs = new.packed.result.packs if new is not None else ()
@@ -98,7 +98,7 @@ class PackPanel(RowList):
         self.rows_changed(entries.index(entry) if entry in entries else self.cursor)
         self.border_title = self._title(new)
 
-    def _title(self, contents: Contents | None) -> str:
+    def _title(self, contents: PanelContents | None) -> str:
         if contents is None or not contents.rows:
             return "pack · empty"
         result, left = contents.packed.result, len(contents.packed.left)

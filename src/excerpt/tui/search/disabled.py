@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Row(Enum):
+class SelectedRow(Enum):
     """What is selected in the list of hits."""
 
     NOTHING = "nothing"
@@ -24,7 +24,7 @@ class SearchState:
     answered: bool = False
     context: bool = False
     on_name: bool = False
-    row: Row = Row.NOTHING
+    row: SelectedRow = SelectedRow.NOTHING
     marked: bool = False
     packed: bool = False
     decided: bool = False
@@ -51,9 +51,9 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
         return ""
     takes = (state.in_panel and action in _OF_PANEL) or (state.meant and action == "edit")
     needs_row = action in _NEED_ROW or parameters == ("why",)
-    if needs_row and state.row is Row.NOTHING and not takes:
+    if needs_row and state.row is SelectedRow.NOTHING and not takes:
         return "Nothing is found for this query." if state.typed else "Nothing is listed yet: type a query first."
-    if action == "obsidian" and state.row is Row.MEMORY:
+    if action == "obsidian" and state.row is SelectedRow.MEMORY:
         return "A memory is no note of the vault."
     if action == "shift" and state.on_pack and state.alone:
         return "A pack of one passage has no other order."

@@ -240,7 +240,7 @@ WHOLE_REACH = 2_500
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class NoteView:
     """How to look at a note: what of the fragment is `near` in meaning (spans of its text), whether the note is wanted
     whole, and around which line if not around the fragment."""
 
@@ -249,7 +249,7 @@ class View:
     line: int | None = None
 
 
-AS_FOUND = View()
+AS_FOUND = NoteView()
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ def window_around(
     note_text: str,
     fragment: Fragment,
     spans: Iterable[Span],
-    view: View = AS_FOUND,
+    view: NoteView = AS_FOUND,
     *,
     headings: Sequence[Section] = (),
     elsewhere: Iterable[tuple[int, Columns]] = (),
@@ -304,14 +304,14 @@ def window_around(
         if not fragment.line_start <= number <= fragment.line_end:
             matches.setdefault(number, []).append(columns)
     first, last = reach_of(fragment, len(lines), view)
-    shown = _Shown(lines, contexts_of(lines[:last]), first, matches, spans_by_line(fragment, view.near))
+    shown = _ShownLines(lines, contexts_of(lines[:last]), first, matches, spans_by_line(fragment, view.near))
     drawn = tuple(_drawn(shown))
     return NoteWindow(
         fragment, drawn, len(lines), tuple(lines[first - 1 : last]), tuple(headings), view.whole, view.line
     )
 
 
-def reach_of(fragment: Fragment, line_count: int, view: View) -> tuple[int, int]:
+def reach_of(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, int]:
     """The first and last line that a view shows."""
     reach = WHOLE_REACH if view.whole else REACH
     middle = view.line
@@ -345,7 +345,7 @@ def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShownLines:
     """What is to be drawn: of a note's `lines` those from `first` (1-based) to the last that has a context. `matches`
     and `near` are columns by line."""
 
@@ -359,7 +359,7 @@ class _Shown:
         lay_over(line, self.matches.get(number, ()), self.near.get(number, ()))
 
 
-def _drawn(shown: _Shown) -> Iterator[DrawnLine]:
+def _drawn(shown: _ShownLines) -> Iterator[DrawnLine]:
     aligned = dict(_aligned(shown))
     properties = _properties(shown)
     code = _code(shown)
@@ -372,7 +372,7 @@ def _drawn(shown: _Shown) -> Iterator[DrawnLine]:
         yield line if columns is None else DrawnLine(number, line.runs, line.hang, columns.runs())
 
 
-def _properties(shown: _Shown) -> list[DrawnLine]:
+def _properties(shown: _ShownLines) -> list[DrawnLine]:
     """The lines of the frontmatter in the window, which are its first if there are any."""
     contexts = shown.contexts
     end = next((row for row, one in enumerate(contexts) if one.context is not Context.PROPERTIES), len(contexts))
@@ -385,7 +385,7 @@ def _properties(shown: _Shown) -> list[DrawnLine]:
     return drawn[shown.first - 1 :]
 
 
-def _code(shown: _Shown) -> dict[int, list[Inked]]:
+def _code(shown: _ShownLines) -> dict[int, list[Inked]]:
     """The inks of the code in the window, by row, as long as there is not too much of it."""
     contexts = shown.contexts
     fences = Counter(one.block for one in contexts[shown.first - 1 :] if one.context is Context.CODE and one.language)
@@ -403,7 +403,7 @@ def _code(shown: _Shown) -> dict[int, list[Inked]]:
     return found
 
 
-def _aligned(shown: _Shown) -> Iterator[tuple[int, InkedLine]]:
+def _aligned(shown: _ShownLines) -> Iterator[tuple[int, InkedLine]]:
     """Each row of a table with its columns aligned, for the tables that begin in the window."""
     row = shown.first - 1
     while row + 1 < len(shown.contexts):
@@ -422,7 +422,7 @@ def _aligned(shown: _Shown) -> Iterator[tuple[int, InkedLine]]:
             yield from enumerate(table, begin)
 
 
-def _is_table(shown: _Shown, row: int) -> bool:
+def _is_table(shown: _ShownLines, row: int) -> bool:
     return shown.contexts[row].context is Context.PROSE and "|" in shown.lines[row]
 
 
@@ -443,7 +443,7 @@ class AskWindow:
     kind: ClassVar[str] = "window"
     location: Location
     query: str = ""
-    view: View = AS_FOUND
+    view: NoteView = AS_FOUND
 
     def answer(self, engine: Engine) -> NoteWindow | None:
         snapshot = engine.snapshot
@@ -487,7 +487,9 @@ def _fragment_at(snapshot: Snapshot, path: str, line: int) -> Fragment | None:
     return next((one for one in there if line <= one.line_end), there[-1] if there else None)
 
 
-def _elsewhere(engine: Engine, query: str, text: str, fragment: Fragment, view: View) -> Iterator[tuple[int, Columns]]:
+def _elsewhere(
+    engine: Engine, query: str, text: str, fragment: Fragment, view: NoteView
+) -> Iterator[tuple[int, Columns]]:
     """Where the query's words stand in the rest of what is shown, by line."""
     lines = text.split("\n")
     first, last = reach_of(fragment, len(lines), view)

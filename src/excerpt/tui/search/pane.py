@@ -14,7 +14,7 @@ from textual.reactive import var
 from textual.widgets import Input, Static
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
-from excerpt.pack.selection import Kept
+from excerpt.pack.selection import KeptMarks
 from excerpt.settings import Settings
 from excerpt.text.display import lines_named
 from excerpt.tui.bindings import bindings
@@ -39,16 +39,16 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
-from excerpt.tui.search.disabled import Row, SearchState, search_disabled
+from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
-from excerpt.tui.search.query_bar import Answer, QueryBar, QueryMenu
+from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
 from excerpt.tui.search.query_controller import QueryKeeper
 from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
-    from excerpt.tui.memory.worker import Found, MemoryWorker
+    from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
     from excerpt.tui.pack.panel import PackPanel, TypedBudget
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
@@ -233,7 +233,7 @@ class SearchPane(Vertical):
         if self.memories.use(settings.memory):
             self._showing_changed()
 
-    def restore(self, kept: Kept) -> None:
+    def restore(self, kept: KeptMarks) -> None:
         """Tell of the marks of an earlier session."""
         self.pack.restore(kept)
         self._show_choices()
@@ -443,7 +443,7 @@ class SearchPane(Vertical):
             notice.said = self._failed or self.said
             return
         led = None if result.confidence is None else result.strategy
-        bar.status.answer = Answer(led, max(result.matched, len(result.hits)), result.confidence)
+        bar.status.answer = AnswerStatus(led, max(result.matched, len(result.hits)), result.confidence)
         if not result.hits:
             notice.said = nothing_found(result, self.progress, self._meant)
 
@@ -490,7 +490,7 @@ class SearchPane(Vertical):
         hit = self.selected
         self.side.select(hit, self.result, window_of_memory(hit), again=again)
 
-    def _memories_found(self, found: Found) -> None:
+    def _memories_found(self, found: FoundMemories) -> None:
         listed = self.result is not None
         changes = listed and bool(found.hits or self.memories.lists_any)
         self.memories.take(found, listed=listed)
@@ -562,11 +562,13 @@ class SearchPane(Vertical):
         self._refresh_keys()
 
     def _show_contents(self) -> None:
-        from excerpt.tui.pack.panel import Contents
+        from excerpt.tui.pack.panel import PanelContents
 
         pack, hits = self.pack, self.result.hits if self.result is not None else ()
         ranks = {hit.fragment.id: rank for rank, hit in enumerate(hits, start=1)}
-        contents = Contents(pack.packed, pack.choices.marked, ranks, pack.order) if pack.packed is not None else None
+        contents = (
+            PanelContents(pack.packed, pack.choices.marked, ranks, pack.order) if pack.packed is not None else None
+        )
         self.pack_panel.contents = contents
 
     def _pack_built(self) -> None:
@@ -749,18 +751,18 @@ class SearchPane(Vertical):
         """Show a view of what is selected; where it is in sight, the passage again.
 
         Related notes and map get the focus: there is something to choose."""
-        from excerpt.tui.search.side_panel import View
+        from excerpt.tui.search.side_panel import PanelView
 
         seen = self.side.display and self.side.view == view
         if seen and self._in_place:
             self._leave_side()
             return
-        self.side.view = View.PASSAGE if seen else View(view)
+        self.side.view = PanelView.PASSAGE if seen else PanelView(view)
         self._split.context = True
         if not self.side.display:
             self._close_pack()
             self._split.asked = True
-        if self.side.view in (View.RELATED, View.MAP):
+        if self.side.view in (PanelView.RELATED, PanelView.MAP):
             self.screen.set_focus(self.side.to_focus)
 
     def action_next_view(self) -> None:
@@ -997,7 +999,7 @@ class SearchPane(Vertical):
             answered=self.result is not None,
             context=self.side.display,
             on_name=on_name and hit is None,
-            row=Row.NOTHING if hit is None else Row.MEMORY if is_memory(hit) else Row.FRAGMENT,
+            row=SelectedRow.NOTHING if hit is None else SelectedRow.MEMORY if is_memory(hit) else SelectedRow.FRAGMENT,
             marked=bool(self.pack.choices.marks),
             packed=not self.asked_all_answered or not self.pack.is_empty,
             decided=self.pack.can_undo,

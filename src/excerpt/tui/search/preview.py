@@ -20,7 +20,7 @@ from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import lines_named, visible_line
 from excerpt.tui.bindings import act_around, bindings
-from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, Run, wrap
+from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
@@ -65,7 +65,7 @@ class Preview(LineView):
     window: reactive[NoteWindow | None] = reactive(None, init=False)
     packed: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
     """First and last line of each passage of this note that is in the pack."""
-    picked: reactive[Picked | None] = reactive(None, init=False)
+    picked: reactive[PickedLines | None] = reactive(None, init=False)
     walked: reactive[bool] = reactive(False, init=False)
     """Whether this is where a link led, and not what is selected in the list."""
     link: reactive[LinkSpot | None] = reactive(None, init=False)
@@ -90,7 +90,7 @@ class Preview(LineView):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
-        self._rows: list[Row] = []
+        self._rows: list[ContextRow] = []
         self._strips: dict[int, Strip] = {}
         self._match: int | None = None
         self._unseen = False
@@ -276,7 +276,7 @@ class Preview(LineView):
             in_sight = [one.line.number for one in self._rows_in_sight]
             start = self.window.fragment.line_start
             line = start if start in in_sight else in_sight[0]
-            self.picked = Picked(line, line)
+            self.picked = PickedLines(line, line)
             return
         end = max(self.window.above + 1, min(self.picked.end + by, self.window.line_count - self.window.below))
         self.picked = self.picked.to(end)
@@ -285,7 +285,7 @@ class Preview(LineView):
             self._scroll_to_row(max(0, row - (0 if row < self.scroll_offset.y else height - 1)))
 
     @property
-    def _rows_in_sight(self) -> list[Row]:
+    def _rows_in_sight(self) -> list[ContextRow]:
         top = max(0, self.scroll_offset.y - self._above)
         return self._rows[top : top + self.scrollable_content_region.height]
 
@@ -387,22 +387,22 @@ class Preview(LineView):
         return style
 
 
-class Row(NamedTuple):
+class ContextRow(NamedTuple):
     """One row of the context: the `part`-th of a line, `indent` cells in."""
 
     line: DrawnLine
     part: int
     indent: int
-    runs: Sequence[Run]
+    runs: Sequence[StyledRun]
 
     @property
     def has_match(self) -> bool:
         return any(Ink.MATCH in run.ink for run in self.runs)
 
 
-def rows_of(lines: Iterable[DrawnLine], width: int) -> list[Row]:
+def rows_of(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
     """The rows that lines fill in `width` cells; columns stand under one another where they fit."""
-    rows: list[Row] = []
+    rows: list[ContextRow] = []
     for line in lines:
         fits = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
         hang = 0 if fits else line.hang
@@ -410,18 +410,20 @@ def rows_of(lines: Iterable[DrawnLine], width: int) -> list[Row]:
         bars = _bars(line.runs, indent)
         for part, runs in enumerate(wrap(line.aligned if fits else line.runs, width, hang)):
             rows.append(
-                Row(line, part, 0, (*bars, *runs)) if part and bars else Row(line, part, indent * (part > 0), runs)
+                ContextRow(line, part, 0, (*bars, *runs))
+                if part and bars
+                else ContextRow(line, part, indent * (part > 0), runs)
             )
     return rows
 
 
-def _bars(runs: Sequence[Run], indent: int) -> tuple[Run, ...]:
+def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
     """The bars of the quotes that a line is in, `indent` cells wide, for its continuation; nothing outside of one."""
     if not runs or not runs[0].text.startswith("▎"):
         return ()
     begin = runs[0].text[:indent]
     kept = "".join(character if character == "▎" else " " for character in begin)
-    return (Run(f"{kept:<{indent}}", runs[0].ink & ~Ink.MATCH),)
+    return (StyledRun(f"{kept:<{indent}}", runs[0].ink & ~Ink.MATCH),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +435,7 @@ class LinkSpot:
     to: LinkTo
 
 
-def links_of(rows: Sequence[Row], first: int, last: int) -> Iterator[LinkSpot]:
+def links_of(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[LinkSpot]:
     """The links that begin on rows `first` up to `last` (exclusive), in their order."""
     of_line: list[LinkTo] = []
     for number in range(max(first, 0), min(last, len(rows))):
@@ -448,7 +450,7 @@ def links_of(rows: Sequence[Row], first: int, last: int) -> Iterator[LinkSpot]:
             column += cell_len(run.text)
 
 
-def link_at(row: Row, column: int) -> LinkTo | None:
+def link_at(row: ContextRow, column: int) -> LinkTo | None:
     """The link under a cell of a row, counted without the gutter."""
     at = row.indent
     for run in row.runs:
@@ -473,7 +475,7 @@ def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class PickedLines:
     """Lines that are picked: from `anchor`, where picking began, to `end`, which moves."""
 
     anchor: int
@@ -487,5 +489,5 @@ class Picked:
     def last(self) -> int:
         return max(self.anchor, self.end)
 
-    def to(self, line: int) -> Picked:
+    def to(self, line: int) -> PickedLines:
         return replace(self, end=line)

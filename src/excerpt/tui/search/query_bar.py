@@ -37,7 +37,7 @@ from excerpt.tui.search.query_controller import QueryController, begun_at, compl
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
-    from excerpt.search.interpretation import Reading
+    from excerpt.search.interpretation import QueryReading
     from excerpt.tui.search.query_controller import SavedQueries
 
 MOST_SHOWN, TALL = 8, 12
@@ -48,7 +48,7 @@ _BESIDE_KEYS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MenuChoice:
     """A row: choosing it makes the query `query`, with the cursor at `cursor` (-1 for its end).
 
     `label` is what it is called and `beside` what stands at its right; `kind` stands before it, faintly. What of the
@@ -84,13 +84,13 @@ class QueryMenu(RowList, can_focus=False):
     class Chosen(Message):
         """A row was clicked."""
 
-        def __init__(self, choice: Choice) -> None:
+        def __init__(self, choice: MenuChoice) -> None:
             super().__init__()
             self.choice = choice
 
     def __init__(self) -> None:
         super().__init__()
-        self.choices: tuple[Choice, ...] = ()
+        self.choices: tuple[MenuChoice, ...] = ()
         self.kind = ""
         self._kinds = 0
         self._placed: tuple[int, int, Offset] | None = None
@@ -104,10 +104,10 @@ class QueryMenu(RowList, can_focus=False):
         return bool(self.choices)
 
     @property
-    def chosen(self) -> Choice | None:
+    def chosen(self) -> MenuChoice | None:
         return self.choices[self.cursor] if self.choices else None
 
-    def open(self, kind: str, title: str, keys: str, choices: Sequence[Choice], at: Offset) -> None:
+    def open(self, kind: str, title: str, keys: str, choices: Sequence[MenuChoice], at: Offset) -> None:
         """Show choices of one kind below the cell `at` of the screen; none closes it. `keys` says what can be done."""
         if not choices:
             self.close()
@@ -163,7 +163,7 @@ class QueryMenu(RowList, can_focus=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerStatus:
     """What the status says of the newest search shown. `led` is None for a list of filters alone, which nothing ranks.
     How sure it is is left out where that is None."""
 
@@ -187,7 +187,7 @@ _SURE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class QuerySpan:
     """A part of the query that is set off: a filter, or what is `doubtful`. `text` is what stood there."""
 
     start: int
@@ -215,7 +215,7 @@ class QueryStatus(Widget):
     """
 
     strategy: reactive[Strategy] = reactive(Strategy.AUTO)
-    answer: reactive[Answer | None] = reactive(None)
+    answer: reactive[AnswerStatus | None] = reactive(None)
     busy: reactive[str] = reactive("")
     """What is being waited for, once that has taken half a second."""
     doubt: reactive[str] = reactive("")
@@ -259,7 +259,7 @@ class QueryStatus(Widget):
 class QueryInput(Field):
     """The field: filters stand in it as chips, each with a cross that takes it off."""
 
-    stretches: reactive[tuple[Stretch, ...]] = reactive(())
+    stretches: reactive[tuple[QuerySpan, ...]] = reactive(())
     """What of the query is set off. One that the text has outrun is not drawn."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--cross", "query--doubtful"}
@@ -275,16 +275,16 @@ class QueryInput(Field):
     class TakenOff(Message):
         """A filter's cross was clicked, or it was deleted as a whole."""
 
-        def __init__(self, stretch: Stretch) -> None:
+        def __init__(self, stretch: QuerySpan) -> None:
             super().__init__()
             self.stretch = stretch
 
     @property
-    def _current(self) -> list[Stretch]:
+    def _current(self) -> list[QuerySpan]:
         return [one for one in self.stretches if self.value[one.start : one.end] == one.text]
 
     @property
-    def chips(self) -> list[Stretch]:
+    def chips(self) -> list[QuerySpan]:
         """The filters in the query, in order."""
         return [one for one in self._current if not one.doubtful]
 
@@ -391,12 +391,12 @@ class QueryBar(Horizontal):
             self.field.stretches = ()
         self.queries.read(self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._stood)
 
-    def _show_reading(self, reading: Reading) -> None:
+    def _show_reading(self, reading: QueryReading) -> None:
         query = self.text
         # One that is typed last and may go on is a word to who types it.
         ended = [one for one in reading.conditions if not (one.open and self.queries.is_typing)]
-        filters = [Stretch(one.start, one.end, query[one.start : one.end]) for one in ended]
-        doubts = [Stretch(d.start, d.end, query[d.start : d.end], doubtful=True) for d in reading.doubts]
+        filters = [QuerySpan(one.start, one.end, query[one.start : one.end]) for one in ended]
+        doubts = [QuerySpan(d.start, d.end, query[d.start : d.end], doubtful=True) for d in reading.doubts]
         self.field.stretches = (*filters, *doubts)
         self.status.doubt = visible_line(reading.doubts[0].said) if reading.doubts else ""
 
@@ -475,7 +475,9 @@ class QueryBar(Horizontal):
         is_kept = field.selection.is_empty or len(field.selected_text) < len(field.value)
         typed = field.value.strip() if is_kept else ""
         found = self.queries.history.having(typed)
-        choices = [Choice(query, query, typed=typed if " " not in typed else "") for query in found if query != typed]
+        choices = [
+            MenuChoice(query, query, typed=typed if " " not in typed else "") for query in found if query != typed
+        ]
         self.menu.open(
             "history", "Asked before", f"{_taking()} · {key_sign('menu-forget')} forget", choices, self._at(0)
         )
@@ -503,7 +505,7 @@ class QueryBar(Horizontal):
         if begun is None or not self.field.has_focus:
             return
         choices = [
-            Choice(
+            MenuChoice(
                 one.label,
                 *completed(self.text, begun, one.text),
                 beside=counted(one.count, one.unit) if one.count else "",
@@ -528,7 +530,9 @@ class QueryBar(Horizontal):
     def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
         if not self.field.has_focus:
             return
-        choices = [Choice(one.label, one.query, beside=counted(one.hits, "hit"), kind=one.way) for one in suggestions]
+        choices = [
+            MenuChoice(one.label, one.query, beside=counted(one.hits, "hit"), kind=one.way) for one in suggestions
+        ]
         if not choices:
             self.notify("Nothing in the vault makes this query narrower or wider.", markup=False)
         self.menu.open("suggest", "Narrower and wider", _taking(), choices, self._at(0))
@@ -541,7 +545,7 @@ class QueryBar(Horizontal):
             return
         if not saved.queries:
             self.notify("No query is saved yet.", markup=False)
-        choices = [Choice(one.name, one.query, beside=visible_line(one.query)) for one in saved.queries]
+        choices = [MenuChoice(one.name, one.query, beside=visible_line(one.query)) for one in saved.queries]
         taking = f"{_taking()} · {key_sign('menu-forget')} delete"
         self.menu.open("saved", "Saved queries", taking, choices, self._at(0))
 
@@ -581,7 +585,7 @@ class QueryBar(Horizontal):
         event.stop()
         self._take(event.choice)
 
-    def _take(self, choice: Choice) -> None:
+    def _take(self, choice: MenuChoice) -> None:
         kind = self.menu.kind
         self.menu.close()
         self.put(choice.query, choice.cursor)

@@ -26,7 +26,7 @@ from excerpt.tui.engine_worker import Asks
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
-    from excerpt.search.interpretation import Reading
+    from excerpt.search.interpretation import QueryReading
 
 MOST = 500
 """Queries that are kept of a vault."""
@@ -161,14 +161,14 @@ class SavedQueries:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _HistoryFile:
     queries: tuple[SavedQuery, ...] = ()
 
 
 def read_saved(file: Path) -> SavedQueries:
     """What is saved; nothing where there is no file. Raises SavedQueriesError for one that makes no sense."""
     try:
-        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _File)
+        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _HistoryFile)
     except FileNotFoundError:
         return SavedQueries()
     except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
@@ -335,7 +335,7 @@ class QueryController:
         self.is_typing, self._before = is_typed(self._before, query), query
 
     def read(
-        self, on_read: Callable[[Reading], object], is_shown: Callable[[], bool], on_stood: Callable[[], object]
+        self, on_read: Callable[[QueryReading], object], is_shown: Callable[[], bool], on_stood: Callable[[], object]
     ) -> None:
         """Have the query read: now, and thoroughly when it has stood for a while, unless it `is_shown` what to type,
         which need not be told that it is missing. Call `on_stood` when it has stood long enough to have been asked."""
@@ -355,7 +355,7 @@ class QueryController:
         self._doubting.begin(_TYPED, doubt)
         self._standing.begin(_ASKED, on_stood)
 
-    def _ask_reading(self, on_read: Callable[[Reading], object], *, thoroughly: bool) -> None:
+    def _ask_reading(self, on_read: Callable[[QueryReading], object], *, thoroughly: bool) -> None:
         from excerpt.tui.questions import AskReading
 
         query = self._query()

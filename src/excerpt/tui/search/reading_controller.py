@@ -79,9 +79,9 @@ class ReadingController:
         """Ask for what is shown as it is now, with `line` at the top, or the fragment."""
         if self.location is None:
             return
-        from excerpt.tui.search.note_window import AskWindow, View
+        from excerpt.tui.search.note_window import AskWindow, NoteView
 
-        view = View(whole=bool(self._whole), line=line)
+        view = NoteView(whole=bool(self._whole), line=line)
         self._engine.ask(AskWindow(self.location, self._query, view), self._window_came)
 
     def toggle_whole(self) -> bool:

@@ -50,7 +50,7 @@ _LOOKING = Said("Looking for related notes")
 _GONE = Said("That note is not in the index any more")
 
 
-class View(StrEnum):
+class PanelView(StrEnum):
     """What the side panel shows of the selected hit."""
 
     PASSAGE = "passage"
@@ -72,23 +72,23 @@ class ViewTabs(Widget):
     }
     """
 
-    view: reactive[View] = reactive(View.PASSAGE)
+    view: reactive[PanelView] = reactive(PanelView.PASSAGE)
 
     class Clicked(Message):
         """The name of a view was clicked."""
 
-        def __init__(self, view: View) -> None:
+        def __init__(self, view: PanelView) -> None:
             super().__init__()
             self.view = view
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
         shown = self.get_component_rich_style("views--shown", partial=True)
-        left = [(f"[{one}]", shown) if one is self.view else (f" {one} ", Style.null()) for one in View]
+        left = [(f"[{one}]", shown) if one is self.view else (f" {one} ", Style.null()) for one in PanelView]
         return line(left, [(f"{key_sign('side-view')} next ", Style.null())], self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
         end = 0
-        for one in View:
+        for one in PanelView:
             end += len(one) + 2
             if event.x < end:
                 self.post_message(self.Clicked(one))
@@ -116,7 +116,7 @@ class SidePanel(Vertical):
     }
     """
 
-    view: var[View] = var(View.PASSAGE, init=False)
+    view: var[PanelView] = var(PanelView.PASSAGE, init=False)
 
     class Passed(Message):
         """Another passage or view is shown, which other keys may be about."""
@@ -142,7 +142,7 @@ class SidePanel(Vertical):
         self._query = query
         self._hit: Hit | None = None
         self._result: Result | None = None
-        self._outdated = set(View)
+        self._outdated = set(PanelView)
         self._packed: tuple[tuple[str, int, int], ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -173,12 +173,12 @@ class SidePanel(Vertical):
 
     def show_location(self, location: Location) -> None:
         """Show a fragment that need not be selected."""
-        self.view = View.PASSAGE
+        self.view = PanelView.PASSAGE
         self.reading.look_at(location, self._answered_query)
 
     def show_memory(self, window: NoteWindow) -> None:
         """Show a memory that need not be selected."""
-        self.view = View.PASSAGE
+        self.view = PanelView.PASSAGE
         self.reading.show(window)
 
     def show_packed(self, passages: tuple[tuple[str, int, int], ...]) -> None:
@@ -209,12 +209,12 @@ class SidePanel(Vertical):
 
     @property
     def _shown(self) -> Widget:
-        return (self.preview, self.why, self.related, self.map)[list(View).index(self.view)]
+        return (self.preview, self.why, self.related, self.map)[list(PanelView).index(self.view)]
 
     @property
     def to_focus(self) -> Widget:
         """What of the view takes the keys."""
-        return self.related.rows if self.view is View.RELATED else self._shown
+        return self.related.rows if self.view is PanelView.RELATED else self._shown
 
     def watch_view(self) -> None:
         had_focus = self.has_focus_within
@@ -237,7 +237,7 @@ class SidePanel(Vertical):
 
     def next_view(self) -> None:
         """Show the next view; after the map comes the passage."""
-        every = list(View)
+        every = list(PanelView)
         self.view = every[(every.index(self.view) + 1) % len(every)]
 
     def on_show(self) -> None:
@@ -245,7 +245,7 @@ class SidePanel(Vertical):
 
     def _outdate(self) -> None:
         """Have the views asked for anew: the one in sight when selection and query have settled."""
-        self._outdated = {View.WHY, View.RELATED, View.MAP}
+        self._outdated = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
         if self.view in self._outdated and self.display:
             self.insight.when_settled(self._ask)
 
@@ -255,12 +255,12 @@ class SidePanel(Vertical):
         if self.view not in self._outdated:
             return
         self._outdated.discard(self.view)
-        if self.view is View.WHY:
+        if self.view is PanelView.WHY:
             self._explain()
-        elif self.view is View.MAP:
+        elif self.view is PanelView.MAP:
             query = self._result.query if self._result is not None else self._query()
             self.insight.ask_map(query, self._map_came)
-        elif self.view is View.RELATED:
+        elif self.view is PanelView.RELATED:
             if not self.insight.ask_related(self._hit, self._related_came):
                 self.related.say(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
             elif self.related.related is None:
@@ -289,7 +289,7 @@ class SidePanel(Vertical):
             self.reading.go_to(there)
         elif self.reading.is_away and self._hit is not None:
             self.reading.look_at(Location.of(self._hit), self._answered_query)
-        self._outdated.add(View.RELATED)
+        self._outdated.add(PanelView.RELATED)
         self._ask()
 
     # --- what it is about ---------------------------------------------------------------------------------------------
@@ -297,18 +297,18 @@ class SidePanel(Vertical):
     @property
     def passage(self) -> Hit | None:
         """The fragment that a key is about while the panel has the focus."""
-        if self.view is View.RELATED:
+        if self.view is PanelView.RELATED:
             reason = self.related.reason
             return Hit(reason.fragment, 0.0, spans=reason.spans) if reason and reason.fragment else None
         location, window = self.reading.location, self.reading.window
-        if self.view is View.PASSAGE and location is not None and window is not None:
+        if self.view is PanelView.PASSAGE and location is not None and window is not None:
             return Hit(window.fragment, 0.0, spans=location.spans)
         return self._hit
 
     def take_lines(self) -> Fragment | None:
         """Return the lines that are picked, which are then picked no more; None without."""
         window, picked = self.reading.window, self.preview.picked
-        if self.view is not View.PASSAGE or window is None or picked is None:
+        if self.view is not PanelView.PASSAGE or window is None or picked is None:
             return None
         self.preview.picked = None
         text = window.text(picked.first, picked.last)
@@ -325,13 +325,13 @@ class SidePanel(Vertical):
     def enter(self) -> bool:
         """Do what enter does in the view shown, but for opening a passage: follow the link that the cursor is on, fold
         a branch, open the note of a name. False where it is about the passage."""
-        if self.view is View.MAP:
+        if self.view is PanelView.MAP:
             self.map.toggle()
             return True
-        if self.view is View.RELATED and (reason := self.related.reason) is not None and reason.fragment is None:
+        if self.view is PanelView.RELATED and (reason := self.related.reason) is not None and reason.fragment is None:
             self.post_message(EditRequested(reason.path, reason.line))
             return True
-        return self.view is View.PASSAGE and self.preview.follow()
+        return self.view is PanelView.PASSAGE and self.preview.follow()
 
     def leave(self) -> bool:
         """Stop picking lines; False where none are picked."""
@@ -349,7 +349,7 @@ class SidePanel(Vertical):
 
     def scroll_pages(self, pages: int) -> None:
         """Scroll what the view shows, one line of it kept in sight; a map by its rows."""
-        shown = self.related.why if self.view is View.RELATED else self._shown
+        shown = self.related.why if self.view is PanelView.RELATED else self._shown
         step = pages * max(1, shown.scrollable_content_region.height - 1)
         if shown is self.map:
             self.map.move(step)

@@ -31,7 +31,7 @@ from excerpt.tui.keymap import key_sign, shown_key
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
-    from excerpt.search.explain import NoteExplanation, Standing, WordPart
+    from excerpt.search.explain import NoteExplanation, StrategyRank, WordPart
 
 Colours = Mapping[str, str]
 """The theme's variables."""
@@ -191,7 +191,7 @@ def _gaps(told: NoteExplanation, colours: Colours) -> RenderableType:
     return Group(Text(f"Why not higher, beside {above}:"), table)
 
 
-def _standings(standings: Sequence[Standing], colours: Colours) -> Text:
+def _standings(standings: Sequence[StrategyRank], colours: Colours) -> Text:
     text = Text("Rank by strategy: ", colours["text-soft"])
     for number, standing in enumerate(standings):
         text.append(" · " if number else "")
