@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from excerpt.settings import Settings
-from excerpt.settings_file import MEANINGS, keys, schema
+from excerpt.settings_file import all_settings, schema
 from excerpt.tui.keymap import bindable
 
 
@@ -22,18 +19,11 @@ def property_of(key: str) -> dict[str, Any]:
     return shape
 
 
-def test_every_setting_has_a_meaning_and_no_other_has() -> None:
-    assert list(MEANINGS) == list(keys())
-
-
 def test_each_setting_has_its_meaning_and_its_default() -> None:
-    defaults: Any = msgspec.to_builtins(Settings())
-    for key in keys():
-        value = defaults
-        for part in key.split("."):
-            value = value[part]
-        assert property_of(key)["description"] == MEANINGS[key]
-        assert property_of(key).get("default", {}) == value, key
+    for one in all_settings():
+        assert one.meaning, one.key
+        assert property_of(one.key)["description"] == one.meaning
+        assert property_of(one.key).get("default", {}) == one.default, one.key
 
 
 def test_a_key_that_it_does_not_name_is_an_error() -> None:

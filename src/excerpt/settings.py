@@ -16,13 +16,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
 from platformdirs import PlatformDirs
 
 from excerpt.errors import ExcerptError, SettingsError, VaultError
 from excerpt.kinds import Format, Scope, Strategy
+
+T = TypeVar("T")
+
+MEANING = "meaning"
+"""Where a field's metadata says what a setting does."""
 
 MOST = 1_000_000_000
 """What any count may be, in the settings and on the command line: more than there is of anything, and far from what
@@ -46,6 +51,8 @@ LANGUAGES: Mapping[str, str] = {
 }  # fmt: skip
 """ISO 639-1 codes and English names of the languages that the analyzer tells from others."""
 
+Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGES]})]
+
 
 _RETIRED = frozenset({"screen.context", "screen.density"})
 """Keys that older versions knew: files that still hold them are valid."""
@@ -58,102 +65,106 @@ class Fusion(StrEnum):
     RRF = "rrf"
 
 
+def setting(default: T, meaning: str) -> T:
+    """Return the field of a setting: its default, and what it does in a sentence for whoever edits a settings file."""
+    return field(default=default, metadata={MEANING: meaning})
+
+
 @dataclass(frozen=True, slots=True)
 class VaultSettings:
-    """Which files are notes, and in what language.
+    """Which files are notes, and in what language."""
 
-    `include` and `exclude` are patterns as in a .gitignore at the top of the vault: where `include` names any, only
-    what it matches is read; what `exclude` matches is left out in any case, and with "!" in front is read although an
-    ignore file leaves it out. `max_bytes` is the size above which a file is skipped, and named as skipped. `language`
-    is a key of LANGUAGES that all notes are taken to be in; empty means that it is found for each note.
-    """
-
-    extensions: tuple[Extension, ...] = (".md", ".markdown")
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    max_bytes: Bytes = 16 * 1024 * 1024
-    language: str = ""
+    extensions: tuple[Extension, ...] = setting((".md", ".markdown"), "Endings of the files that are notes.")
+    include: tuple[str, ...] = setting(
+        (), "Patterns, as in a .gitignore, of what to read; where there are any, nothing else is read."
+    )
+    exclude: tuple[str, ...] = setting(
+        (), 'Patterns, as in a .gitignore, of what not to read; "!" in front reads it after all.'
+    )
+    max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped, in bytes.")
+    language: Language = setting("", 'The language of all notes, as "de"; empty finds it for each note.')
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """`model` is a folder or a model2vec name; empty means the one that ships with excerpt. `multilingual` says that it
-    reads other languages as well as English, so that meaning counts in them as much."""
+    """The embedding model; where it is `multilingual`, meaning counts as much in other languages as in English."""
 
-    model: str = ""
-    multilingual: bool = False
+    model: str = setting("", "A folder or a name of a model2vec model; empty is the one that ships with excerpt.")
+    multilingual: bool = setting(False, "The model reads other languages as well as English.")
 
 
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
-    """Which signals beside the query count: links between notes, when they were modified, the user's opens and packs.
+    """Which signals beside the query count."""
 
-    Without `use` nothing is recorded either.
-    """
-
-    links: bool = True
-    recency: bool = False
-    use: bool = True
+    links: bool = setting(True, "Notes that many matching notes link to are lifted a little.")
+    recency: bool = setting(False, "Notes that were changed lately are lifted a little.")
+    use: bool = setting(True, "Notes that you opened or copied are lifted a little; off, nothing of it is recorded.")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """`fuzzy_threshold` is the similarity from which a word counts as a misspelling of another; `per_note` the most
-    fragments of one note among the first ten hits, 0 for no limit."""
-
-    strategy: Strategy = Strategy.AUTO
-    limit: Positive = 50
-    fuzzy_threshold: Share = 0.8
-    fusion: Fusion = Fusion.WEIGHTED
-    per_note: Count = 3
+    strategy: Strategy = setting(Strategy.AUTO, "How fragments are scored; auto chooses who leads by the query.")
+    limit: Positive = setting(
+        50, "How many hits a search lists; on the screen as many more come at the end of the list."
+    )
+    fuzzy_threshold: Share = setting(0.8, "How like another a word must be to count as a misspelling of it, 0 to 1.")
+    fusion: Fusion = setting(
+        Fusion.WEIGHTED, "How signals become one score: weighted adds them up, rrf counts ranks only."
+    )
+    per_note: Count = setting(3, "The most fragments of one note among the first ten hits; 0 is no limit.")
     boosts: BoostSettings = field(default_factory=BoostSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class PackSettings:
-    """`budget` in tokens of `tokenizer`; `limit` is how many top hits a pack is built from when none is marked.
-
-    `question` puts the query into the text, below the sources. `template` is the file that the format `template`
-    renders by; a relative path counts from the folder of the settings.
-    """
-
-    budget: Count = 4000
-    tokenizer: str = "o200k"
-    scope: Scope = Scope.NEIGHBORS
-    neighbors: Count = 1
-    limit: Positive = 8
-    format: Format = Format.MARKDOWN
-    question: bool = False
-    template: str = ""
+    budget: Count = setting(4000, "The most tokens a pack may hold, sources included.")
+    tokenizer: str = setting("o200k", "Whose tokens are counted; also the path of a tokenizer.json.")
+    scope: Scope = setting(
+        Scope.NEIGHBORS, "How far the pack grows around a hit: not at all, to its neighbors, its section, its note."
+    )
+    neighbors: Count = setting(1, "How many fragments on each side of a hit come with it in the scope neighbors.")
+    limit: Positive = setting(8, "From how many of the best hits a pack is built when none is marked.")
+    format: Format = setting(Format.MARKDOWN, "How a pack is written.")
+    question: bool = setting(False, "The query stands below the passages of a pack.")
+    template: str = setting(
+        "", "The file that the format template renders by; a relative path counts from the settings' folder."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """`in_search`: fragments that a memory is about have a badge, and matching memories stand among the hits.
-    `recall_first`: what was remembered about a query is shown before what is found."""
-
-    in_search: bool = True
-    recall_first: bool = False
+    in_search: bool = setting(
+        True, "Memories that answer a query stand among the hits; what you remembered has a badge."
+    )
+    recall_first: bool = setting(False, "Memories that answer a query stand before the hits.")
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """`editor` is a command line; empty means $VISUAL, then $EDITOR. `plain` draws no lines and blocks and moves
-    nothing; without `motion` only the latter holds. `keys` maps binding ids to keys.
-
-    `restore` brings back query, selection and tab at the next start; without it nothing of that is kept.
-    """
-
-    theme: str = "excerpt-dark"
-    editor: str = ""
-    restore: bool = True
-    plain: bool = False
-    motion: bool = True
-    keys: dict[str, str] = field(default_factory=dict)
+    theme: str = setting(
+        "excerpt-dark", "The colours: one of excerpt's themes, or a file in themes/ beside the settings."
+    )
+    editor: str = setting("", "The command that enter runs, as nvim or code -w; empty is $VISUAL, then $EDITOR.")
+    restore: bool = setting(
+        True, "Query, selection, tab and panes come back at the next start; off, nothing of that is kept."
+    )
+    plain: bool = setting(False, "No lines, no blocks, no motion: only letters and ASCII signs.")
+    motion: bool = setting(True, "Off, nothing moves by itself.")
+    keys: dict[str, str] = field(
+        default_factory=dict, metadata={MEANING: "Other keys for actions, by the action's name."}
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """All that can be set, table by table.
+
+    What is said of a setting is said at its field: its values and their range by its type, its default and its
+    meaning by `setting`. The check of a file, the JSON schema, a new excerpt.toml and the guide's tables are made from
+    that.
+    """
+
     vault: VaultSettings = field(default_factory=VaultSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     search: SearchSettings = field(default_factory=SearchSettings)

@@ -8,15 +8,16 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
-from functools import reduce
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, cast, get_origin, get_type_hints
 
 import msgspec
 
 from excerpt.errors import SettingsError
-from excerpt.settings import LANGUAGES, Places, Settings, check_settings
+from excerpt.settings import MEANING, Places, Settings, check_settings
 
 # --- settings schema --------------------------------------------------------------------------------------------------
 # What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`.
@@ -28,50 +29,33 @@ Actions = Mapping[str, tuple[str, str]]
 """What keys can be given to, by its name: what it does, and the keys that it has of its own. The screen knows them, so
 whoever asks for a schema says them."""
 
-MEANINGS: Mapping[str, str] = {
-    "vault.extensions": "Endings of the files that are notes.",
-    "vault.include": "Patterns, as in a .gitignore, of what to read; where there are any, nothing else is read.",
-    "vault.exclude": 'Patterns, as in a .gitignore, of what not to read; "!" in front reads it after all.',
-    "vault.max_bytes": "Larger files are skipped, in bytes.",
-    "vault.language": 'The language of all notes, as "de"; empty finds it for each note.',
-    "embedding.model": "A folder or a name of a model2vec model; empty is the one that ships with excerpt.",
-    "embedding.multilingual": "The model reads other languages as well as English.",
-    "search.strategy": "How fragments are scored; auto chooses who leads by the query.",
-    "search.limit": "How many hits a search lists; on the screen as many more come at the end of the list.",
-    "search.fuzzy_threshold": "How like another a word must be to count as a misspelling of it, 0 to 1.",
-    "search.fusion": "How signals become one score: weighted adds them up, rrf counts ranks only.",
-    "search.per_note": "The most fragments of one note among the first ten hits; 0 is no limit.",
-    "search.boosts.links": "Notes that many matching notes link to are lifted a little.",
-    "search.boosts.recency": "Notes that were changed lately are lifted a little.",
-    "search.boosts.use": "Notes that you opened or copied are lifted a little; off, nothing of it is recorded.",
-    "pack.budget": "The most tokens a pack may hold, sources included.",
-    "pack.tokenizer": "Whose tokens are counted; also the path of a tokenizer.json.",
-    "pack.scope": "How far the pack grows around a hit: not at all, to its neighbors, its section, its note.",
-    "pack.neighbors": "How many fragments on each side of a hit come with it in the scope neighbors.",
-    "pack.limit": "From how many of the best hits a pack is built when none is marked.",
-    "pack.format": "How a pack is written.",
-    "pack.question": "The query stands below the passages of a pack.",
-    "pack.template": "The file that the format template renders by; a relative path counts from the settings' folder.",
-    "memory.in_search": "Memories that answer a query stand among the hits; what you remembered has a badge.",
-    "memory.recall_first": "Memories that answer a query stand before the hits.",
-    "screen.theme": "The colours: one of excerpt's themes, or a file in themes/ beside the settings.",
-    "screen.editor": "The command that enter runs, as nvim or code -w; empty is $VISUAL, then $EDITOR.",
-    "screen.restore": "Query, selection, tab and panes come back at the next start; off, nothing of that is kept.",
-    "screen.plain": "No lines, no blocks, no motion: only letters and ASCII signs.",
-    "screen.motion": "Off, nothing moves by itself.",
-    "screen.keys": "Other keys for actions, by the action's name.",
-}
-"""A sentence for each key of `Settings`, for a new settings file and for who edits one with a schema."""
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting, as its field in `Settings` says it."""
+
+    key: str
+    """Dotted, as in excerpt.toml."""
+
+    meaning: str
+    default: Any
+    """As TOML and JSON know it."""
+
+    choices: tuple[str, ...]
+    """The values it may have, in their order; none where they cannot be counted."""
 
 
-def keys(shape: type[Any] = Settings, above: str = "") -> Iterator[str]:
-    """Every dotted key of a settings file, in the order in which they are written."""
+def all_settings(shape: type[Any] = Settings, above: str = "") -> Iterator[Setting]:
+    """Yield every setting, in the order in which they are written."""
     hints = get_type_hints(shape)
+    defaults = msgspec.to_builtins(shape())
     for one in fields(shape):
-        if is_dataclass(hints[one.name]):
-            yield from keys(hints[one.name], f"{above}{one.name}.")
+        hint = hints[one.name]
+        if is_dataclass(hint):
+            yield from all_settings(cast("type[Any]", hint), f"{above}{one.name}.")
         else:
-            yield f"{above}{one.name}"
+            choices = tuple(hint) if issubclass(get_origin(hint) or hint, StrEnum) else ()
+            yield Setting(f"{above}{one.name}", one.metadata[MEANING], defaults[one.name], choices)
 
 
 def schema(actions: Actions) -> dict[str, Any]:
@@ -79,8 +63,7 @@ def schema(actions: Actions) -> dict[str, Any]:
     it is to excerpt."""
     made = msgspec.json.schema(Settings)
     shapes = made["$defs"]
-    _describe(shapes, Settings, "")
-    shapes["VaultSettings"]["properties"]["language"]["enum"] = ["", *LANGUAGES]
+    _describe(shapes, Settings)
     shapes["ScreenSettings"]["properties"]["keys"] |= {
         "properties": {
             name: {"type": "string", "description": what, "default": own} for name, (what, own) in actions.items()
@@ -110,19 +93,22 @@ def write_schema(folder: Path, actions: Actions) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _describe(shapes: dict[str, Any], shape: type[Any], above: str) -> None:
+def _describe(shapes: dict[str, Any], shape: type[Any]) -> None:
     described = shapes[shape.__name__]
     described["additionalProperties"] = False
     described.pop("description", None)
     hints = get_type_hints(shape)
-    for name, value in described["properties"].items():
-        if is_dataclass(hints[name]):
-            _describe(shapes, hints[name], f"{above}{name}.")
+    for one in fields(shape):
+        value = described["properties"][one.name]
+        if is_dataclass(hints[one.name]):
+            _describe(shapes, hints[one.name])
         else:
             # Beside a $ref nothing else is read by the older drafts that TOML's language servers know.
             if "$ref" in value:
                 value["allOf"] = [{"$ref": value.pop("$ref")}]
-            value["description"] = MEANINGS[f"{above}{name}"]
+            value["description"] = one.metadata[MEANING]
+            if "enum" in value:
+                value["enum"] = value.pop("enum")
 
 
 # --- settings edit ----------------------------------------------------------------------------------------------------
@@ -151,15 +137,15 @@ def begin_with(places: Places, vault: Path | None, actions: Actions) -> str:
 
 def _defaults() -> str:
     """Return every setting with its meaning and default, commented out, below the head of its table."""
-    told = []
-    for table, values in msgspec.to_builtins(Settings()).items():
+    told: list[str] = []
+    for table, settings in groupby(all_settings(), lambda one: one.key.partition(".")[0]):
         told.append(f"\n[{table}]")
-        for key in keys():
-            if key.startswith(f"{table}.") and key != "screen.keys":
-                name = key.removeprefix(f"{table}.")
-                value = reduce(lambda within, part: within[part], name.split("."), values)
-                told += [f"# {MEANINGS[key]}", f"# {name} = {json.dumps(value)}"]
-    return "\n".join((*told, "\n[screen.keys]", f"# {MEANINGS['screen.keys']}", '# "strategy" = "ctrl+s"', ""))
+        for one in settings:
+            if one.key == "screen.keys":
+                told += ["\n[screen.keys]", f"# {one.meaning}", '# "strategy" = "ctrl+s"']
+            else:
+                told += [f"# {one.meaning}", f"# {one.key.removeprefix(f'{table}.')} = {json.dumps(one.default)}"]
+    return "\n".join((*told, ""))
 
 
 def change_setting(file: Path, key: str, value: Value | None, beginning: str = "") -> None:
