@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint matrix pictures properties fuzz bench soak million quality packs messy screenshots keys docs model clean
+.PHONY: help run setup test lint matrix pictures properties fuzz bench soak million quality packs messy screenshots keys settings docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -68,6 +68,9 @@ screenshots: $(READY) ## make every picture in screenshots/
 
 keys: $(READY) ## write the guide's page on keys from the table of the app
 	$(BIN)/python -m benchmarks.key_page
+
+settings: $(READY) ## write the guide's tables of settings from the settings' fields
+	$(BIN)/python -m benchmarks.settings_page
 
 DOCS := .venv-docs/bin
 
