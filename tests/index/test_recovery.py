@@ -16,8 +16,9 @@ import pytest
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
+from excerpt.index.files import SUSPECT
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.writer import LOCK, SUSPECT
+from excerpt.index.writer import LOCK
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.conftest import WriteNote
 from tests.index.content import content

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -94,6 +93,7 @@ def _packed(ids: list[int]) -> bytes:
 _SAMPLE = 1000  # words that stand for all of a model's
 _MOST_TOLD = 10_000
 _MOST_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is made
+_TOKENS_UNSAID = 512  # what a text is cut to where the config does not say, as model2vec has it
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
@@ -223,7 +223,7 @@ def _open(model: str) -> Embedder:
             f"There is no embedding model at {model}.",
             "Set embedding.model to a folder or to a model2vec name such as minishlab/potion-base-8M.",
         )
-    return _load(model)
+    return _load(model, lambda: _fetched(model))
 
 
 def _shipped() -> Path:
@@ -237,16 +237,39 @@ def _open_folder(folder: Path) -> Embedder:
             f"The embedding model in {folder} is not complete: {', '.join(missing)} missing.",
             "Copy the model there again, or leave embedding.model empty for the one that ships with excerpt.",
         )
-    # The loader asks a hub about whatever it does not find; everything is here, so nothing may be asked.
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    return _load(str(folder))
+    return _load(str(folder), lambda: _from_files(folder))
 
 
-def _load(source: str) -> Embedder:
+def _from_files(folder: Path) -> StaticModel:
+    """What `StaticModel.from_pretrained` makes of a folder, without its import of a hub's client (0.4 s of processor
+    time), which would be asked about whatever is not found."""
+    from model2vec import StaticModel
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    config_file, tokenizer_file, tensors_file = (folder / name for name in _FILES)
+    config = json.loads(config_file.read_text(encoding="utf-8"))
+    tensors = load_file(tensors_file)
+    return StaticModel(
+        tensors["embeddings"],
+        Tokenizer.from_file(str(tokenizer_file)),
+        config,
+        normalize=config.get("normalize", False),
+        weights=tensors.get("weights"),
+        token_mapping=tensors.get("mapping"),
+        max_length=config.get("max_length", _TOKENS_UNSAID),
+    )
+
+
+def _fetched(name: str) -> StaticModel:
     from model2vec import StaticModel
 
+    return StaticModel.from_pretrained(name, force_download=False)
+
+
+def _load(source: str, load: Callable[[], StaticModel]) -> Embedder:
     try:
-        return Embedder(StaticModel.from_pretrained(source, force_download=False))
+        return Embedder(load())
     except Exception as error:
         # The loaders under model2vec (safetensors, tokenizers, the hub's client) share no base class of errors.
         raise ModelError(

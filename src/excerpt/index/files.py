@@ -17,6 +17,10 @@ from excerpt.errors import IndexUnusableError
 
 _CHUNK = 1 << 22
 
+SUSPECT = "suspect"
+"""A file that a reader leaves in the index folder when the catalog did not read well: the next build looks closely. It
+holds what was wrong where no check of SQLite finds it."""
+
 
 class DamagedFileError(IndexUnusableError):
     """A derived file is missing, cut short or altered. The next build makes it anew from the catalog."""

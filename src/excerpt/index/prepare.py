@@ -14,8 +14,7 @@ from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, em
 from excerpt.model import Fragment, Note, Skipped
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
-from excerpt.vault.readers import digest_of, reader_for
-from excerpt.vault.readers.markdown import load_bytes
+from excerpt.vault.readers import digest_of, load_bytes, reader_for
 
 # --- without the collector --------------------------------------------------------------------------------------------
 # Work that makes millions of objects and no cycles among them.

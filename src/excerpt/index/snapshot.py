@@ -33,11 +33,10 @@ from excerpt.index.catalog import (
 )
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.facets import Facets, KnownLinks, Notes
-from excerpt.index.files import DamagedFileError
+from excerpt.index.files import SUSPECT, DamagedFileError
 from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.vectors import MatrixSource, VectorMatrix
-from excerpt.index.writer import SUSPECT
 from excerpt.model import Fragment, Part, Section, Skipped, Status
 from excerpt.settings import Settings
 

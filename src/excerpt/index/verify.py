@@ -27,7 +27,7 @@ from excerpt.index.catalog import (
     text_from_row,
 )
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.files import DamagedFileError, DerivedFile, check
+from excerpt.index.files import SUSPECT, DamagedFileError, DerivedFile, check
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import (
     EMBEDDED_TEXT_VERSION,
@@ -46,14 +46,13 @@ from excerpt.index.postings import (
 from excerpt.index.prepare import Recipe, Task, rows_of
 from excerpt.index.terms import OpenSegment
 from excerpt.index.vectors import MatrixSource, Quantised, quantise
-from excerpt.index.writer import LOCK, SUSPECT
+from excerpt.index.writer import LOCK
 from excerpt.settings import Settings
 from excerpt.text.fragments import FRAGMENTS_VERSION
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
-from excerpt.vault.readers import digest_of
-from excerpt.vault.readers.markdown import load_bytes
+from excerpt.vault.readers import digest_of, load_bytes
 from excerpt.vault.scan import Scan
 
 # --- health -----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from excerpt.index import renames
 from excerpt.index.catalog import FILE, Catalog, GivenUp, Placed, heading_path_from_row, is_damage, text_from_row
 from excerpt.index.embed import Embedder, model_source, open_embedder
-from excerpt.index.files import DamagedFileError, check, remove_others
+from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import Prepared, without_collection
@@ -29,10 +29,6 @@ from excerpt.model import Skipped
 from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
-
-SUSPECT = "suspect"
-"""A file that a reader leaves in the index folder when the catalog did not read well: the next build looks closely. It
-holds what was wrong where no check of SQLite finds it."""
 
 LOCK = "write.lock"
 

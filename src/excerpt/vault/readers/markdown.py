@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
-import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import charset_normalizer
 from excerpt.errors import ReadError
 from excerpt.model import Note
 from excerpt.text.markdown import parse_note
-from excerpt.vault.readers import digest_of
+from excerpt.vault.readers import digest_of, load_bytes
 
 # Byte order marks, the longer first: UTF-32's begins with UTF-16's.
 _MARKS = (
@@ -105,21 +103,3 @@ def _as_cp1252(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_CP1252, _as_cp1252)
-
-
-def load_bytes(file: Path, max_bytes: int) -> bytes:
-    """The bytes of a regular file, at most `max_bytes` of them; a link put in its place meanwhile is not followed."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(file, flags), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise ReadError("It is not a file but a device, pipe or socket.")
-            data = opened.read(max_bytes + 1)
-    except FileNotFoundError:
-        raise ReadError("It vanished before it could be read.") from None
-    except OSError as error:
-        raise ReadError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.") from error
-    if len(data) > max_bytes:
-        limit = f"{max_bytes / 1024 / 1024:.3g} MB"
-        raise ReadError(f"It is larger than {limit}.", "Raise vault.max_bytes in the settings to index it.")
-    return data
