@@ -44,23 +44,24 @@ fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, 
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
 	$(BIN)/pytest -m matrix -rs tests/matrix
 
+# With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --write $(if $(DATA),--data $(DATA))
 
 million: $(READY) ## measure a million fragments (DATA=../shared, half an hour, 3 GB)
-	$(BIN)/python -m benchmarks.million $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.million --write $(if $(DATA),--data $(DATA))
 
 soak: $(READY) ## 10,000 queries, 500 edits, 50 reopenings: does memory or the number of open files grow? (DATA=../shared)
-	$(BIN)/python -m benchmarks.soak $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.soak --write $(if $(DATA),--data $(DATA))
 
 quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=../shared)
-	$(BIN)/python -m benchmarks.quality $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.quality --write $(if $(DATA),--data $(DATA))
 
 packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
 	$(BIN)/python -m benchmarks.packs $(if $(DATA),--data $(DATA))
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
-	$(BIN)/python -m benchmarks.messy $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))
 
 screenshots: $(READY) ## make every picture in screenshots/
 	$(BIN)/python -m benchmarks.screenshots

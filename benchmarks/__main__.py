@@ -11,7 +11,7 @@ import platform
 from pathlib import Path
 
 from benchmarks import edits, first_paint, indexing, insight, keys, memory, search_speed
-from benchmarks.measure import Data
+from benchmarks.measure import Data, result, write_option
 
 PIECES = {
     "indexing": indexing,
@@ -28,11 +28,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
     parser.add_argument("--only", nargs="*", choices=list(PIECES), default=list(PIECES), help="only these pieces")
+    write_option(parser, "bench")
     args = parser.parse_args()
-    print(f"# Benchmarks\n\nPython {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores")
-    for name, piece in PIECES.items():
-        if name in args.only:
-            piece.measure(Data(args.data.resolve()))
+    if args.write and set(args.only) != set(PIECES):
+        parser.error("--write is for all pieces")
+    data = Data(args.data.resolve())
+    with result("bench", "Benchmarks", write=args.write and data.there):
+        print(f"Python {platform.python_version()}, {platform.system()}, {os.cpu_count()} cores")
+        for name, piece in PIECES.items():
+            if name in args.only:
+                piece.measure(data)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""What every benchmark needs: the data, a home of its own, figures and a table to print them in."""
+"""What every benchmark needs: the data, a home of its own, figures, a table and a file to print them in."""
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
 import os
 import resource
@@ -9,10 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 WORK = Path("build/bench")
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,11 @@ class Data:
     """The folder of vaults, queries and the plain baseline, which is not part of this repository."""
 
     root: Path
+
+    @property
+    def there(self) -> bool:
+        """Whether there are vaults at all; a single one may still be missing."""
+        return (self.root / "data" / "vaults").is_dir()
 
     def vault(self, name: str) -> Path | None:
         """The vault called `name`, or None, said so, where it is not there."""
@@ -99,3 +109,37 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence
             cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         )
         print(f"| {' | '.join((first, *others))} |", flush=True)
+
+
+class _Kept(io.StringIO):
+    """Keeps what is written, and passes it on."""
+
+    def __init__(self, onward: TextIO) -> None:
+        super().__init__()
+        self._onward = onward
+
+    def write(self, text: str) -> int:
+        self._onward.write(text)
+        return super().write(text)
+
+    def flush(self) -> None:
+        self._onward.flush()
+
+
+def write_option(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add `--write`, for `result`."""
+    parser.add_argument("--write", action="store_true", help=f"write what is printed to {RESULTS.name}/{name}.md too")
+
+
+@contextmanager
+def result(name: str, title: str, *, write: bool) -> Iterator[None]:
+    """Print a title, and write it and what is printed under it to benchmarks/results/NAME.md where `write`. What ends
+    with an error is not written."""
+    print(f"# {title}\n")
+    kept = _Kept(sys.stdout)
+    with redirect_stdout(kept):
+        yield
+    if write:
+        RESULTS.mkdir(exist_ok=True)
+        text = f"# {title}\n\n`make {name}` writes this file.\n\n{kept.getvalue().strip()}\n"
+        (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.e2e.terminal import Terminal
 
-from benchmarks.measure import environment, run, table
+from benchmarks.measure import environment, result, run, table, write_option
 
 EXCERPT = (sys.executable, "-m", "excerpt")
 
@@ -99,10 +99,18 @@ class Case:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.messy", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/packed/messy.tar.xz")
-    archive = parser.parse_args().data / "data" / "packed" / "messy.tar.xz"
+    write_option(parser, "messy")
+    args = parser.parse_args()
+    archive = args.data / "data" / "packed" / "messy.tar.xz"
     if not archive.is_file():
         print(f"messy is not at {archive}: nothing is measured")
         return 0
+    with result("messy", "Hostile and damaged files", write=args.write):
+        return 1 if differs(archive) else 0
+
+
+def differs(archive: Path) -> bool:
+    """Print how each kind of case ended, and what a terminal would obey. Whether anything is not as expected."""
     with tempfile.TemporaryDirectory(prefix="excerpt-messy-") as folder:
         # Outside of any checkout: links that loop, and a name that is not UTF-8.
         with tarfile.open(archive) as packed:
@@ -118,7 +126,7 @@ def main() -> int:
         print(f"- {where}: {', '.join(map(ascii, found)) or 'nothing'}")
     for case in wrong:
         print(f"\nDIFFERS {case.path!a} ({case.kind}): {case.end}, expected {' or '.join(case.expected)}")
-    return 1 if wrong or any(obeyed.values()) else 0
+    return bool(wrong) or any(obeyed.values())
 
 
 def _indexed(vault: Path, home: Mapping[str, str]) -> list[Case]:
@@ -126,7 +134,6 @@ def _indexed(vault: Path, home: Mapping[str, str]) -> list[Case]:
     report = json.loads(built.output)
     status = json.loads(run([*EXCERPT, "status", "--vault", str(vault), "--json", "--no-refresh"], home).output)
     notes = set(_note_paths(vault, home))
-    print("# messy\n")
     print(f"- indexed in {built.seconds:.1f} s, peak memory of one process {built.peak / 1e6:.0f} MB")
     print(f"- {status['notes']} notes, {status['fragments']:,} fragments, {len(status['skipped'])} skipped")
     skipped = {one["path"]: one["reason"] for one in report["skipped"]}

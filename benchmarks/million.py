@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.indexing import index_folder
-from benchmarks.measure import Data, Run, index, percentile, run, size_on_disk, table
+from benchmarks.measure import Data, Run, index, percentile, result, run, size_on_disk, table, write_option
 
 WORK = Path("build/million")
 CORPUS, QUERIES = "cpp-docs", "cpp-docs.dev"
@@ -132,13 +132,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
     parser.add_argument("--copies", type=int, default=9, help="how often the corpus is written")
     parser.add_argument("--ask", type=Path, help="only ask this vault's index, and print the figures as JSON")
+    write_option(parser, "million")
     args = parser.parse_args()
     data = Data(args.data.resolve())
     if args.ask:
         print(json.dumps(searched(index_folder(args.ask), data.queries(QUERIES))))
         return
-    print("# A million fragments\n")
-    measure(data, args.copies)
+    with result("million", "A million fragments", write=args.write and data.there):
+        measure(data, args.copies)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from benchmarks.ablation import progress, settings, strategies_and_signals
 from benchmarks.cases import Cases, auto, collect, every_word_telling, summaries
 from benchmarks.cross_validation import weights_between_sets
 from benchmarks.judgements import Outside, QualityError, QuerySet
+from benchmarks.measure import result, write_option
 from benchmarks.targets import verdicts
 from excerpt.settings import places
 
@@ -50,9 +51,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
     parser.add_argument("--sets", nargs="*", default=[], metavar="NAME", help="only these sets")
     parser.add_argument("--only", nargs="*", choices=PIECES, default=list(PIECES), help="only these pieces")
+    write_option(parser, "quality")
     args = parser.parse_args(argv)
+    if args.write and (args.sets or set(args.only) != set(PIECES)):
+        parser.error("--write is for all sets and pieces")
     try:
-        return measure(Outside(args.data.resolve()), args.sets, args.only)
+        with result("quality", "Ranking quality", write=args.write):
+            return measure(Outside(args.data.resolve()), args.sets, args.only)
     except QualityError as error:
         print(f"quality: {error}", file=sys.stderr)
         return 3

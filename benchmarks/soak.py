@@ -17,7 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measure import WORK, Data, table
+from benchmarks.measure import WORK, Data, result, table, write_option
 from benchmarks.memory import memory
 from excerpt.index.snapshot import Snapshot
 
@@ -90,7 +90,9 @@ def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/")
-    data = Data(parser.parse_args().data.resolve())
+    write_option(parser, "soak")
+    args = parser.parse_args()
+    data = Data(args.data.resolve())
     source = data.vault(VAULT)
     if source is None or not Path("/proc/self/fd").exists():
         return
@@ -98,9 +100,10 @@ def main() -> None:
     shutil.rmtree(room, ignore_errors=True)
     shutil.copytree(source, room / "vault")
     samples = soak(room / "vault", room / "index", data.queries(QUERIES))
-    print(f"\n## {SEARCHES:,} searches, {EDITS} edits, {REOPENINGS} reopenings: {VAULT}\n")
-    rows = [(f"{s.searches:,}", *map(str, (s.own, s.in_use, s.others)), f"{s.log / 1e6:.1f}") for s in samples]
-    table(("searches", "own MB", "open files", "others", "log MB"), rows)
+    with result("soak", "Soak", write=args.write):
+        print(f"{VAULT}: {SEARCHES:,} searches, {EDITS} edits, {REOPENINGS} reopenings\n")
+        rows = [(f"{s.searches:,}", *map(str, (s.own, s.in_use, s.others)), f"{s.log / 1e6:.1f}") for s in samples]
+        table(("searches", "own MB", "open files", "others", "log MB"), rows)
     first, rest = samples[0], samples[1:]
     if (
         max(s.own for s in rest) > first.own * MOST_GROWTH
