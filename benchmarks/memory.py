@@ -17,7 +17,7 @@ from pathlib import Path
 
 from textual.widgets import Input
 
-from benchmarks.measure import Data, environment, index, table
+from benchmarks.measure import Data, environment, index, run, table
 
 VAULT, QUERIES = "cpp-docs", "cpp-docs.dev"
 LIMIT = 400
@@ -60,7 +60,11 @@ def measure(data: Data) -> None:
     index(vault)
     # In a process of its own, which has held nothing else.
     command = [sys.executable, "-m", "benchmarks.memory", "--data", str(data.root)]
-    subprocess.run(command, env=environment(), check=True)
+    try:
+        print(run(command).output, end="", flush=True)
+    except subprocess.CalledProcessError as error:
+        print(error.output, end="", flush=True)
+        raise
 
 
 async def _measured(vault: Path, queries: Sequence[str]) -> list[tuple[str, Memory]]:
