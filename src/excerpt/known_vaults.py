@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 import os
 import shlex
 import shutil
@@ -18,11 +17,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
 from excerpt.errors import ExcerptError
 from excerpt.settings import Places, is_around_home, vault_slug
-from excerpt.state_files import make_folder, replace_file
+from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import counted
 
 # --- known vaults -----------------------------------------------------------------------------------------------------
@@ -80,10 +77,8 @@ def recent_vaults(where: Places) -> tuple[Recent, ...]:
 
 def remember_vault(where: Places, vault: Path) -> None:
     """Make `vault` the one that was opened last. A state folder that cannot be written is no reason to stop."""
-    # A path that is not UTF-8 becomes escapes that JSON reads back.
-    data = json.dumps({"path": str(vault), "opened": time.time()}).encode("ascii") + b"\n"
     with suppress(OSError):
-        replace_file(_file(where, vault), data)
+        write_value(_file(where, vault), Recent(str(vault), time.time()))
         for recent in recent_vaults(where)[_MOST:]:
             forget_vault(where, Path(recent.path))
 
@@ -167,10 +162,8 @@ def _file(where: Places, vault: Path) -> Path:
 def _read(file: Path, shape: type[Shape]) -> Shape | None:
     """What a file of JSON says, or None where it cannot be read as that."""
     try:
-        if file.stat().st_size > _LARGEST:
-            return None
-        return msgspec.convert(json.loads(file.read_text(encoding="utf-8")), shape)
-    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        return None if file.stat().st_size > _LARGEST else read_value(file, shape, None)
+    except OSError:
         return None
 
 
@@ -239,7 +232,7 @@ def take_down(where: Places, vault: Path) -> None:
     """Write down by which notes `vault` is known, unless that was done within a day; not of a home folder that nobody
     has agreed to look into. A data folder that cannot be written is no reason to stop."""
     file = where.known_notes_file(vault)
-    known = _read_known(file)
+    known = read_value(file, _KnownVault, None)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
         if known is not None and len(known.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MOST_AGE:
             return
@@ -247,8 +240,7 @@ def take_down(where: Places, vault: Path) -> None:
             return
         notes = _some_notes(vault)
         if notes and (known is None or known.notes != notes or len(notes) == _SAMPLE):
-            # A path that is not UTF-8 becomes escapes that JSON reads back.
-            replace_file(file, json.dumps({"path": str(vault), "notes": notes}).encode("ascii") + b"\n")
+            write_value(file, _KnownVault(str(vault), notes))
 
 
 def left_behind(where: Places, vault: Path | None) -> Iterator[Former]:
@@ -300,7 +292,7 @@ def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[Former]
     """The other vaults whose notes `vault` holds, or might: those that are gone, and if `and_there` the others."""
     own = where.known_notes_file(vault)
     for file in _listed(own.parent):
-        known = _read_known(file) if file.suffix == ".json" and file != own else None
+        known = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
         if known is None:
             continue
         is_there = _is_there(known.path, vault)
@@ -368,22 +360,15 @@ def _is_there(path: str, vault: Path | None) -> bool:
 
 def _path_of(where: Places, slug: str) -> str:
     """Where a vault was the last time; "" if that is not known."""
-    known = _read_known(where.data / "vaults" / f"{slug}.json")
+    known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
     if known is not None:
         return known.path
     return next((recent.path for recent in recent_vaults(where) if vault_slug(Path(recent.path)) == slug), "")
 
 
 def _notes_of(where: Places, slug: str) -> dict[str, str]:
-    known = _read_known(where.data / "vaults" / f"{slug}.json")
+    known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
     return {} if known is None else known.notes
-
-
-def _read_known(file: Path) -> _KnownVault | None:
-    try:
-        return msgspec.convert(json.loads(file.read_bytes()), _KnownVault)
-    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
-        return None
 
 
 def _listed(folder: Path) -> list[Path]:

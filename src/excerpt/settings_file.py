@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ import msgspec
 
 from excerpt.errors import SettingsError
 from excerpt.settings import MEANING, Places, Settings, check_settings
+from excerpt.state_files import replace_file
 
 # --- settings schema --------------------------------------------------------------------------------------------------
 # What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`.
@@ -166,7 +166,8 @@ def change_setting(file: Path, key: str, value: Value | None, beginning: str = "
     if changed == text:
         return
     try:
-        _write(file, changed)
+        target = file.resolve()
+        replace_file(target, changed.encode("utf-8"), lasting=True, mode=_mode_of(target))
     except OSError as error:
         raise SettingsError(
             f"{file} cannot be written: {error.strerror or error}.", "Check the permissions of it and its folder."
@@ -250,19 +251,8 @@ def _read(file: Path) -> str | None:
         return None
 
 
-def _write(file: Path, text: str) -> None:
-    target = file.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    written = Path(name)
+def _mode_of(file: Path) -> int | None:
     try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(text.encode("utf-8"))
-            opened.flush()
-            os.fsync(opened.fileno())
-        with suppress(OSError):
-            written.chmod(target.stat().st_mode & 0o777)
-        written.replace(target)
-    except BaseException:
-        written.unlink(missing_ok=True)
-        raise
+        return file.stat().st_mode & 0o777
+    except OSError:
+        return None

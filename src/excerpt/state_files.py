@@ -3,16 +3,23 @@ whole or not at all."""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 _LOCK_SECONDS = 2.0
-LOCK_MODE = 0o600
-"""Of a lock's file: some versions of filelock give it a mode of their own, over the umask."""
+
+Shape = TypeVar("Shape")
+Default = TypeVar("Default")
 
 _OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -74,36 +81,121 @@ def _is_open(path: Path) -> bool:
         return False
 
 
-def replace_file(file: Path, data: bytes, *, lasting: bool = False) -> None:
-    """Write `data` in the place of what the file holds, its folder with it. Raises OSError, and the file is then as it
-    was. A `lasting` one survives a power cut, for which the disk is waited for."""
-    make_folder(file)
-    fresh = file.with_suffix(f".{os.getpid()}")
+# --- values and logs --------------------------------------------------------------------------------------------------
+# A value is one file of JSON, a log one value a line. Both are in UTF-8; what is not, as a file name may be, stands as
+# escapes that JSON reads back. Shapes are what msgspec converts to: dataclasses, with fields that a later version adds
+# passed over.
+
+
+def load_value(file: Path, shape: type[Shape]) -> Shape:
+    """Return what the file holds. Raises OSError where it cannot be read, and ValueError where it makes no sense."""
+    return _value_of(file.read_bytes(), shape)
+
+
+def read_value(file: Path, shape: type[Shape], default: Default) -> Shape | Default:
+    """Return what the file holds, or `default` where there is none, or none that can be read and makes sense."""
     try:
-        with open(fresh, "wb", opener=for_owner) as out:
+        return load_value(file, shape)
+    except (OSError, ValueError):
+        return default
+
+
+def write_value(file: Path, value: object, *, lasting: bool = False) -> None:
+    """Write a value in the place of the file's, as `replace_file` does; a `lasting` one is laid out for people too."""
+    replace_file(file, _json(value, indent=2 if lasting else None), lasting=lasting)
+
+
+def read_lines(data: bytes, shape: type[Shape]) -> Iterator[Shape]:
+    """Yield the values of a log's lines. A line that makes no sense costs no other one."""
+    for line in data.split(b"\n"):
+        with suppress(ValueError):
+            yield _value_of(line, shape)
+
+
+def append_lines(file: Path, values: Iterable[object]) -> int:
+    """Append values to a log, whose lock is held; return its size. Raises OSError."""
+    with open(file, "ab+", opener=_for_owner) as opened:
+        if opened.tell() and not _ends_line(opened):
+            opened.write(b"\n")  # a process died while it wrote
+        opened.write(b"".join(map(line_of, values)))
+        return opened.tell()
+
+
+def line_of(value: object) -> bytes:
+    """Return a value as a line of a log, with its end."""
+    return _json(value)
+
+
+def _json(value: object, indent: int | None = None) -> bytes:
+    text = json.dumps(msgspec.to_builtins(value), indent=indent, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _value_of(data: bytes, shape: type[Shape]) -> Shape:
+    """Raises ValueError. By `json`, as msgspec's decoder refuses the escapes of what is not UTF-8."""
+    try:
+        return msgspec.convert(json.loads(data), shape)  # msgspec's errors are ValueErrors
+    except RecursionError as error:  # brackets too deep
+        raise ValueError(str(error)) from error
+
+
+def replace_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | None = None) -> None:
+    """Write `data` in the place of what the file holds, its folder with it. Raises OSError, and the file is then as it
+    was. A `lasting` one survives a power cut, for which the disk is waited for. Without a `mode` it is for its owner.
+    """
+    make_folder(file)
+    fresh = file.with_name(f".{file.stem[:100]}.{os.urandom(5).hex()}.new")
+    write_fresh(fresh, data, lasting=lasting)
+    try:
+        if mode is not None:
+            with suppress(OSError):
+                fresh.chmod(mode)
+        fresh.replace(file)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+    if lasting:
+        with suppress(OSError):  # not every disk syncs folders, and the file is in its place
+            sync_folder(file.parent)
+
+
+def write_fresh(file: Path, data: bytes, *, lasting: bool = False) -> None:
+    """Write a file that is not there yet. Raises FileExistsError, or another OSError, and then leaves none behind."""
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as out:
             out.write(data)
             if lasting:
                 out.flush()
                 os.fsync(out.fileno())
-        fresh.replace(file)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
-            fresh.unlink()
+            file.unlink()
         raise
 
 
+def sync_folder(folder: Path) -> None:
+    """Force the folder's entries (new and renamed files) to disk, where the system has such a thing."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def make_folder(file: Path) -> None:
-    """The folder of a file. Raises OSError."""
+    """Make the folder of a file. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-def for_owner(path: str, flags: int) -> int:
-    """An opener of files that others may not read."""
+def _for_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def ends_line(opened: BinaryIO) -> bool:
-    """Whether a file that has anything in it ends with a line's end: not, where a process died while it wrote."""
+def _ends_line(opened: BinaryIO) -> bool:
     opened.seek(-1, os.SEEK_END)
     return opened.read(1) == b"\n"
 
@@ -112,8 +204,15 @@ def ends_line(opened: BinaryIO) -> bool:
 def alone(file: Path) -> Iterator[None]:
     """Hold the file's lock, so that nothing is lost between a read and a write. Raises OSError where it is not to be
     had in two seconds."""
+    make_folder(file)
+    with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
+        yield
+
+
+def file_lock(file: Path, seconds: float) -> BaseFileLock:
+    """Return a lock that dies with its holder, and that waits so long. Entering it raises OSError, which is filelock's
+    Timeout where another process holds it."""
     from filelock import FileLock
 
-    make_folder(file)
-    with FileLock(file.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=LOCK_MODE):
-        yield
+    # Some versions of filelock give its file a mode of their own, over the umask.
+    return FileLock(file, timeout=seconds, mode=0o600)

@@ -24,7 +24,7 @@ class ReadOnlyLock:
 
 
 def make_unwritable(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "FileLock", ReadOnlyLock)
+    monkeypatch.setattr(building, "file_lock", ReadOnlyLock)
     folder = places().index_folder(vault)
     if folder.exists():
         sqlite3.connect(folder / FILE).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()

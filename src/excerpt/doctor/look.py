@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from excerpt.doctor import checks
 from excerpt.doctor.checks import Finding, FindingGroup, megabytes, named, ok, problem, versions, warning
 from excerpt.index.verify import Fault, Health, RepairPart, Stale
 from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
-from excerpt.state_files import LOCK_MODE
+from excerpt.state_files import file_lock
 from excerpt.text.display import counted
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _left(health: Health) -> Iterator[Finding]:
 def lock(folder: Path) -> Finding:
     """Who is writing the index. The lock is the system's and ends with its holder."""
     try:
-        with FileLock(folder / LOCK, timeout=0, mode=LOCK_MODE):
+        with file_lock(folder / LOCK, 0):
             return ok("Nobody is writing it")
     except Timeout:
         holder = _holder(folder / LOCK)

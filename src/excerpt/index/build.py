@@ -12,18 +12,17 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
 from excerpt.index.catalog import FULL, Catalog, GivenUp, KnownNote, is_damage
-from excerpt.index.files import sync_folder
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.settings import Settings, VaultSettings, open_vault
-from excerpt.state_files import LOCK_MODE
+from excerpt.state_files import file_lock, sync_folder
 from excerpt.vault.scan import FileState, Scan, scan
 
 # --- pause, resume, cancel --------------------------------------------------------------------------------------------
@@ -616,7 +615,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
     if (folder / LOCK).is_dir():
         shutil.rmtree(folder / LOCK)
     try:
-        with FileLock(folder / LOCK, timeout=wait, mode=LOCK_MODE):
+        with file_lock(folder / LOCK, wait):
             _make_way(folder)
             yield
     except Timeout as error:

@@ -45,17 +45,6 @@ def seal(folder: Path, name: str) -> DerivedFile:
         return DerivedFile(name, os.fstat(file.fileno()).st_size, _crc(folder / name, os.fstat(file.fileno()).st_size))
 
 
-def sync_folder(folder: Path) -> None:
-    """Force the folder's entries (new and renamed files) to disk, where the system has such a thing."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool = False) -> None:
     """Raise DamagedFileError unless the file is there, as large as recorded and, by `content`, unaltered.
 

@@ -23,7 +23,7 @@ from whoosh.reading import TermNotFound
 
 from excerpt.index import postings as counted
 from excerpt.index.catalog import Placed
-from excerpt.index.files import DamagedFileError, DerivedFile, check, seal, sync_folder
+from excerpt.index.files import DamagedFileError, DerivedFile, check, seal
 from excerpt.index.postings import FIELDS, Columns, DamagedColumnsError, Inverted, Segment, pack
 from excerpt.index.terms import (
     DOCS,
@@ -37,6 +37,7 @@ from excerpt.index.terms import (
     Vocabulary,
     offsets_of,
 )
+from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
 # The lexical index: Whoosh keeps segments, deletions and the table of contents; words and postings are columns.

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, seal, sync_folder
+from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, seal
+from excerpt.state_files import sync_folder
 
 # --- on disk ----------------------------------------------------------------------------------------------------------
 # The vector matrix on disk: int8 with a scale a row.

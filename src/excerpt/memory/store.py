@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from frontmatter.default_handlers import SafeDumper, YAMLHandler
 
 from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.model import Memory, Skipped, Source
 from excerpt.search.query import KINDS_OF_MEMORIES, FilterKind, conditions
-from excerpt.state_files import LOCK_MODE
+from excerpt.state_files import file_lock, replace_file, sync_folder, write_fresh
 from excerpt.text.frontmatter import yaml_reason
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 from excerpt.vault.mounts import is_silent
@@ -534,7 +534,7 @@ class MemoryStore:
             wanted = replace(wanted, updated=now())
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
-            _replace(file, render_memory(wanted, (memory, kept.metadata)))
+            replace_file(file, render_memory(wanted, (memory, kept.metadata)), lasting=True)
             return wanted
 
     def forget(self, memory_id: str) -> Memory:
@@ -588,7 +588,9 @@ class MemoryStore:
             name, kept = self._find(copied.id)
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
-            _replace(file, render_memory(kept.memory, (replace(kept.memory, id=copied.of), kept.metadata)))
+            replace_file(
+                file, render_memory(kept.memory, (replace(kept.memory, id=copied.of), kept.metadata)), lasting=True
+            )
 
     def _find(self, memory_id: str) -> tuple[str, Kept]:
         found = self.contents().ids.get(memory_id)
@@ -612,7 +614,7 @@ class MemoryStore:
         """One writer at a time, across processes; the lock dies with its owner."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.folder / ".lock", timeout=_LOCK_SECONDS, mode=LOCK_MODE):
+            with file_lock(self.folder / ".lock", _LOCK_SECONDS):
                 yield
         except Timeout as error:
             raise MemoryUnusableError(
@@ -739,49 +741,19 @@ def _write_new(file: Path, data: bytes) -> bool:
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.new")
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_fresh(temporary, data, lasting=True)
     except FileExistsError:
         return False
-    _fill(handle, temporary, data)
     if file.exists():
         temporary.unlink()
         return False
     temporary.replace(file)
-    _sync_folder(file.parent)
+    sync_folder(file.parent)
     return True
-
-
-def _replace(file: Path, data: bytes) -> None:
-    temporary = file.with_name(f".{file.stem[:100]}.{secrets.token_hex(5)}.new")
-    _fill(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), temporary, data)
-    temporary.replace(file)
-    _sync_folder(file.parent)
-
-
-def _fill(handle: int, temporary: Path, data: bytes) -> None:
-    """Write and sync the temporary file; it does not stay behind where that fails (a full disk)."""
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _move(file: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     file.replace(target)
-    _sync_folder(target.parent)
-    _sync_folder(file.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut; Windows has no such call and needs none."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    sync_folder(target.parent)
+    sync_folder(file.parent)

@@ -5,8 +5,7 @@ One small file in the state folder, written anew with each pack under a lock. De
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from excerpt.model import PackResult
-from excerpt.state_files import alone, replace_file
+from excerpt.state_files import alone, read_value, write_value
 from excerpt.text.fragments import digest_of_text
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -51,10 +50,7 @@ class SavingsFile:
 
     def read(self) -> Savings | None:
         """The total, or None before the first pack."""
-        try:
-            return msgspec.convert(json.loads(self.file.read_text(encoding="utf-8")), Savings)
-        except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
-            return None
+        return read_value(self.file, Savings, None)
 
     def add(self, result: PackResult, today: date) -> None:
         """Count a pack that was copied, printed or written to a file. An empty one is none."""
@@ -72,7 +68,7 @@ class SavingsFile:
                 source_tokens=before.source_tokens + result.source_tokens,
                 last=digest,
             )
-            replace_file(self.file, json.dumps(asdict(now)).encode("ascii") + b"\n")
+            write_value(self.file, now)
 
     def clear(self) -> Savings | None:
         """Begin the count again; returns the total until now."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from excerpt.kinds import Scope
-from excerpt.state_files import replace_file
+from excerpt.state_files import read_value, write_value
 
 if TYPE_CHECKING:
     from excerpt.model import Span
@@ -107,10 +106,7 @@ def read_marks(file: Path) -> KeptMarks:
     """What was kept; nothing where there is no file, or one that makes no sense."""
     from excerpt.model import Span
 
-    try:
-        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _MarksFile)
-    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
-        return NOTHING_KEPT
+    read = read_value(file, _MarksFile, _MarksFile())
     marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
     wishes = Wishes(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
     return KeptMarks(read.query, marks, wishes)
@@ -121,16 +117,9 @@ def write_marks(file: Path, kept: KeptMarks) -> None:
     if kept == NOTHING_KEPT:
         file.unlink(missing_ok=True)
         return
-    marks = [
-        {"fragment": mark.fragment, "path": mark.path, "spans": [[span.start, span.end] for span in mark.spans]}
-        for mark in kept.marks
-    ]
-    data = {
-        "query": kept.query,
-        "marks": marks,
-        "dropped": sorted(kept.wishes.dropped),
-        "scopes": dict(kept.wishes.scopes),
-        "order": kept.wishes.order,
-    }
-    # A path or query that is not UTF-8 becomes escapes that JSON reads back.
-    replace_file(file, json.dumps(data).encode("ascii") + b"\n")
+    marks = tuple(
+        _FileMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans)) for mark in kept.marks
+    )
+    wishes = kept.wishes
+    shape = _MarksFile(kept.query, marks, tuple(sorted(wishes.dropped)), dict(wishes.scopes), wishes.order)
+    write_value(file, shape)

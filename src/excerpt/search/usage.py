@@ -10,7 +10,6 @@ here under its old path; `at_home` finds the one of today.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -18,12 +17,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.state_files import alone, ends_line, replace_file
+from excerpt.state_files import alone, append_lines, line_of, read_lines, replace_file
 
 Floats = npt.NDArray[np.float32]
 
@@ -92,12 +92,7 @@ class UseLog:
         if not events:
             return
         with alone(self.file):
-            with self.file.open("ab+") as opened:
-                if opened.tell() and not ends_line(opened):
-                    opened.write(b"\n")  # a process died while it wrote
-                opened.write(b"".join(map(_line, events)))
-                size = opened.tell()
-            if size > COMPACT_BYTES:
+            if append_lines(self.file, map(_line, events)) > COMPACT_BYTES:
                 self._compact(now)
 
     def clear(self) -> int:
@@ -109,7 +104,7 @@ class UseLog:
 
     def _compact(self, now: float) -> None:
         oldest = now - MOST_DAYS * _DAY_SECONDS
-        lines = [_line(event) for event in self.events() if event.time >= oldest][-MOST_EVENTS:]
+        lines = [line_of(_line(event)) for event in self.events() if event.time >= oldest][-MOST_EVENTS:]
         sizes = np.cumsum([len(line) for line in reversed(lines)])
         kept = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
         replace_file(self.file, b"".join(kept))
@@ -182,35 +177,27 @@ def written_time(time: float) -> str:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _line(event: Event) -> bytes:
-    values = {
-        "time": written_time(event.time),
-        "kind": event.kind.value,
-        "path": event.path,
-        "fragment": event.fragment,
-    }
-    text = json.dumps(values | {"share": event.share}, ensure_ascii=False)
-    # A name that is not UTF-8 becomes escapes that JSON reads back.
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+@dataclass(frozen=True, slots=True)
+class _UseLine:
+    """An event as it stands in the log; an older version's has no fragment and no share."""
+
+    time: str
+    kind: UseKind
+    path: str
+    fragment: str = ""
+    share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
+
+
+def _line(event: Event) -> _UseLine:
+    return _UseLine(written_time(event.time), event.kind, event.path, event.fragment, event.share)
 
 
 def _parsed(data: bytes) -> Iterator[Event]:
-    for line in data.split(b"\n"):
-        with suppress(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            yield _event(json.loads(line))
-
-
-def _event(read: dict[str, object]) -> Event:
-    """Raises one of the errors above if `read` is none."""
-    path, fragment, share = read["path"], read.get("fragment", ""), read.get("share", 1.0)
-    if not isinstance(path, str) or not isinstance(fragment, str) or not isinstance(share, float | int):
-        raise TypeError
-    if not 0 <= share <= 1:
-        raise ValueError
-    time = datetime.fromisoformat(str(read["time"]))
-    if time.tzinfo is None or not 1970 <= time.year < 9999:
-        raise ValueError
-    return Event(time.timestamp(), UseKind(str(read["kind"])), path, fragment, float(share))
+    for line in read_lines(data, _UseLine):
+        with suppress(ValueError, OverflowError):
+            time = datetime.fromisoformat(line.time)
+            if time.tzinfo is not None and 1970 <= time.year < 9999:
+                yield Event(time.timestamp(), line.kind, line.path, line.fragment, line.share)
 
 
 def _end_of(opened: BinaryIO, size: int) -> bytes:

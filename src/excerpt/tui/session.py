@@ -8,11 +8,10 @@ read them too.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
@@ -20,7 +19,7 @@ import msgspec
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.settings import Places, Settings
-from excerpt.state_files import replace_file
+from excerpt.state_files import read_value, write_value
 from excerpt.tui.common.split import SHARE
 
 if TYPE_CHECKING:
@@ -129,10 +128,7 @@ NEW = Session()
 
 def read_session(file: Path) -> Session:
     """What was kept; a new session where there is no file, or one that makes no sense."""
-    try:
-        session = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), Session)
-    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
-        return NEW
+    session = read_value(file, Session, NEW)
     return session if len(session.query) <= _LONGEST else NEW
 
 
@@ -143,8 +139,7 @@ def session_of(vault: Path, settings: Settings, places: Places) -> Session:
 
 def write_session(file: Path, session: Session) -> None:
     """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
-    # A path or query that is not UTF-8 becomes escapes that JSON reads back.
-    replace_file(file, json.dumps(asdict(session)).encode("ascii") + b"\n")
+    write_value(file, session)
 
 
 def row_of(place: SelectedPlace, hits: Sequence[Hit]) -> int | None:

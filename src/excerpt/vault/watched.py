@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
-from excerpt.state_files import LOCK_MODE
+from excerpt.state_files import file_lock
 
 
 @contextmanager
@@ -17,10 +17,10 @@ def told_as_watched(folder: Path) -> Iterator[None]:
     """Let others know, as long as this lasts. `folder` holds one file a watcher; where it cannot be written, nobody
     is told."""
     file = folder / f"{os.getpid()}.lock"
-    lock = FileLock(file, mode=LOCK_MODE)
+    lock = file_lock(file, 0)
     with suppress(OSError, Timeout):
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
+        lock.acquire()
     try:
         yield
     finally:
@@ -41,7 +41,7 @@ def is_watched(folder: Path) -> bool:
 
 def _is_held(file: Path) -> bool:
     try:
-        with FileLock(file, timeout=0, mode=LOCK_MODE):
+        with file_lock(file, 0):
             file.unlink(missing_ok=True)
     except Timeout:
         return True

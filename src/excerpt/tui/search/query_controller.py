@@ -9,18 +9,14 @@ queries is the user's: it is replaced whole or not at all, and one that cannot b
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from excerpt.errors import ExcerptError
-from excerpt.state_files import alone, ends_line, for_owner, replace_file
+from excerpt.state_files import alone, append_lines, line_of, load_value, read_lines, replace_file, write_value
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 
@@ -87,10 +83,16 @@ _LONGEST = 2_000
 """Characters of a query that is kept; longer ones are pasted texts."""
 
 
+@dataclass(frozen=True, slots=True)
+class _AskedLine:
+    query: str
+
+
 def read_history(file: Path) -> QueryHistory:
     """What was asked; nothing where there is no file. Lines that are no queries are passed over."""
     try:
-        return QueryHistory.of(_parsed(file.read_bytes()))
+        read = read_lines(file.read_bytes(), _AskedLine)
+        return QueryHistory.of(line.query for line in read if line.query.strip())
     except OSError:
         return QueryHistory()
 
@@ -100,12 +102,7 @@ def add_query(file: Path, query: str) -> None:
     if not query.strip() or len(query) > _LONGEST:
         return
     with alone(file):
-        with open(file, "ab+", opener=for_owner) as opened:
-            if opened.tell() and not ends_line(opened):
-                opened.write(b"\n")  # a process died while it wrote
-            opened.write(_line(query))
-            size = opened.tell()
-        if size > _COMPACT_BYTES:
+        if append_lines(file, [_AskedLine(query)]) > _COMPACT_BYTES:
             _write(file, read_history(file).queries)
 
 
@@ -117,19 +114,7 @@ def forget_query(file: Path, query: str) -> None:
 
 
 def _write(file: Path, newest_first: Sequence[str]) -> None:
-    replace_file(file, b"".join(map(_line, reversed(newest_first))))
-
-
-def _line(query: str) -> bytes:
-    return json.dumps({"query": query}).encode("ascii") + b"\n"
-
-
-def _parsed(data: bytes) -> Iterator[str]:
-    for line in data.split(b"\n"):
-        with suppress(ValueError, KeyError, TypeError, RecursionError):
-            query = json.loads(line)["query"]
-            if isinstance(query, str) and query.strip():
-                yield query
+    replace_file(file, b"".join(line_of(_AskedLine(query)) for query in reversed(newest_first)))
 
 
 class SavedQueriesError(ExcerptError):
@@ -160,18 +145,13 @@ class SavedQueries:
         return SavedQueries(tuple(one for one in self.queries if one.name.casefold() != name.strip().casefold()))
 
 
-@dataclass(frozen=True, slots=True)
-class _HistoryFile:
-    queries: tuple[SavedQuery, ...] = ()
-
-
 def read_saved(file: Path) -> SavedQueries:
     """What is saved; nothing where there is no file. Raises SavedQueriesError for one that makes no sense."""
     try:
-        read = msgspec.convert(json.loads(file.read_text(encoding="utf-8")), _HistoryFile)
+        read = load_value(file, SavedQueries)
     except FileNotFoundError:
         return SavedQueries()
-    except (OSError, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SavedQueriesError(f"{file} cannot be read: {reason}.", "Mend it or move it away; it is left.") from error
     saved = SavedQueries()
@@ -186,18 +166,12 @@ def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> 
     try:
         with alone(file):
             saved = change(read_saved(file))
-            _write_saved(file, saved)
+            write_value(file, saved, lasting=True)
             return saved
     except OSError as error:
         raise SavedQueriesError(
             f"{file} cannot be written: {error.strerror or error}.", "What was saved before is still there."
         ) from error
-
-
-def _write_saved(file: Path, saved: SavedQueries) -> None:
-    data = json.dumps({"queries": [asdict(one) for one in saved.queries]}, indent=2, ensure_ascii=False)
-    # A query that is not UTF-8 becomes escapes that JSON reads back.
-    replace_file(file, data.encode("utf-8", "backslashreplace") + b"\n", lasting=True)
 
 
 class QueryKeeper:
