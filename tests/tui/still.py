@@ -37,7 +37,7 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskStandings
 from excerpt.tui.memory.worker import MemoryWorker
-from excerpt.tui.messages import Answered, IndexEmptied, SearchDone, Trouble
+from excerpt.tui.messages import Answered, Failure, IndexEmptied, SearchDone
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 from excerpt.tui.questions import (
     AskCompletions,
@@ -76,20 +76,20 @@ STATUS = Status(
     updated="2026-03-01T12:00:00+00:00",
 )
 PROGRESS = Progress("reading", 812, 9_750, 3_100_000, 40_200_000, "Journal/2024-05-17.md", 0, 1, 2.0)
-BUSY = Trouble(
+BUSY = Failure(
     "index",
     "The vault is being indexed elsewhere",
     "Another excerpt is indexing notes and has not finished within 10 s.",
     "Wait for it or close it, then try again; what it has committed can be searched meanwhile.",
 )
-BROKEN = Trouble(
+BROKEN = Failure(
     "index",
     "The index cannot be used",
     "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
     "Make room or give permission there, or set EXCERPT_HOME to another place; the last generation stands.",
 )
 EMPTIED = IndexEmptied(171, "No note is left in /home/ada/notes, but its index holds 171: the index was left as it is.")
-ENDED = Trouble(
+ENDED = Failure(
     "index",
     "The indexing process ended early",
     "It ended with code -9 and said nothing.",
@@ -193,9 +193,9 @@ class ScriptedEngine(EngineWorker):
         self,
         question: Question[Answer],
         on_answer: Callable[[Answer], object],
-        on_trouble: Callable[[Trouble], object] | None = None,
+        on_failure: Callable[[Failure], object] | None = None,
     ) -> None:
-        number = self._answers.expect(question.kind, on_answer, on_trouble)
+        number = self._answers.expect(question.kind, on_answer, on_failure)
         self._post(Answered(question.kind, number, self._answer_to(question)))
 
     def _answer_to(self, question: Question[object]) -> object:  # noqa: PLR0911, PLR0912 - one for each question

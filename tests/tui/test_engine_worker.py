@@ -22,9 +22,9 @@ from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import (
     AllMarked,
     Answered,
+    Failure,
     IndexOpened,
     SearchDone,
-    Trouble,
 )
 from excerpt.tui.pack.controller import mark_of
 from excerpt.tui.pack.packer import Cost, Packed, PackRequest
@@ -246,7 +246,7 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
     worker.open()
     answer = worker.next()
     worker.close()
-    assert isinstance(answer, Trouble)
+    assert isinstance(answer, Failure)
     assert answer.asked == "open"
 
 
@@ -266,7 +266,7 @@ def test_a_mistake_in_the_thread_is_told_and_the_thread_goes_on(opened: Worker) 
 
     opened._ask("search", mistake)
     answer = opened.next()
-    assert isinstance(answer, Trouble)
+    assert isinstance(answer, Failure)
     assert "boom" in answer.message
     opened.search(2, "lentils", Strategy.AUTO, 50)
     assert isinstance(opened.next(), SearchDone)

@@ -248,7 +248,7 @@ def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_her
     listed = groups(["Memory", "Always"], {"copy-pack": "ctrl+g"}, {"memory-edit": "No memory is selected."})
     assert {row.id for group in listed for row in group.rows} == {binding.id for binding in EVERY}
     assert [group.title for group in listed if group.here] == ["Memory", "Always"] == [one.title for one in listed[:2]]
-    assert [row.why_not for row in listed[0].rows if row.why_not] == ["No memory is selected."]
+    assert [row.disabled_reason for row in listed[0].rows if row.disabled_reason] == ["No memory is selected."]
     assert "^g" in {row.keys for group in listed for row in group.rows if row.what == "Copy the pack"}
 
 
@@ -273,7 +273,7 @@ def fields_keys(app: StillApp) -> dict[str, str]:
     help_shown = top_screen(app)
     assert isinstance(help_shown, Help)
     (group,) = [each for each in help_shown._groups if each.title == "Any field" and each.here]
-    return {row.id: row.why_not for row in group.rows if row.id in ("field-word", "field-clear", "field-rest")}
+    return {row.id: row.disabled_reason for row in group.rows if row.id in ("field-word", "field-clear", "field-rest")}
 
 
 def test_typing_leaves_the_keys_that_have_all_the_words() -> None:

@@ -31,7 +31,7 @@ from textual.widgets import Input
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
-from excerpt.tui.bindings import Waiting, bindings, doer, places_here, reasons_here, why_not
+from excerpt.tui.bindings import Waiting, action_target, bindings, disabled_reason, places_here, reasons_here
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import Harmless, Plain
 from excerpt.tui.keymap import usable, use_keys
@@ -332,11 +332,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.set_timer(_SOON, partial(self.run_action, action, default_namespace, namespaces))
             return True
         if isinstance(action, str):
-            target, name, parameters = doer(default_namespace or self, action)
+            target, name, parameters = action_target(default_namespace or self, action)
             if isinstance(target, Waiting) and target.check_action(name, parameters) and target.is_early(name):
                 target.wait_with(partial(self.run_action, action, default_namespace, namespaces))
                 return True
-        reason = why_not(default_namespace or self, action) if isinstance(action, str) else ""
+        reason = disabled_reason(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:
             return await super().run_action(action, default_namespace, namespaces)
         said, until = self._reason_said

@@ -22,7 +22,7 @@ from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
 class Reasoned(Protocol):
     """A widget that can say why it would not do something."""
 
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """One sentence; "" where the action can be done."""
 
 
@@ -37,7 +37,7 @@ class Waiting(Protocol):
         """Act as soon as it is there."""
 
 
-def doer(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
+def action_target(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
     """The widget that does an action bound at `node`, with the action's name and parameters: the pane around it where
     the action is the pane's."""
     target, name, parameters = parse(action)
@@ -55,16 +55,16 @@ def doer(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
 
 async def act_around(node: DOMNode, action: str) -> None:
     """Have the nearest widget around `node` that does an action do it."""
-    target, _, _ = doer(node, f"pane({action!r})")
+    target, _, _ = action_target(node, f"pane({action!r})")
     await node.app.run_action(action, target)
 
 
-def why_not(node: DOMNode, action: str) -> str:
+def disabled_reason(node: DOMNode, action: str) -> str:
     """Why an action bound at `node` cannot be done now; "" where it can, and where its keys are another's now."""
-    target, name, parameters = doer(node, action)
+    target, name, parameters = action_target(node, action)
     if not isinstance(target, Reasoned) or not target.check_action(name, parameters):
         return ""
-    return target.why_not(name, parameters)
+    return target.disabled_reason(name, parameters)
 
 
 _PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding in keys}
@@ -97,7 +97,7 @@ def _turn(each: ActiveBinding) -> int:
 
 def reasons_here(screen: Screen[object]) -> dict[str, str]:
     """Why those bindings cannot be done now that work where the user is, by their ids."""
-    found = {each.binding.id or "": why_not(each.node, each.binding.action) for each in active(screen)}
+    found = {each.binding.id or "": disabled_reason(each.node, each.binding.action) for each in active(screen)}
     if any(key.id in found for key in FIELD):
         found = {**{key.id: "Here its key does something else." for key in FIELD}, **found}
     return {id_: reason for id_, reason in found.items() if reason}
@@ -116,7 +116,7 @@ class KeyRow:
     id: str
     keys: str
     what: str
-    why_not: str = ""
+    disabled_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
-from excerpt.tui.messages import AllMarked, Answered, Answers, IndexOpened, SearchDone, Trouble
+from excerpt.tui.messages import AllMarked, Answered, Answers, Failure, IndexOpened, SearchDone
 
 if TYPE_CHECKING:
     from excerpt.model import Result, Status
@@ -175,10 +175,10 @@ class EngineWorker:
         self,
         question: Question[Answer],
         on_answer: Callable[[Answer], object],
-        on_trouble: Callable[[Trouble], object] | None = None,
+        on_failure: Callable[[Failure], object] | None = None,
     ) -> None:
         """Ask; a question of its kind that waits, or is not answered yet, is dropped."""
-        number = self._answers.expect(question.kind, on_answer, on_trouble)
+        number = self._answers.expect(question.kind, on_answer, on_failure)
         self._ask(question.kind, lambda: self._answer_question(number, question))
 
     def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
@@ -205,7 +205,7 @@ class EngineWorker:
         """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
         self._answers.hand_over(message.kind, message.number, message.answer)
 
-    def fail(self, message: Trouble) -> None:
+    def fail(self, message: Failure) -> None:
         """Tell who asked that it failed, and expect no answer for now."""
         self._answers.fail(message)
 
@@ -248,10 +248,10 @@ class EngineWorker:
         try:
             answer()
         except ExcerptError as error:
-            self._post(Trouble(kind, error.title, error.message, error.hint))
+            self._post(Failure(kind, error.title, error.message, error.hint))
         except Exception as error:  # nobody stands above a thread; its death would be silent
             self._post(
-                Trouble(
+                Failure(
                     kind,
                     "excerpt made a mistake",
                     f"{type(error).__name__}: {error}",

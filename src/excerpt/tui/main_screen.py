@@ -30,6 +30,7 @@ from excerpt.tui.memory.worker import MemoryAnswered, MemoryChanged
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
+    Failure,
     IndexBuilt,
     IndexCancelled,
     IndexEmptied,
@@ -45,13 +46,12 @@ from excerpt.tui.messages import (
     PaneLeft,
     RememberRequested,
     SearchRequested,
-    Trouble,
 )
 from excerpt.tui.programs import Programs
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.search.query_controller import QueryKeeper
+from excerpt.tui.search.query_controller import QueryStore
 from excerpt.tui.session import (
     NEW,
     SelectedPlace,
@@ -144,7 +144,7 @@ class MainScreen(PromptScreen):
             write_marks,
             self._failure_notice("Your marks are not kept for the next time"),
         )
-        self._queries = QueryKeeper(
+        self._queries = QueryStore(
             places.history_file(vault),
             places.saved_queries_file(vault),
             self._failure_notice("What you ask is not kept for the next time"),
@@ -179,7 +179,7 @@ class MainScreen(PromptScreen):
     async def _begin(self) -> None:
         """Do all that costs time, once the first frame is out: the other tabs, the engine, the index."""
         await asyncio.to_thread(import_all, NEXT)
-        await self._search.furnish()
+        await self._search.mount_panels()
         self.is_furnished = True
         await asyncio.to_thread(import_all, LATER)
         from excerpt.tui.insight.overview_pane import OverviewPane
@@ -274,8 +274,8 @@ class MainScreen(PromptScreen):
         self.index.hear(message)
         self._ask_about_emptied()
 
-    @on(Trouble)
-    def _trouble_came(self, message: Trouble) -> None:
+    @on(Failure)
+    def _failure_came(self, message: Failure) -> None:
         self.memories.worker.fail(message)
         self.index.hear(message)
 

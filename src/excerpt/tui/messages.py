@@ -52,7 +52,7 @@ class IndexOpened(Message):
 
 
 @dataclass
-class Trouble(Message):
+class Failure(Message):
     """Something failed behind the screen. `asked` is what was being done: a kind of question to the engine, open or
     index."""
 
@@ -194,7 +194,7 @@ class MemoryEditRequested(Message):
 class _Question:
     number: int
     on_answer: Callable[[Any], object]
-    on_trouble: Callable[[Trouble], object] | None
+    on_failure: Callable[[Failure], object] | None
 
 
 class Answers:
@@ -209,11 +209,11 @@ class Answers:
         self,
         kind: str,
         on_answer: Callable[[Any], object],
-        on_trouble: Callable[[Trouble], object] | None = None,
+        on_failure: Callable[[Failure], object] | None = None,
     ) -> int:
         """Return the number of a new question; what was asked of that kind before is not answered any more."""
         self._asked += 1
-        self._newest[kind] = _Question(self._asked, on_answer, on_trouble)
+        self._newest[kind] = _Question(self._asked, on_answer, on_failure)
         self._waiting.add(kind)
         return self._asked
 
@@ -233,9 +233,9 @@ class Answers:
             self._waiting.discard(kind)
             asked.on_answer(answer)
 
-    def fail(self, trouble: Trouble) -> None:
+    def fail(self, failure: Failure) -> None:
         """Tell who asked last that it failed; what was asked meanwhile may still be answered."""
-        asked = self._newest.get(trouble.asked)
-        self._waiting.discard(trouble.asked)
-        if asked is not None and asked.on_trouble is not None:
-            asked.on_trouble(trouble)
+        asked = self._newest.get(failure.asked)
+        self._waiting.discard(failure.asked)
+        if asked is not None and asked.on_failure is not None:
+            asked.on_failure(failure)

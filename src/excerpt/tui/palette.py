@@ -14,7 +14,7 @@ from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import Widget
 
-from excerpt.tui.bindings import active, doer, why_not
+from excerpt.tui.bindings import action_target, active, disabled_reason
 from excerpt.tui.common.dialog import Leaving
 from excerpt.tui.keymap import keys_of, shown_keys
 from excerpt.tui.keys import FIELD, PLACES, Key
@@ -62,10 +62,10 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]
         if binding in FIELD:
             continue
         run = partial(screen.app.run_action, binding.action, each.node)
-        reason = why_not(each.node, binding.action)
+        reason = disabled_reason(each.node, binding.action)
         where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", _keys(binding, keymap))))
         into = late if binding.id in moves else not_now if reason else found
-        into.setdefault(doer(each.node, binding.action), Command(binding.what, where, True, run))
+        into.setdefault(action_target(each.node, binding.action), Command(binding.what, where, True, run))
     said = {command.what for command in (*found.values(), *not_now.values(), *late.values())}
     found |= not_now
     if isinstance(screen, MainScreen):

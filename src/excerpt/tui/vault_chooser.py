@@ -372,9 +372,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         )
 
     def _tell(self, told: str) -> None:
-        trouble = self.query_one("#trouble", Static)
-        trouble.update(Content(visible(told)))
-        trouble.display = bool(told)
+        failure = self.query_one("#trouble", Static)
+        failure.update(Content(visible(told)))
+        failure.display = bool(told)
         self._say_if_none()
 
     def _say_if_none(self) -> None:

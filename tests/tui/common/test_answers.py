@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excerpt.tui.messages import Answers, Trouble
+from excerpt.tui.messages import Answers, Failure
 
 
 def test_only_the_newest_question_of_a_kind_is_answered() -> None:
@@ -32,14 +32,14 @@ def test_what_was_taken_back_is_not_answered() -> None:
 
 
 def test_who_asked_is_told_that_it_failed_and_may_yet_be_answered() -> None:
-    answers, said, failed = Answers(), list[object](), list[Trouble]()
-    trouble = Trouble("window", "Cannot", "It cannot be read.")
+    answers, said, failed = Answers(), list[object](), list[Failure]()
+    failure = Failure("window", "Cannot", "It cannot be read.")
     number = answers.expect("window", said.append, failed.append)
-    answers.fail(trouble)
-    assert (failed, answers.waits("window")) == ([trouble], False)
+    answers.fail(failure)
+    assert (failed, answers.waits("window")) == ([failure], False)
     answers.hand_over("window", number, "of what was asked meanwhile")
     assert said == ["of what was asked meanwhile"]
 
 
 def test_a_failure_that_nobody_asked_about_is_nobodys() -> None:
-    Answers().fail(Trouble("open", "Cannot", "It cannot be read."))
+    Answers().fail(Failure("open", "Cannot", "It cannot be read."))

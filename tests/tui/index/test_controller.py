@@ -14,12 +14,12 @@ from excerpt.settings import Places, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController, Watch
 from excerpt.tui.index.process import Command, Indexing
-from excerpt.tui.messages import IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched, Trouble
+from excerpt.tui.messages import Failure, IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched
 from tests.tui.index.test_state import PROGRESS, STATUS
 
 pytestmark = pytest.mark.usefixtures("living")
 
-DAMAGED = Trouble("search", IndexUnusableError.title, "A segment is damaged.", "It is mended.")
+DAMAGED = Failure("search", IndexUnusableError.title, "A segment is damaged.", "It is mended.")
 
 
 class Process(Indexing):
@@ -69,12 +69,12 @@ def case(tmp_path: Path) -> Case:
 
 
 def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: Case) -> None:
-    trouble = Trouble("pack", "No tokenizer", "The tokenizer is gone.", "Choose another.")
+    failure = Failure("pack", "No tokenizer", "The tokenizer is gone.", "Choose another.")
     for _ in range(3):
-        case.index.hear(trouble)
+        case.index.hear(failure)
     assert case.told == ["The tokenizer is gone. Choose another."]
     case.index.opened(IndexOpened(STATUS))
-    case.index.hear(trouble)
+    case.index.hear(failure)
     assert len(case.told) == 2
 
 
@@ -90,7 +90,7 @@ def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
 def test_an_index_that_cannot_be_opened_is_trouble_and_has_the_process_make_it(case: Case) -> None:
     case.process.running = False
     case.index.state = replace(case.index.state, watch=Watch.EVENTS)
-    case.index.hear(Trouble("open", "The index cannot be used", "It is gone."))
+    case.index.hear(Failure("open", "The index cannot be used", "It is gone."))
     assert case.process.running
 
 

@@ -197,8 +197,8 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
         await until(pilot, lambda: "30 skipped" in bar(app), "the skipped files")
         dialog = await index_opened(pilot, app)
         state = dialog.state
-        trouble = Said("The indexing process ended early", "It was killed.", "Update starts it again.", serious=True)
-        dialog.state = replace(state, trouble=trouble, progress=PROGRESS, unfinished=True)
+        failure = Said("The indexing process ended early", "It was killed.", "Update starts it again.", serious=True)
+        dialog.state = replace(state, failure=failure, progress=PROGRESS, unfinished=True)
         await pilot.pause()
         box = dialog.query_one(".box").content_region
         assert all(box.contains_region(button.region) and button.region.height for button in dialog.query(Button))
@@ -329,7 +329,7 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
             await until(pilot, lambda: top_screen(app) is dialog, "the dialog again")
         await until(pilot, lambda: status_of(app) != before, "another index")
         await until(pilot, lambda: dialog.state.progress is None, "the end")
-        assert dialog.state.trouble is None
+        assert dialog.state.failure is None
 
 
 async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
@@ -350,9 +350,9 @@ async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: Excerpt
         shutil.rmtree(vault)
         await app.run_action("update_index", screen_of(app))
         dialog = await index_opened(pilot, app)
-        await until(pilot, lambda: dialog.state.trouble is not None, "the trouble")
-        assert dialog.state.trouble is not None
-        assert dialog.state.trouble.sentence
+        await until(pilot, lambda: dialog.state.failure is not None, "the trouble")
+        assert dialog.state.failure is not None
+        assert dialog.state.failure.sentence
         assert pane_of(app).result is not None
 
 

@@ -17,6 +17,7 @@ from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.tui.index import process as indexing
 from excerpt.tui.index.process import Indexing, message_of, watch_command
 from excerpt.tui.messages import (
+    Failure,
     IndexBuilt,
     IndexCancelled,
     IndexEmptied,
@@ -24,7 +25,6 @@ from excerpt.tui.messages import (
     IndexPaused,
     IndexProgressed,
     IndexWatched,
-    Trouble,
 )
 from tests.tui.conftest import PATIENCE
 
@@ -90,8 +90,8 @@ def test_its_lines_are_messages() -> None:
     assert message_of(line("cancelled")) == IndexCancelled()
     emptied = IndexEmptied(171, "No note is left.")
     assert message_of(line("emptied", notes=171, message="No note is left.", hint="Bring them back.")) == emptied
-    trouble = Trouble("index", "Title", "Sentence.", "Hint.")
-    assert message_of(line("error", title="Title", message="Sentence.", hint="Hint.")) == trouble
+    failure = Failure("index", "Title", "Sentence.", "Hint.")
+    assert message_of(line("error", title="Title", message="Sentence.", hint="Hint.")) == failure
 
 
 @pytest.mark.parametrize("noise", [b"", b"warning: something\n", b"{}", b'{"event": "news"}', b'{"event": "progress"}'])
@@ -110,7 +110,7 @@ def test_commands_reach_it_in_their_order_those_of_before_it_was_there_too(start
     run.indexing.ask("update")
     assert run.next() == IndexWatched(polling=False)
     run.indexing.ask("resume")
-    assert [run.next() for _ in range(3)] == [Trouble("index", "told", did) for did in ("pause", "update", "resume")]
+    assert [run.next() for _ in range(3)] == [Failure("index", "told", did) for did in ("pause", "update", "resume")]
 
 
 def test_a_second_start_at_once_does_nothing(start: Start) -> None:
@@ -124,9 +124,9 @@ def test_a_second_start_at_once_does_nothing(start: Start) -> None:
 def test_an_early_end_is_told_with_what_it_said_and_it_can_be_started_again(start: Start) -> None:
     run = start("import sys; print('no json'); sys.stderr.write('out of memory'); sys.exit(9)")
     for _ in range(2):
-        trouble = run.next()
-        assert isinstance(trouble, Trouble)
-        assert trouble.message == "out of memory"
+        failure = run.next()
+        assert isinstance(failure, Failure)
+        assert failure.message == "out of memory"
         assert run.next() == IndexEnded()
         assert not run.indexing.running
         run.indexing.start()
@@ -135,7 +135,7 @@ def test_an_early_end_is_told_with_what_it_said_and_it_can_be_started_again(star
 def test_an_end_that_it_gave_a_reason_for_is_told_by_that_reason_alone(start: Start) -> None:
     said = line("error", title="Gone", message="The vault is gone.", hint="")
     run = start(f"import sys; print({said.decode()!r}); sys.exit(3)")
-    assert run.next() == Trouble("index", "Gone", "The vault is gone.", "")
+    assert run.next() == Failure("index", "Gone", "The vault is gone.", "")
     assert run.next() == IndexEnded()
 
 
@@ -143,8 +143,8 @@ def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(indexing, "watch_command", lambda vault: [str(tmp_path / "no such program")])
     run = Run(tmp_path)
     run.indexing.start()
-    trouble = run.next()
-    assert isinstance(trouble, Trouble)
+    failure = run.next()
+    assert isinstance(failure, Failure)
     assert run.next() == IndexEnded()
 
 
@@ -172,4 +172,4 @@ def test_one_that_does_not_end_by_itself_is_killed(start: Start, monkeypatch: py
 @pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX")
 def test_a_key_that_interrupts_a_program_in_the_terminal_does_not_reach_it(start: Start) -> None:
     run = start("import os, json; print(json.dumps({'event': 'error', 'message': str(os.getsid(0) == os.getpid())}))")
-    assert run.next() == Trouble("index", "", "True", "")
+    assert run.next() == Failure("index", "", "True", "")

@@ -12,6 +12,7 @@ from excerpt.model import BuildReport, Progress, Skipped, Status
 from excerpt.tui.index.controller import IndexState, Watch, bar_state, build_words
 from excerpt.tui.index.dialog import build_facts, status_facts
 from excerpt.tui.messages import (
+    Failure,
     IndexBuilt,
     IndexCancelled,
     IndexEmptied,
@@ -20,7 +21,6 @@ from excerpt.tui.messages import (
     IndexPaused,
     IndexProgressed,
     IndexWatched,
-    Trouble,
 )
 from excerpt.tui.search.notices import search_notice
 
@@ -28,7 +28,7 @@ STATUS = Status("/vault", 7, 171, 900, (), (), "model", "o200k", "2026-03-01T12:
 PROGRESS = Progress("reading", 30, 171, 3_000_000, 40_000_000, "Big.md", 7, 0, 2.0)
 REPORT = BuildReport(8, 2, 1, 0, 168, 900, 3, (), (), 0.2)
 OPENED, WATCHED = IndexOpened(STATUS), IndexWatched(polling=False)
-BUSY = Trouble("index", IndexBusyError.title, "Another excerpt is indexing.")
+BUSY = Failure("index", IndexBusyError.title, "Another excerpt is indexing.")
 
 
 def known(*messages: Message) -> IndexState:
@@ -65,15 +65,15 @@ def test_the_first_build_is_shown_at_once() -> None:
 
 
 def test_trouble_stays_until_a_build_succeeds() -> None:
-    failed = known(OPENED, WATCHED, Trouble("index", "Title", "No space left.", "Make room."))
-    assert failed.heard(IndexProgressed(PROGRESS)).trouble == failed.trouble
-    assert failed.heard(IndexBuilt(REPORT)).trouble is None
+    failed = known(OPENED, WATCHED, Failure("index", "Title", "No space left.", "Make room."))
+    assert failed.heard(IndexProgressed(PROGRESS)).failure == failed.failure
+    assert failed.heard(IndexBuilt(REPORT)).failure is None
 
 
 def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() -> None:
     state = known(OPENED, BUSY, IndexProgressed(PROGRESS))
     assert not state.elsewhere
-    assert state.trouble is None
+    assert state.failure is None
 
 
 def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read() -> None:
@@ -86,10 +86,10 @@ def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read()
 
 def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone() -> None:
     emptied = known(OPENED, WATCHED, IndexEmptied(171, "No note is left."))
-    assert emptied.trouble is not None
-    assert emptied.trouble.sentence == "No note is left."
+    assert emptied.failure is not None
+    assert emptied.failure.sentence == "No note is left."
     assert not emptied.heard(IndexBuilt(REPORT)).emptied
-    assert emptied.heard(IndexBuilt(REPORT)).trouble is None
+    assert emptied.heard(IndexBuilt(REPORT)).failure is None
 
 
 def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> None:

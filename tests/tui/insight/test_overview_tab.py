@@ -23,7 +23,7 @@ from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_overview
 from excerpt.tui.memory.form import Remember
-from excerpt.tui.messages import Trouble
+from excerpt.tui.messages import Failure
 from excerpt.tui.questions import AskPassage
 from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import AppPilot, at_once, places_under, screen_of, search, status_of, top_screen, until
@@ -211,7 +211,7 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")
         # Looked at before anything else is done: a newer index would be asked again, and answer.
-        screen_of(app).index.engine.fail(Trouble("overview", "The index cannot be used", "It is damaged.", "Wait."))
+        screen_of(app).index.engine.fail(Failure("overview", "The index cannot be used", "It is damaged.", "Wait."))
         notice = pane_of(app).query_one("#overview-notice", Notice)
         assert (notice.display, notice.said.title, notice.said.serious) == (True, "The index cannot be used", True)
 

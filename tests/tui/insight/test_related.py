@@ -9,7 +9,7 @@ from excerpt.insight.related import Related, RelatedNote
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.related import RelatedList, RelatedPanel
-from excerpt.tui.messages import Trouble
+from excerpt.tui.messages import Failure
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, titles, until
@@ -173,7 +173,7 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(app: ExcerptApp)
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
         pane.side._related_came(None)
         await until(pilot, lambda: notice.said.title == "That note is not in the index any more", "the notice")
-        pane.post_message(Trouble("related", "Cannot [x]", "It cannot be read."))
+        pane.post_message(Failure("related", "Cannot [x]", "It cannot be read."))
         await until(pilot, lambda: notice.said.title == "Cannot [x]", "the trouble")
         assert notice.display
 

@@ -21,7 +21,7 @@ from excerpt.tui.memory.pane import (
     MemoryFilter,
     MemoryList,
     MemoryPane,
-    MemoryScene,
+    MemoryViewState,
     in_memory,
     read_filter,
     toggling_stale,
@@ -475,8 +475,8 @@ async def test_keys_that_have_nothing_to_do_are_not_offered(app: ExcerptApp, sto
     async with app.run_test() as pilot:
         await memory_tab(pilot, app, 2)
         pane = screen_of(app).query_one(MemoryPane)
-        assert all(pane.why_not(each, ()) for each in ("follow", "update", "keep"))
-        assert not pane.why_not("forget", ())
+        assert all(pane.disabled_reason(each, ()) for each in ("follow", "update", "keep"))
+        assert not pane.disabled_reason("forget", ())
 
 
 # --- remembering again ------------------------------------------------------------------------------------------------
@@ -516,18 +516,18 @@ async def test_enter_keeps_both(app: ExcerptApp, vault: Path, places: Places) ->
 
 
 def test_memories_and_their_sources_say_what_is_missing() -> None:
-    assert in_memory("copy", MemoryScene()) == "Nothing is remembered yet."
-    assert in_memory("copy", MemoryScene(total=3)) == "No memory is selected."
-    kept = MemoryScene(total=1, selected=True, kind="fresh")
+    assert in_memory("copy", MemoryViewState()) == "Nothing is remembered yet."
+    assert in_memory("copy", MemoryViewState(total=3)) == "No memory is selected."
+    kept = MemoryViewState(total=1, selected=True, kind="fresh")
     assert in_memory("copy", kept) == ""
     assert in_memory("follow", kept) == "Its source has not moved."
     assert in_memory("update", kept) == "Its source has no new text to take."
-    assert in_memory("follow", MemoryScene(total=1, selected=True, kind="moved")) == ""
-    own = MemoryScene(total=1, selected=True, own=True)
+    assert in_memory("follow", MemoryViewState(total=1, selected=True, kind="moved")) == ""
+    own = MemoryViewState(total=1, selected=True, own=True)
     assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
     assert in_memory("undo", kept) == "There is nothing to take back since excerpt was opened."
-    assert in_memory("undo", MemoryScene(decided=True)) == ""
+    assert in_memory("undo", MemoryViewState(decided=True)) == ""
     assert in_memory("redo", kept) == "There is nothing to do again."
-    assert in_memory("stale", MemoryScene()) == "Nothing is remembered yet."
+    assert in_memory("stale", MemoryViewState()) == "Nothing is remembered yet."
     assert in_memory("stale", kept) == "There is nothing to look at: every source is as it was."
-    assert in_memory("stale", MemoryScene(total=1, to_look_at=True)) == ""
+    assert in_memory("stale", MemoryViewState(total=1, to_look_at=True)) == ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from excerpt.search.interpretation import QueryReading
-from excerpt.tui.search.query_controller import QueryController, QueryHistory, QueryKeeper
+from excerpt.tui.search.query_controller import QueryController, QueryHistory, QueryStore
 from tests.tui.asked import HeldClock, HeldEngine
 
 
@@ -78,7 +78,7 @@ def test_past_the_newest_query_the_list_is_moved_again() -> None:
 
 async def test_a_query_is_noted_once(tmp_path: Path) -> None:
     bench = Bench("sync")
-    await bench.queries.keep(QueryKeeper(tmp_path / "history", tmp_path / "saved", bench.heard.append))
+    await bench.queries.keep(QueryStore(tmp_path / "history", tmp_path / "saved", bench.heard.append))
     keeping = bench.queries.note()
     assert keeping is not None
     await keeping

@@ -14,7 +14,7 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.messages import SearchDone, Trouble
+from excerpt.tui.messages import Failure, SearchDone
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.search.hit_list import HitList
@@ -404,9 +404,9 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
     monkeypatch.setattr(IndexController, "start", lambda _index: None)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
-        trouble = Trouble("search", "The model cannot be used", "A part of it is missing.", "Get it again.")
+        failure = Failure("search", "The model cannot be used", "A part of it is missing.", "Get it again.")
         for _ in range(3):
-            pane_of(app).post_message(trouble)
+            pane_of(app).post_message(failure)
         notice = screen_of(app).query_one("#notice", Notice)
         await until(pilot, lambda: notice.display and notice.said.serious, "the error")
         assert notice.said.sentence == "A part of it is missing."

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.text.display import visible_line
-from excerpt.tui.bindings import active, doer, why_not
+from excerpt.tui.bindings import action_target, active, disabled_reason
 from excerpt.tui.common.strips import fit, line
 from excerpt.tui.keymap import keys_now, shown_key
 from excerpt.tui.keys import PLACES
@@ -114,9 +114,9 @@ def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
     found: dict[object, tuple[bool, int, KeyOffer]] = {}
     for each in active(screen):
         binding = each.binding
-        if binding.id in _MOVES or why_not(each.node, binding.action):
+        if binding.id in _MOVES or disabled_reason(each.node, binding.action):
             continue
-        did = doer(each.node, binding.action)
+        did = action_target(each.node, binding.action)
         new = KeyOffer(binding.id or "", binding.key, binding.description)
         shown, place, offer = found.get(did, (False, len(found), new))
         found[did] = (shown or binding.show, place, offer)

@@ -128,10 +128,10 @@ def _drawn(group: Group, width: int, colours: Mapping[str, str], *, named: bool)
         what = Text(row.what)
         if named and row.id:
             what.append(f"  {row.id}", colours["text-soft"])
-        if row.why_not in told:
+        if row.disabled_reason in told:
             what.append(" · not now", colours["text-soft"])
-        elif row.why_not:
-            told.add(row.why_not)
-            what.append(f"\nnot now: {row.why_not}", colours["text-soft"])
+        elif row.disabled_reason:
+            told.add(row.disabled_reason)
+            what.append(f"\nnot now: {row.disabled_reason}", colours["text-soft"])
         table.add_row(Text(row.keys), what)
     return title, table, Text()

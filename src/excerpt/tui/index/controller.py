@@ -23,6 +23,7 @@ from excerpt.tui.common.notice import Said
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.process import Command, Indexing
 from excerpt.tui.messages import (
+    Failure,
     IndexBuilt,
     IndexCancelled,
     IndexEmptied,
@@ -31,7 +32,6 @@ from excerpt.tui.messages import (
     IndexPaused,
     IndexProgressed,
     IndexWatched,
-    Trouble,
 )
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class IndexState:
     status: Status | None = None
     progress: Progress | None = None
     pace: Pace = field(default_factory=Pace)
-    trouble: Said | None = None
+    failure: Said | None = None
     watch: Watch = Watch.NOT_YET
     paused: bool = False
     elsewhere: bool = False
@@ -144,7 +144,7 @@ class IndexState:
 
     def started(self) -> IndexState:
         """Return the state when the process has just been started."""
-        return replace(self, watch=Watch.NOT_YET, trouble=None, elsewhere=False, emptied=0, paused=False)
+        return replace(self, watch=Watch.NOT_YET, failure=None, elsewhere=False, emptied=0, paused=False)
 
     def heard(self, message: Message) -> IndexState:
         """Return the state after what a thread or process has said."""
@@ -156,7 +156,7 @@ class IndexState:
                 after = self._progressed(progress)
             case IndexBuilt():
                 unfinished = self.unfinished and not self.asked
-                after = replace(self._at_rest(), trouble=None, emptied=0, asked=False, unfinished=unfinished)
+                after = replace(self._at_rest(), failure=None, emptied=0, asked=False, unfinished=unfinished)
             case IndexWatched(polling=polling):
                 after = replace(self, watch=Watch.POLLING if polling else Watch.EVENTS)
             case IndexPaused(paused=paused):
@@ -165,25 +165,25 @@ class IndexState:
                 after = replace(self._at_rest(), unfinished=True, asked=False)
             case IndexEmptied(notes=notes, message=told):
                 said = Said(VaultEmptiedError.title, told, "Update looks again, and asks what to do.", serious=True)
-                after = replace(self._at_rest(), trouble=said, emptied=notes, asked=False)
+                after = replace(self._at_rest(), failure=said, emptied=notes, asked=False)
             case IndexEnded():
                 after = replace(self._at_rest(), watch=Watch.ENDED, paused=False, asked=False)
-            case Trouble(asked="index"):
+            case Failure(asked="index"):
                 busy = message.title == IndexBusyError.title
                 said = Said(message.title, message.message, message.hint, serious=True)
-                after = replace(self._at_rest(), trouble=said, elsewhere=busy, asked=self.asked and busy)
+                after = replace(self._at_rest(), failure=said, elsewhere=busy, asked=self.asked and busy)
         return after
 
     def _at_rest(self) -> IndexState:
         return replace(self, progress=None, pace=Pace(), elsewhere=False)
 
     def _progressed(self, progress: Progress) -> IndexState:
-        trouble = None if self.elsewhere else self.trouble
+        failure = None if self.elsewhere else self.failure
         awaited = self.progress is not None or self.status is None or not self.status.notes
         if not awaited and progress.seconds < _SHOWN_AFTER:
-            return replace(self, trouble=trouble, elsewhere=False)
+            return replace(self, failure=failure, elsewhere=False)
         pace = self.pace.after(progress)
-        return replace(self, progress=progress, pace=pace, trouble=trouble, elsewhere=False)
+        return replace(self, progress=progress, pace=pace, failure=failure, elsewhere=False)
 
 
 class IndexController:
@@ -285,7 +285,7 @@ class IndexController:
 
     def hear(self, message: Message) -> None:
         """Take in what was said, do what follows from it, and tell the user what came of it."""
-        if isinstance(message, Trouble):
+        if isinstance(message, Failure):
             self._failed(message)
             return
         if isinstance(message, IndexEnded) and self.process.running:
@@ -317,12 +317,12 @@ class IndexController:
         elif asked:
             self._notify(build_words(report), title="The index is up to date", markup=False)
 
-    def _failed(self, message: Trouble) -> None:
+    def _failed(self, message: Failure) -> None:
         if message.asked == "open":
             self._wanted = 0
             if not self.state.at_work and not self.state.elsewhere:
                 said = Said(message.title, message.message, message.hint, serious=True)
-                self.state = replace(self.state, trouble=said)
+                self.state = replace(self.state, failure=said)
                 self._mend(message)
             self.start_unless_ended()
         elif message.asked == "index":
@@ -336,7 +336,7 @@ class IndexController:
             self._mend(message)
         self._show()
 
-    def _mend(self, message: Trouble) -> None:
+    def _mend(self, message: Failure) -> None:
         """Have a build mend an index found damaged while reading; it is tried once a generation."""
         if message.title == IndexUnusableError.title and self._mended != self.state.generation:
             self._mended = self.state.generation
@@ -394,7 +394,7 @@ def bar_state(index: IndexState) -> str:
         return f"{what} {progress.notes_done:,} of {total:,}" if total else what
     if index.elsewhere:
         return "indexed by another excerpt"
-    if index.trouble is not None:
+    if index.failure is not None:
         return "index trouble"
     if index.status is None:
         return "opening"

@@ -110,12 +110,12 @@ class IndexDialog(Dialog[None]):
 
     def _show(self) -> None:
         state, progress = self.state, self.state.progress
-        said = state.trouble
-        trouble = self.query_one("#trouble", Static)
-        trouble.display = said is not None
+        said = state.failure
+        failure = self.query_one("#trouble", Static)
+        failure.display = said is not None
         if said is not None:
             title = (visible_line(said.title), "bold $error")
-            trouble.update(Content.assemble(title, f"\n{visible_line(said.sentence)} {visible_line(said.hint)}"))
+            failure.update(Content.assemble(title, f"\n{visible_line(said.sentence)} {visible_line(said.hint)}"))
         # What hardly changes makes room, in a low window, for what goes on.
         facts = build_facts(state, progress) if progress is not None else []
         if not (facts or said) or not self.has_class("-short"):

@@ -20,6 +20,7 @@ import msgspec
 from textual.message import Message
 
 from excerpt.tui.messages import (
+    Failure,
     IndexBuilt,
     IndexCancelled,
     IndexEmptied,
@@ -27,7 +28,6 @@ from excerpt.tui.messages import (
     IndexPaused,
     IndexProgressed,
     IndexWatched,
-    Trouble,
 )
 
 Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree"]
@@ -92,7 +92,7 @@ class Indexing:
                 self._run(complaint)
         except OSError as error:
             reason = error.strerror or str(error)
-            self._post(Trouble("index", "The indexing process cannot be started", reason, "Update tries again."))
+            self._post(Failure("index", "The indexing process cannot be started", reason, "Update tries again."))
         with self._lock:
             self._process, self._thread, self._waiting = None, None, []
             ending = self._ending
@@ -129,7 +129,7 @@ class Indexing:
         for line in process.stdout:
             message = message_of(line)
             if message is not None and not self._ending:
-                told = isinstance(message, Trouble)
+                told = isinstance(message, Failure)
                 self._post(message)
         return told
 
@@ -169,8 +169,8 @@ def _last_words(complaint: IO[bytes]) -> str:
     return complaint.read().decode("utf-8", "replace").strip()
 
 
-def _early_end(code: int, said: str) -> Trouble:
-    return Trouble(
+def _early_end(code: int, said: str) -> Failure:
+    return Failure(
         "index",
         "The indexing process ended early",
         said or f"It ended with code {code} and said nothing.",
@@ -206,7 +206,7 @@ def _message_of(line: bytes) -> Message | None:
         case "done":
             message = IndexBuilt(msgspec.json.decode(line, type=BuildReport))
         case "error":
-            message = Trouble("index", said.title, said.message, said.hint)
+            message = Failure("index", said.title, said.message, said.hint)
         case "watching":
             message = IndexWatched(said.polling)
         case "paused" | "resumed":

@@ -28,9 +28,9 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
+    Failure,
     RememberRequested,
     SearchRequested,
-    Trouble,
 )
 from excerpt.tui.questions import AskDrill, AskMarkdown, AskOverview, AskPassage
 from excerpt.tui.search.preview import Preview
@@ -184,11 +184,11 @@ class OverviewPane(Vertical):
         if self._copy_waits:
             self.action_copy()
 
-    def _overview_failed(self, trouble: Trouble) -> None:
+    def _overview_failed(self, failure: Failure) -> None:
         self._stop_waiting()
         self._copy_waits = False
         self.overview = None
-        self._failed = Said(trouble.title, trouble.message, trouble.hint, serious=True)
+        self._failed = Said(failure.title, failure.message, failure.hint, serious=True)
         self._show()
 
     def watch_overview(self) -> None:
@@ -245,7 +245,7 @@ class OverviewPane(Vertical):
         if act is not None:
             self._with_passage(act)
 
-    def _passage_failed(self, _trouble: Trouble) -> None:
+    def _passage_failed(self, _failure: Failure) -> None:
         self._waits_for_passage = None
 
     @property
@@ -264,7 +264,7 @@ class OverviewPane(Vertical):
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         shown = self.overview is not None and self.overview.found
         return in_overview(action, topic=bool(self.topic), shown=shown, waits=not self.answered)
 

@@ -209,7 +209,7 @@ class RelatedPanel(Vertical):
 
     # --- what its keys do ---------------------------------------------------------------------------------------------
 
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         """Return why an action cannot be done now; "" where it can."""
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."

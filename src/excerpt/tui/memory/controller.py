@@ -115,7 +115,7 @@ class Recalls(Protocol):
     def waits(self, kind: str) -> bool: ...
 
 
-class BadgeKeeper:
+class BadgeStore:
     """The badges of the last snapshot and memories asked for, kept from one search to the next. Used in the engine's
     thread."""
 
@@ -139,7 +139,7 @@ class AskBadges:
     """Which memories are about the fragments of a list, by the fragments' ids."""
 
     kind: ClassVar[str] = "badges"
-    keeper: BadgeKeeper
+    keeper: BadgeStore
     memories: tuple[Memory, ...]
     fragments: Sequence[Fragment]
 
@@ -177,7 +177,7 @@ class RecallController:
         self._found: tuple[Hit, ...] = ()
         self._every: tuple[Memory, ...] = ()
         self._by_id: dict[str, Memory] | None = None
-        self._keeper: BadgeKeeper | None = None
+        self._keeper: BadgeStore | None = None
 
     @property
     def is_answered(self) -> bool:
@@ -229,7 +229,7 @@ class RecallController:
             self._engine.forget("badges")
             self._take_badges({})
             return
-        self._keeper = self._keeper or BadgeKeeper()
+        self._keeper = self._keeper or BadgeStore()
         fragments = tuple(hit.fragment for hit in hits)
         self._engine.ask(AskBadges(self._keeper, self._every, fragments), self._take_badges)
 

@@ -376,10 +376,10 @@ class MemoryPane(Vertical):
 
     # --- the keys -----------------------------------------------------------------------------------------------------
 
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         rows, found = self._list, self._selected_standing()
         memory = rows.selected
-        scene = MemoryScene(
+        scene = MemoryViewState(
             total=self._listed.total if self._listed is not None else 0,
             selected=memory is not None,
             on_file=rows.selected_file is not None,
@@ -499,7 +499,7 @@ def _is_stale(found: MemoryStanding | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryScene:
+class MemoryViewState:
     """What the Memory tab's actions need. `total` counts all memories; `on_file` says that a file that cannot be read
     is selected; `own` that the selected memory has no source; `kind` is what became of its source, "" while nobody has
     looked; `stale` says that there is something to decide. `decided`: something may be taken back, `undone`: or
@@ -520,7 +520,7 @@ _OF_SOURCE = frozenset({"edit", "follow", "update", "keep"})
 _NONE_YET = "Nothing is remembered yet."
 
 
-def in_memory(action: str, scene: MemoryScene) -> str:
+def in_memory(action: str, scene: MemoryViewState) -> str:
     """Why the Memory tab would not do that; "" where it can be done."""
     needed = {
         "undo": (scene.decided, "There is nothing to take back since excerpt was opened."),
@@ -538,7 +538,7 @@ def in_memory(action: str, scene: MemoryScene) -> str:
     return _of_source(action, scene) if action in _OF_SOURCE else ""
 
 
-def _of_source(action: str, scene: MemoryScene) -> str:
+def _of_source(action: str, scene: MemoryViewState) -> str:
     if scene.own:
         return "This memory is a thought of your own; it has no source" + (" to open." if action == "edit" else ".")
     if not scene.kind and action != "edit":

@@ -19,7 +19,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence
 from excerpt.settings import Places, Settings
-from excerpt.tui.messages import Answers, Trouble
+from excerpt.tui.messages import Answers, Failure
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Offer, Recalled, Recaller
@@ -139,7 +139,7 @@ class MemoryWorker:
         """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
         self._answers.hand_over(message.kind, message.number, message.answer)
 
-    def fail(self, message: Trouble) -> None:
+    def fail(self, message: Failure) -> None:
         """Expect no answer for now: it failed."""
         self._answers.fail(message)
 
@@ -205,10 +205,10 @@ class MemoryWorker:
         try:
             step()
         except ExcerptError as error:
-            self._post(Trouble(kind, error.title, error.message, error.hint))
+            self._post(Failure(kind, error.title, error.message, error.hint))
         except Exception as error:  # nobody stands above a thread; its death would be silent
             told = f"{type(error).__name__}: {error}"
-            self._post(Trouble(kind, "excerpt made a mistake", told, "Please report it if it stays."))
+            self._post(Failure(kind, "excerpt made a mistake", told, "Please report it if it stays."))
 
     # --- answers ------------------------------------------------------------------------------------------------------
 

@@ -37,8 +37,8 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Sai
         return Said(title, "Filters such as tag:work, path:trips or title:plan narrow it.", keys)
     if index.progress is not None:
         return _reading(index)
-    if index.trouble is not None and not index.elsewhere:
-        return index.trouble
+    if index.failure is not None and not index.elsewhere:
+        return index.failure
     if index.elsewhere:
         return Said("Another excerpt is indexing this vault", "What it has done so far shows up here by itself.")
     return _NO_INDEX if index.status is None or index.watch is Watch.NOT_YET else _no_notes(vault)

@@ -30,12 +30,12 @@ from excerpt.tui.messages import (
     Answered,
     CopyRequested,
     EditRequested,
+    Failure,
     MarksChanged,
     MemoryEditRequested,
     ObsidianRequested,
     RememberRequested,
     SearchDone,
-    Trouble,
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
@@ -43,7 +43,7 @@ from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disable
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
-from excerpt.tui.search.query_controller import QueryKeeper
+from excerpt.tui.search.query_controller import QueryStore
 from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class SearchPane(Vertical):
         self.query_one(Split).share = self.share
         self._show_result()
 
-    async def furnish(self) -> None:
+    async def mount_panels(self) -> None:
         """Mount what the first frame does not show: the side panel and the pack's."""
         from excerpt.tui.pack.panel import PackPanel
         from excerpt.tui.search.side_panel import SidePanel
@@ -238,7 +238,7 @@ class SearchPane(Vertical):
         self.pack.restore(kept)
         self._show_choices()
 
-    async def keep_queries(self, keeper: QueryKeeper) -> None:
+    async def keep_queries(self, keeper: QueryStore) -> None:
         """Keep what is asked from now on, and know what was asked before."""
         await self._bar.queries.keep(keeper)
 
@@ -383,8 +383,8 @@ class SearchPane(Vertical):
             self._show_rows(again=True)
             self._ask_pack()
 
-    @on(Trouble)
-    def _something_failed(self, message: Trouble) -> None:
+    @on(Failure)
+    def _something_failed(self, message: Failure) -> None:
         """Say so where the answer would stand; the message goes on to the screen."""
         said = Said(message.title, message.message, message.hint, serious=True)
         self._engine.fail(message)
@@ -977,7 +977,7 @@ class SearchPane(Vertical):
             return False
         return super().check_action(action, parameters)
 
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action cannot be done now; "" where it can."""
         return search_disabled(action, self._state_now(), parameters)
 

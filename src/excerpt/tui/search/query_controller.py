@@ -174,7 +174,7 @@ def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> 
         ) from error
 
 
-class QueryKeeper:
+class QueryStore:
     """Of one vault: what was asked is in the file `history`, what was given a name in the file `saved`.
 
     `failed` is told the reason when the history cannot be kept, once; it is a convenience, and nobody's work.
@@ -288,7 +288,7 @@ class QueryController:
 
     def __init__(self, engine: Asks, after: After, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
-        self.keeper: QueryKeeper | None = None
+        self.keeper: QueryStore | None = None
         """Keeps what is asked and saved; None until it is known where."""
         self.is_typing = False
         """Whether the query became what it is by one letter."""
@@ -340,7 +340,7 @@ class QueryController:
 
     # --- queries asked before -----------------------------------------------------------------------------------------
 
-    async def keep(self, keeper: QueryKeeper) -> None:
+    async def keep(self, keeper: QueryStore) -> None:
         """Keep what is asked from now on, and know what was asked before."""
         self.keeper = keeper
         await self.look()

@@ -390,7 +390,7 @@ class SidePanel(Vertical):
 
     # --- what its keys do ---------------------------------------------------------------------------------------------
 
-    def why_not(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         """Return why an action cannot be done now; "" where it can."""
         return "No link was followed to here." if action == "come_back" and not self.reading.is_away else ""
 
