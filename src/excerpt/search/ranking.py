@@ -261,7 +261,7 @@ def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Score
 
 
 BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
-"""What each counts beside signals that make up 2.4 (docs/design/boosts.md): enough to settle who is first of equals."""
+"""What each counts beside signals that make up 2.4 (docs/design/ranking.md): it settles who is first of equals."""
 
 
 # --- boosts -----------------------------------------------------------------------------------------------------------
