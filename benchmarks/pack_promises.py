@@ -14,7 +14,10 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack.build import MARKDOWN, build_pack
-from excerpt.pack.render import PlainRenderer, Renderer, XmlRenderer, as_json
+from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.formats.plain_format import PlainRenderer
+from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer
 

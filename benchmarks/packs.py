@@ -31,7 +31,7 @@ from excerpt.pack import budget as budgeting
 from excerpt.pack import expand as expanding
 from excerpt.pack.build import build_pack
 from excerpt.pack.expand import expand
-from excerpt.pack.render import as_markdown
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.source import notes_of
 from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Settings, places
@@ -134,7 +134,7 @@ def _tokens_alone(snapshot: Snapshot, hit: Hit) -> int:
     if hit.fragment.id not in _alone:
         settings = PackSettings(budget=1 << 20, scope=Scope.NONE)
         result = build_pack(snapshot, [hit], query="", strategy=Strategy.AUTO, settings=settings, tokenizer=TOKENIZER)
-        _alone[hit.fragment.id] = TOKENIZER.count(as_markdown(result.packs) + "\n")
+        _alone[hit.fragment.id] = TOKENIZER.count(MarkdownRenderer().render(result.packs) + "\n")
     return _alone[hit.fragment.id]
 
 

@@ -16,8 +16,8 @@ import pytest
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.pack.build import build_pack
-from excerpt.pack.formats import renderer_for
-from excerpt.pack.render import Links, as_output
+from excerpt.pack.formats.registry import as_output, renderer_for
+from excerpt.pack.formats.source_label import Links
 from excerpt.pack.selection import KeptMarks, Mark, write_marks
 from excerpt.settings import PackSettings, Settings, places
 from excerpt.text.tokens import open_tokenizer

@@ -8,7 +8,8 @@ from dataclasses import replace
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack.build import PackCache, build_pack
-from excerpt.pack.render import MarkdownRenderer, XmlRenderer
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.source import NoteSource
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer

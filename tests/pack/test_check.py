@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, State, Verdict, check_answer
 from excerpt.pack.citations import read_answer
-from excerpt.pack.reading import PackFile, Source
+from excerpt.pack.formats.pack_format import PackFile, Source
 from excerpt.text.fragments import digest_of_text
 from tests.pack.lookups import Notes
 

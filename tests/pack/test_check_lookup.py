@@ -10,8 +10,8 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.pack.check import CheckedQuotation, Verdict, check_answer
 from excerpt.pack.citations import read_answer
+from excerpt.pack.formats.pack_format import PackFile, Source
 from excerpt.pack.lookup import SnapshotLookup
-from excerpt.pack.reading import PackFile, Source
 from excerpt.settings import Settings
 from tests.pack.vaults import sentence
 

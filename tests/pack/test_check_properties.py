@@ -12,7 +12,8 @@ from excerpt.model import Hit
 from excerpt.pack.build import build_pack
 from excerpt.pack.check import Check, Verdict, check_answer
 from excerpt.pack.citations import read_answer
-from excerpt.pack.reading import PackFile, read_pack
+from excerpt.pack.formats.pack_format import PackFile
+from excerpt.pack.formats.registry import read_pack
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.lookups import Notes

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.kinds import Scope, Strategy
+from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Entry, Pack, PackResult
-from excerpt.pack.reading import PackFile, PackUnreadableError, read_pack
-from excerpt.pack.render import MarkdownRenderer, PlainRenderer, XmlRenderer, as_json
+from excerpt.pack.formats.pack_format import PackFile, PackUnreadableError
+from excerpt.pack.formats.registry import FORMATS, read_pack
+from excerpt.pack.formats.source_label import Links
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
+
+LINKS = Links(Path("/vault"))
 
 
 def pack(text: str, path: str = "Guides/Sync.md", first: int = 12) -> Pack:
@@ -52,14 +56,12 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
         source_tokens=2,
     )
     return {
-        "markdown": MarkdownRenderer(asked).render(packs),
-        "plain": PlainRenderer(asked).render(packs),
-        "xml": XmlRenderer(asked).render(packs),
-        "json": as_json(result),
+        name.value: form.renderer(asked).render(packs) if form.data is None else form.data(result, LINKS)
+        for name, form in FORMATS.items()
     }
 
 
-FORMS = ["markdown", "plain", "xml", "json"]
+FORMS = [form.value for form in FORMATS]
 _LINE = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=12),
     st.sampled_from(["```", "````", "=====", "=" * 9, "", "[…]", "\x1b[2J", "\x00", "Question: x"]),
@@ -151,3 +153,7 @@ def test_a_json_pack_of_before_digests_were_written_is_read() -> None:
         data["packs"][0].pop(key)
     (source,) = read_pack(json.dumps(data)).sources
     assert (source.heading, source.digest, source.intact) == ("Conflicts › By hand", "", True)
+
+
+def test_every_format_but_the_users_own_is_read_back() -> None:
+    assert set(FORMATS) == set(Format) - {Format.TEMPLATE}

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from excerpt.kinds import Strategy
 from excerpt.model import PackResult
 from excerpt.pack.build import build_pack
-from excerpt.pack.render import MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer
-from excerpt.pack.template import TemplateRenderer
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.formats.plain_format import PlainRenderer
+from excerpt.pack.formats.template_format import TemplateRenderer
+from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer
 from tests.pack.test_pack_properties import pack_settings

@@ -11,10 +11,11 @@ import pytest
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Memory, PackResult, Source
 from excerpt.pack.build import build_pack
+from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.registry import read_pack
+from excerpt.pack.formats.source_label import Links
 from excerpt.pack.memories import WithMemories
 from excerpt.pack.memory_fragment import name_of
-from excerpt.pack.reading import read_pack
-from excerpt.pack.render import Links, as_json
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.test_moved_marks import MovedVault

@@ -15,7 +15,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Hit, PackResult
 from excerpt.pack.build import build_pack
-from excerpt.pack.render import as_json
+from excerpt.pack.formats.json_format import as_json
 from excerpt.pack.source import NoteSource
 from excerpt.settings import PackSettings, Settings
 from excerpt.text.tokens import open_tokenizer

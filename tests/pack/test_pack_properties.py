@@ -14,10 +14,15 @@ from excerpt.model import Hit, PackResult
 from excerpt.pack.budget import GRAIN
 from excerpt.pack.build import DROPPED, MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
 from excerpt.pack.check import State, standing_of
-from excerpt.pack.reading import read_pack
-from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, Renderer, XmlRenderer, as_json
+from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.formats.plain_format import PlainRenderer
+from excerpt.pack.formats.registry import read_pack
+from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.template_format import TemplateRenderer
+from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import AS_RANKED, Wishes
-from excerpt.pack.template import TemplateRenderer
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.lookups import Notes

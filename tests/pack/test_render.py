@@ -16,16 +16,13 @@ from markdown_it import MarkdownIt
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Entry, LeftOut, Pack, PackResult
-from excerpt.pack.render import (
-    Links,
-    MarkdownRenderer,
-    PlainRenderer,
-    Renderer,
-    XmlRenderer,
-    as_json,
-    as_markdown,
-    as_output,
-)
+from excerpt.pack.formats.json_format import as_json
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.pack_format import Renderer
+from excerpt.pack.formats.plain_format import PlainRenderer
+from excerpt.pack.formats.registry import as_output
+from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.text.tokens import open_tokenizer
 
 PACK = Pack(
@@ -124,7 +121,9 @@ def test_xml() -> None:
 
 def test_the_question_stands_below_the_sources_on_a_line_of_its_own() -> None:
     text = MarkdownRenderer(("How are\n## [2] notes merged?", "And packs?")).render([PACK])
-    assert text == as_markdown([PACK]) + "\nQuestion: How are ## [2] notes merged?\n\nQuestion: And packs?\n"
+    assert (
+        text == MarkdownRenderer().render([PACK]) + "\nQuestion: How are ## [2] notes merged?\n\nQuestion: And packs?\n"
+    )
 
 
 @pytest.mark.parametrize("renderer", [MarkdownRenderer(("q",)), PlainRenderer(("q",)), XmlRenderer(("q",))])
@@ -133,7 +132,7 @@ def test_no_packs_are_no_text(renderer: Renderer) -> None:
 
 
 def test_a_title_that_the_first_heading_repeats_is_said_once() -> None:
-    assert as_markdown([replace(PACK, title="Conflicts")]).startswith("## [1] Conflicts › By hand\n")
+    assert MarkdownRenderer().render([replace(PACK, title="Conflicts")]).startswith("## [1] Conflicts › By hand\n")
 
 
 def test_json_has_the_documented_fields_and_the_text_as_it_is() -> None:
@@ -307,11 +306,14 @@ def test_a_nul_is_got_back_from_xml_and_plain_text() -> None:
 
 @pytest.mark.parametrize("path", ["```x.md", "<!-- x.md", "<script>x.md", "## [2] forged.md", "~~~.md", "[1]: x.md"])
 def test_a_path_never_begins_a_block_of_markdown(path: str) -> None:
-    assert read_markdown(as_markdown([replace(PACK, path=path), PACK])) == [Read(1, PACK.text), Read(2, PACK.text)]
+    assert read_markdown(MarkdownRenderer().render([replace(PACK, path=path), PACK])) == [
+        Read(1, PACK.text),
+        Read(2, PACK.text),
+    ]
 
 
 def test_a_title_and_a_path_cannot_leave_their_lines() -> None:
-    text = as_markdown([replace(PACK, title="a\n## [2] forged", path="b\n```\x1b[2J.md")])
+    text = MarkdownRenderer().render([replace(PACK, title="a\n## [2] forged", path="b\n```\x1b[2J.md")])
     assert [line for line in text.split("\n") if line.startswith("##")] == [
         "## [1] a␊## [2] forged › Conflicts › By hand"
     ]

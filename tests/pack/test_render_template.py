@@ -14,14 +14,24 @@ from hypothesis import strategies as st
 
 from excerpt.errors import SettingsError
 from excerpt.kinds import Format, Strategy
+from excerpt.known_vaults import DEMO
 from excerpt.model import Hit
-from excerpt.pack import template
 from excerpt.pack.budget import Costs
 from excerpt.pack.build import build_pack
-from excerpt.pack.formats import renderer_for
-from excerpt.pack.render import Links, MarkdownRenderer, PlainRenderer, XmlRenderer
+from excerpt.pack.formats import template_format
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.plain_format import PlainRenderer
+from excerpt.pack.formats.registry import renderer_for
+from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.template_format import (
+    MOST_WAIT,
+    TemplateRenderer,
+    TemplateSource,
+    TemplateStoppedError,
+    read_template,
+)
+from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.source import OpenNote
-from excerpt.pack.template import MOST_WAIT, TemplateRenderer, TemplateStoppedError, read_template
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
 from tests.pack.test_render import CUT, LINKS, PACK
@@ -81,9 +91,9 @@ def test_no_packs_are_no_text() -> None:
 
 
 def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
-    guide = (Path(template.__file__).parent.parent / "demo" / "Packs.md").read_text(encoding="utf-8")
+    guide = (DEMO / "Packs.md").read_text(encoding="utf-8")
     own = guide[guide.index("## Your own format") : guide.index("## From the command line")]
-    assert set(re.findall(r"^\| `(\w+)` \|", own, re.M)) == {field.name for field in fields(template.Source)}
+    assert set(re.findall(r"^\| `(\w+)` \|", own, re.M)) == {field.name for field in fields(TemplateSource)}
     (example,) = re.findall(r"^```jinja\n(.*?)^```", own, re.M | re.S)
     assert rendered(example, "why?").startswith(
         "Answer from these notes, and name the number of each one you use: why?\n"
@@ -211,9 +221,9 @@ def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said:
 
 
 def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(template, "MOST_WAIT", 0.3)
-    monkeypatch.setattr(template, "_START", "import time; time.sleep(60)")
-    process = template._Process()
+    monkeypatch.setattr(template_format, "MOST_WAIT", 0.3)
+    monkeypatch.setattr(template_format, "_START", "import time; time.sleep(60)")
+    process = template_format._Process()
     with pytest.raises(TemplateStoppedError, match=r"own\.j2 was stopped: it takes longer than"):
         process.answer("own.j2", {})
     assert process._running is None
@@ -221,7 +231,7 @@ def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_that_was_killed_meanwhile_is_started_again() -> None:
     assert rendered("{{ sources|length }}") == "2"
-    running = template._PROCESS._running
+    running = template_format._PROCESS._running
     assert running is not None
     running.kill()
     running.wait()
@@ -231,9 +241,9 @@ def test_one_that_was_killed_meanwhile_is_started_again() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_its_process_has_nothing_of_this_one_but_the_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "private")
-    template._PROCESS.end()
+    template_format._PROCESS.end()
     assert rendered("{{ sources|length }}") == "2"
-    running = template._PROCESS._running
+    running = template_format._PROCESS._running
     assert running is not None
     own = Path(f"/proc/{running.pid}")
     assert (own / "environ").read_bytes() == b""

@@ -48,8 +48,8 @@ def check_command(
     from excerpt.memory.store import MemoryStore
     from excerpt.pack.check import check_answer
     from excerpt.pack.citations import read_answer
+    from excerpt.pack.formats.registry import read_pack
     from excerpt.pack.memories import LookupWithMemories
-    from excerpt.pack.reading import read_pack
 
     pack = read_pack(packed)
     memories = MemoryStore(where.memory_folder(chosen)).all().memories

@@ -25,7 +25,7 @@ from excerpt.pack.check import (
     State,
     Verdict,
 )
-from excerpt.pack.reading import Source
+from excerpt.pack.formats.pack_format import Source
 from excerpt.text.display import counted, line_range, visible_line
 
 _WIDTH = 100

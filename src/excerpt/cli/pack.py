@@ -171,9 +171,9 @@ def _packed(
 ) -> tuple[PackResult | None, str]:
     """The pack and what is to be printed of it; None if it is to be of marks and there are none."""
     from excerpt.pack.build import build_pack
-    from excerpt.pack.formats import renderer_for
+    from excerpt.pack.formats.registry import as_output, renderer_for
+    from excerpt.pack.formats.source_label import Links
     from excerpt.pack.memories import followed
-    from excerpt.pack.render import Links, as_output
     from excerpt.pack.selection import NOTHING_KEPT, read_marks
     from excerpt.text.tokens import open_tokenizer
 

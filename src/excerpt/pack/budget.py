@@ -14,7 +14,7 @@ import numpy.typing as npt
 from excerpt.kinds import Scope
 from excerpt.model import Fragment, Hit, Pack, Part
 from excerpt.pack.expand import Candidate, Stretch, Wanted, draft, inner_stretches, pack_of, parts_of_block, spanning
-from excerpt.pack.render import Renderer
+from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.source import OpenNote
 from excerpt.text.tokens import Tokenizer
 from excerpt.text.words import stem

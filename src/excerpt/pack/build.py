@@ -27,7 +27,8 @@ from excerpt.pack.budget import (
     worths,
 )
 from excerpt.pack.expand import DuplicateRule, Wanted, draft, expand, merge, near_copy, reading
-from excerpt.pack.render import MarkdownRenderer, Renderer
+from excerpt.pack.formats.markdown_format import MarkdownRenderer
+from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.selection import AS_RANKED, Wishes
 from excerpt.pack.source import NoteSource, SourceNotes, notes_of
 from excerpt.search.engine import Engine, count_matching

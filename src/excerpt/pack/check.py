@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import accumulate
 
 from excerpt.pack.citations import Citation, CitedAnswer, Quotation, Sentence, Unchecked
+from excerpt.pack.formats.pack_format import PackFile, Source
 from excerpt.pack.lookup import Lookup
 from excerpt.pack.quotations import Difference, QuotedSpan, find, longest_part, most_like
-from excerpt.pack.reading import PackFile, Source
 from excerpt.text.fragments import words_in
 from excerpt.text.relocate import in_place_of, place_of, same_lines
 

@@ -83,7 +83,7 @@ class Packer:
 
     def __init__(self, vault: Path, config: Path) -> None:
         from excerpt.pack.build import PackCache, build_pack
-        from excerpt.pack.render import Links
+        from excerpt.pack.formats.source_label import Links
 
         self._build = PackCache(build_pack)
         self._links = Links(vault)
@@ -94,7 +94,7 @@ class Packer:
     def pack(self, source: Moving, request: PackRequest) -> Packed:
         """Raises SettingsError for a template or tokenizer that cannot be used."""
         from excerpt.pack.build import DROPPED, GONE
-        from excerpt.pack.render import as_output
+        from excerpt.pack.formats.registry import as_output
 
         source = self._with_memories(source, request)
         request, moves = _moved(request, source)
@@ -142,7 +142,7 @@ class Packer:
 
     def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
         """As `excerpt pack` makes it of the same marks or hits."""
-        from excerpt.pack.formats import renderer_for
+        from excerpt.pack.formats.registry import renderer_for
 
         spans = {mark.fragment: mark.spans for mark in request.marks}
         of_marks = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]

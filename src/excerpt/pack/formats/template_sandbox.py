@@ -19,8 +19,9 @@ from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from excerpt.pack.render import fence_of, xml_text
-from excerpt.pack.template import MOST_CHARACTERS, MOST_MEMORY, MOST_SECONDS, Source
+from excerpt.pack.formats.markdown_format import fence_of
+from excerpt.pack.formats.template_format import MOST_CHARACTERS, MOST_MEMORY, MOST_SECONDS, TemplateSource
+from excerpt.pack.formats.xml_format import xml_text
 from excerpt.text.display import visible_line
 
 _MOST_EXPONENT = 64
@@ -52,7 +53,7 @@ def _limit_seconds(seconds: float) -> None:
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     """The text, the mistake in the template with its line, or the limit that it reached."""
-    sources = [Source(**{**each, "heading_path": tuple(each["heading_path"])}) for each in request["sources"]]
+    sources = [TemplateSource(**{**each, "heading_path": tuple(each["heading_path"])}) for each in request["sources"]]
     questions = request["questions"]
     parts: list[str] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Packs rendered by a template of the user's, which runs in a process of its own (sandbox.py).
+"""Packs rendered by a template of the user's, which runs in a process of its own (template_sandbox.py).
 
 A template sees `question`, `questions` and `sources`, and nothing else: no files, no environment, no clock, no chance,
 so that the same packs are the same bytes. The text of a note is data to it, never a template. One filter with a large
@@ -25,7 +25,7 @@ from typing import Any
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
 from excerpt.model import Entry, Pack
-from excerpt.pack.render import Links, digest_of, headings_of, lines_of
+from excerpt.pack.formats.source_label import Links, digest_of, headings_of, lines_of, on_one_line
 from excerpt.text.display import visible_line
 
 MOST_SECONDS = 2.0
@@ -54,7 +54,7 @@ class TemplateStoppedError(ExcerptError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TemplateSource:
     """A pack as a template sees it. `heading` and `path` are kept to one line; `text` is the note's, as it is."""
 
     number: int
@@ -76,9 +76,9 @@ class Source:
     link: str
 
 
-def source_of(number: int, pack: Pack, links: Links) -> Source:
+def source_of(number: int, pack: Pack, links: Links) -> TemplateSource:
     path = visible_line(pack.path)
-    return Source(
+    return TemplateSource(
         number=number,
         path=path,
         title=visible_line(pack.title),
@@ -122,7 +122,7 @@ class TemplateRenderer:
         return _added(self._first, self._of([replace(self._probe, text=text)]))
 
     @cached_property
-    def _probe(self) -> Source:
+    def _probe(self) -> TemplateSource:
         """A source without text."""
         return source_of(1, _PROBE, self.links)
 
@@ -131,8 +131,8 @@ class TemplateRenderer:
         """What it makes alone."""
         return self._of([self._probe])
 
-    def _of(self, sources: Sequence[Source]) -> str:
-        questions = [visible_line(" ".join(question.split())) for question in self.questions]
+    def _of(self, sources: Sequence[TemplateSource]) -> str:
+        questions = [on_one_line(question) for question in self.questions]
         asked = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
         answer = _PROCESS.answer(self.name, asked)
         if "mistake" in answer:
@@ -230,7 +230,12 @@ class _Process:
         return code
 
 
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from excerpt.pack import sandbox; sandbox.main()"
+_START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from excerpt.pack.formats import template_sandbox
+template_sandbox.main()
+"""
 _PROCESS = _Process()
 atexit.register(_PROCESS.end)
 

@@ -1,0 +1,28 @@
+"""Packs as Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from excerpt.pack.formats.numbered_sources import NumberedSources, longer, read
+from excerpt.pack.formats.pack_format import PackFormat
+
+_FENCE = "```"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownRenderer(NumberedSources):
+    """Each source under a heading, its text in a fence. CommonMark closes a fence only by a run of backticks at least
+    as long as the opening one."""
+
+    mark = "## "
+    border = _FENCE
+    gap = "\n"
+
+
+def fence_of(text: str) -> str:
+    """A fence that nothing in the text closes."""
+    return longer(_FENCE, text)
+
+
+MARKDOWN = PackFormat(MarkdownRenderer, read)

@@ -1,0 +1,119 @@
+"""Numbered sources, as Markdown and plain text have them: `[1]` with the headings, the place, and the text between two
+borders, the second of which nothing in the text can be.
+
+What is the vault's (titles, headings, paths) stands behind words of ours, so that it never begins a line that means
+something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from excerpt.model import Pack
+from excerpt.pack.formats.pack_format import PackFile, PackUnreadableError, Source
+from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
+from excerpt.text.display import visible_line
+
+_CUT = "[…]"
+"""Stands where lines were left out to fit the budget."""
+_QUESTION = "Question: "
+
+
+# --- written ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedSources:
+    """Renders packs so. `mark` begins a source, `border` is the shortest border, `gap` parts what is around a text."""
+
+    mark: ClassVar[str]
+    border: ClassVar[str]
+    gap: ClassVar[str]
+
+    questions: tuple[str, ...] = ()
+
+    def render(self, packs: Sequence[Pack]) -> str:
+        sources = []
+        for number, pack in enumerate(packs, start=1):
+            above, below = self._around(number, pack)
+            sources.append(f"{above}{pack.text}\n{below}")
+        return "\n".join(sources) + self._asked() if packs else ""
+
+    def frame(self, number: int, pack: Pack) -> Sequence[str]:
+        return (*self._around(number, pack), self._asked() if number == 1 else "")
+
+    def written(self, text: str) -> str:
+        return text
+
+    def _around(self, number: int, pack: Pack) -> tuple[str, str]:
+        border, gap = longer(self.border, pack.text), self.gap
+        above = f"{self.mark}[{number}] {headings_of(pack)}\n{_place(pack)}\n{gap}"
+        cut_above = f"{_CUT}\n{gap}" if pack.cut_above else ""
+        cut_below = f"{gap}{_CUT}\n" if pack.cut_below else ""
+        return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
+
+    def _asked(self) -> str:
+        """The questions below the sources, where models heed them most; behind a word of ours, each on its line."""
+        return "".join(f"\n{_QUESTION}{on_one_line(question)}\n" for question in self.questions)
+
+
+def longer(border: str, text: str) -> str:
+    """`border`, or as many more of its sign as make it longer than any run of it in the text."""
+    if border not in text:
+        return border
+    return border[0] * max(len(run) + 1 for run in re.findall(f"{border}+", text))
+
+
+def _place(pack: Pack) -> str:
+    """Where the text is from, on a line that a path cannot turn into a heading, a fence or HTML, as it would at its
+    beginning. What follows the path is ours, so the line can be read from its end."""
+    modified = f", modified {pack.modified}" if pack.modified else ""
+    return f"From {visible_line(pack.path)}:{lines_of(pack)}{modified}, digest {digest_of(pack)}"
+
+
+# --- read -------------------------------------------------------------------------------------------------------------
+
+_HEAD = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
+# A path may look like any of this; what follows it does not, so the longest path that leaves the rest is the one.
+_PLACE = re.compile(r"From (.*):(\d{1,9})(?:-(\d{1,9}))?(?:, modified [\d-]{1,10})?, digest ([0-9a-f]{1,16})")
+_BORDER = re.compile(r"(?:`{3,}|={5,})")
+_LINES_BETWEEN = 4  # at most, from the place to the border: blank ones, and the sign that something was cut
+
+
+def read(text: str) -> PackFile:
+    """The sources between their borders, of Markdown and plain text alike: a prompt may hold packs of both. What stands
+    between two borders is text, whatever it looks like."""
+    lines = text.split("\n")
+    sources: list[Source] = []
+    questions: list[str] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        head = _HEAD.fullmatch(line)
+        place = _PLACE.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
+        at += 1
+        if head and place:
+            number, heading = int(head[1]), head[2]
+            above = at + 1
+            first, last, at = _text_lines(lines, above, number)
+            begin = int(place[2])
+            inner = "\n".join(lines[first:last])
+            cut = _CUT in lines[above:first], _CUT in lines[at : at + 2]
+            sources.append(Source(number, place[1], heading, begin, int(place[3] or begin), inner, place[4], *cut))
+        elif line.startswith(_QUESTION):
+            questions.append(line.removeprefix(_QUESTION))
+    return PackFile(tuple(sources), "\n".join(questions))
+
+
+def _text_lines(lines: Sequence[str], at: int, number: int) -> tuple[int, int, int]:
+    """Where the text of a source begins and ends, and where to read on."""
+    for opened in range(at, min(at + _LINES_BETWEEN, len(lines))):
+        if _BORDER.fullmatch(lines[opened]):
+            for closed in range(opened + 1, len(lines)):
+                if lines[closed] == lines[opened]:
+                    return opened + 1, closed, closed + 1
+            raise PackUnreadableError(f"The text of source [{number}] does not end: the pack is cut off.")
+    raise PackUnreadableError(f"The text of source [{number}] is missing.")

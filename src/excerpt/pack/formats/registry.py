@@ -1,0 +1,71 @@
+"""The formats of packs: which one the settings ask for, and which one a pack file is in. The same packs give the same
+bytes.
+
+Whatever a note holds, its text cannot end its place, nor pose as another source: a fence or a line of `=` is longer
+than any in the text, XML is escaped. To add a format, write a module of its own, name it in `Format` and list it in
+`FORMATS`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from excerpt.errors import SettingsError
+from excerpt.kinds import Format
+from excerpt.model import PackResult
+from excerpt.pack.formats.json_format import JSON
+from excerpt.pack.formats.markdown_format import MARKDOWN
+from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackUnreadableError, Renderer
+from excerpt.pack.formats.plain_format import PLAIN
+from excerpt.pack.formats.source_label import Links
+from excerpt.pack.formats.xml_format import XML
+from excerpt.settings import PackSettings
+from excerpt.text.markdown import normalise_newlines
+
+FORMATS: Mapping[Format, PackFormat] = {
+    Format.MARKDOWN: MARKDOWN,
+    Format.XML: XML,
+    Format.JSON: JSON,
+    Format.PLAIN: PLAIN,
+}
+"""All but the user's templates, which are not read back."""
+
+
+def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links, folder: Path) -> Renderer:
+    """The renderer of the format that `settings` name, with the questions if they are wanted.
+
+    `folder` is where a relative template path counts from. A template is given the questions in any case, and puts them
+    where it likes. Raises SettingsError if the template cannot be read.
+    """
+    asked = tuple(question for question in questions if question.strip())
+    if settings.format is Format.TEMPLATE:
+        from excerpt.pack.formats.template_format import TemplateRenderer, read_template
+
+        if not settings.template:
+            raise SettingsError(
+                "The format template needs a file.", "Name it with --template FILE, or as pack.template."
+            )
+        file = folder / Path(settings.template).expanduser()
+        return TemplateRenderer(str(file), read_template(file), links, asked)
+    return FORMATS[settings.format].renderer(asked if settings.question else ())
+
+
+def as_output(result: PackResult, links: Links) -> str:
+    """What is copied, printed or kept: the text, or the data about it where that is the format."""
+    form = FORMATS.get(result.format)
+    return result.text if form is None or form.data is None else form.data(result, links)
+
+
+def read_pack(text: str) -> PackFile:
+    """The pack in `text`, in whichever of the formats. Raises PackUnreadableError."""
+    text = normalise_newlines(text.removeprefix("\ufeff"))
+    begun = (each for each in FORMATS.values() if each.beginning and text.lstrip().startswith(each.beginning))
+    pack = next(begun, MARKDOWN).read(text)
+    if not pack.sources:
+        raise PackUnreadableError("There is no source in the pack that could be checked.")
+    twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]
+    if twice:
+        raise PackUnreadableError(f"The pack has two sources [{twice[0]}].")
+    return pack

@@ -1,0 +1,58 @@
+"""What a source of a pack says of itself, the same in every format: its headings, lines, digest and ways back.
+
+All of it is the vault's, so it is kept to one line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from excerpt.model import Pack
+from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.text.display import line_range, visible_line
+
+_DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
+
+
+def headings_of(pack: Pack) -> str:
+    """The title and the heading path on one line, without the title twice where a note's first heading repeats it."""
+    repeated = pack.heading_path[:1] == (pack.title,)
+    return visible_line(" › ".join(pack.heading_path if repeated else (pack.title, *pack.heading_path)))
+
+
+def lines_of(pack: Pack) -> str:
+    """`12-14`, or `12` where it is one line."""
+    return line_range(pack.line_start, pack.line_end)
+
+
+def digest_of(pack: Pack) -> str:
+    return pack.digest[:_DIGEST_SHOWN]
+
+
+def on_one_line(question: str) -> str:
+    return visible_line(" ".join(question.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The ways back into a vault, whose folder is `folder` (absolute)."""
+
+    folder: Path
+
+    def obsidian(self, pack: Pack) -> str:
+        """The address that opens the note in Obsidian, which knows a vault by its folder's name; "" for a memory."""
+        if memory_id_of(pack.path) is not None:
+            return ""
+        return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}"
+
+    def file(self, pack: Pack) -> str:
+        """`file:line`, as editors and terminals know it; a memory by its name in packs."""
+        if memory_id_of(pack.path) is not None:
+            return pack.path
+        return f"{self.folder / pack.path}:{pack.line_start}"
+
+
+def _encoded(text: str) -> str:
+    return quote(text.encode("utf-8", "surrogateescape"), safe="")
