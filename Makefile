@@ -58,7 +58,7 @@ quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=
 	$(BIN)/python -m benchmarks.quality --write $(if $(DATA),--data $(DATA))
 
 packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
-	$(BIN)/python -m benchmarks.packs $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.packs --write $(if $(DATA),--data $(DATA))
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.judgements import Outside, Place, QualityError, QuerySet, Question
-from benchmarks.measure import percentile, table
+from benchmarks.measure import percentile, result, table, write_option
 from benchmarks.pack_promises import broken_promises, changed_by_rebuilding
 from benchmarks.targets import verdict
 from excerpt.index.build import build
@@ -301,17 +301,25 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/ and eval/")
     parser.add_argument("--sets", nargs="*", default=list(SETS), metavar="NAME", help="only these sets")
     parser.add_argument("--checked", type=int, default=30, help="queries of each set to look for broken promises with")
+    write_option(parser, "packs")
     args = parser.parse_args()
+    if args.write and set(args.sets) != set(SETS):
+        parser.error("--write keeps the tables of all sets")
     outside = Outside(args.data.resolve())
     try:
         outside.check()
     except QualityError as error:
         raise SystemExit(str(error)) from error
     os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
+    with result("packs", "Packs", write=args.write):
+        _report_all(outside, args.sets, args.checked)
+
+
+def _report_all(outside: Outside, names: Sequence[str], checked: int) -> None:
     whole: Counter[str] = Counter()
     for query_set in outside.sets():
-        if query_set.name in args.sets:
-            whole.update(_report(query_set, args.checked))
+        if query_set.name in names:
+            whole.update(_report(query_set, checked))
     print()
     for scope in SCOPES:
         told = f"scope {scope} holds {whole[scope]:,} targets on all sets and budgets, none {whole[Scope.NONE]:,}"
