@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import Timeout
@@ -234,14 +234,6 @@ class Found:
         return cls(scan(vault, settings, only), only, accept_empty, began)
 
 
-@dataclass(slots=True)
-class _Done:
-    added: int = 0
-    changed: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-    given_up: dict[str, GivenUp] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Means:
     """What builds of one vault are done with, each time."""
@@ -264,7 +256,9 @@ class _Update:
     def __init__(self, writer: IndexWriter, means: Means) -> None:
         self._writer, self._means = writer, means
         self._recipe, self._telling = means.recipe, means.telling
-        self._done = _Done()
+        self._added = self._changed = 0
+        self._skipped: list[Skipped] = []
+        self._given_up: dict[str, GivenUp] = {}
 
     def run(self, found: Found) -> BuildReport:
         telling, catalog = self._telling, self._writer.catalog
@@ -275,7 +269,7 @@ class _Update:
         telling.phase = "mending"
         self._writer.mend()
         removed = self._commit_all(found, known)
-        self._writer.finish(self._done.skipped, found.only, self._done.given_up)
+        self._writer.finish(self._skipped, found.only, self._given_up)
         self._remember_when(found)
         telling.phase = "done"
         telling.tell()
@@ -299,7 +293,7 @@ class _Update:
             self._writer.rebuilt.append("all notes, from the vault: they are cut or stemmed differently now")
         there = {file.path for file in found.files}
         gone = [path for path in known if path not in there]
-        self._done.skipped += found.skipped
+        self._skipped += found.skipped
         telling = self._telling
         telling.notes_total, telling.bytes_total = len(tasks), sum(task.size for task in tasks)
         telling.phase = "reading"
@@ -309,7 +303,7 @@ class _Update:
         if gone or not self._writer.catalog.generation:
             self._commit([], gone, known)
         # A file that was a note and now cannot be read is no longer found; the last good text would be a lie.
-        unreadable = [one.path for one in self._done.skipped if one.path in known and one.path in there]
+        unreadable = [one.path for one in self._skipped if one.path in known and one.path in there]
         if unreadable:
             self._commit([], unreadable, known)
         return len(known.keys() - there) + len(unreadable)
@@ -322,8 +316,8 @@ class _Update:
             one = before.get(task.path)
             now = (task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut)
             if one and (one.size, one.mtime_ns, one.ctime_ns, one.cut) == now:
-                self._done.given_up[task.path] = one
-                self._done.skipped.append(Skipped(task.path, one.reason))
+                self._given_up[task.path] = one
+                self._skipped.append(Skipped(task.path, one.reason))
             else:
                 tried.append(task)
         return tried
@@ -340,12 +334,12 @@ class _Update:
             self._telling.notes_done += len(paths)
             self._telling.bytes_done += sum(sizes[path] for path in paths)
             self._telling.skipped += len(prepared.skipped)
-            self._done.skipped += prepared.skipped
+            self._skipped += prepared.skipped
             reasons = {one.path: one.reason for one in prepared.skipped}
             for task in prepared.given_up:
                 reason = reasons[task.path]
                 one = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut, reason)
-                self._done.given_up[task.path] = one
+                self._given_up[task.path] = one
             notes += len(prepared.notes)
             size += sum(note.size for note in prepared.notes)
             early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))
@@ -360,20 +354,20 @@ class _Update:
         paths = [note.path for prepared in batch for note in prepared.notes]
         changed = [path for path in paths if path in known]
         self._writer.commit([*gone, *changed], batch)
-        self._done.changed += len(changed)
-        self._done.added += len(paths) - len(changed)
+        self._changed += len(changed)
+        self._added += len(paths) - len(changed)
         self._telling.generation = self._writer.catalog.generation
         self._telling.tell()
 
     def _report(self, removed: int) -> BuildReport:
-        catalog, done = self._writer.catalog, self._done
+        catalog = self._writer.catalog
         notes, fragments = catalog.counts()
         return BuildReport(
             generation=catalog.generation,
-            added=done.added,
-            changed=done.changed,
+            added=self._added,
+            changed=self._changed,
             removed=removed,
-            unchanged=notes - done.added - done.changed,
+            unchanged=notes - self._added - self._changed,
             fragments=fragments,
             embedded=self._writer.embedded,
             skipped=catalog.remarks(skipped=True),

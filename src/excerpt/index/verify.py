@@ -22,6 +22,7 @@ from excerpt.index.catalog import (
     Catalog,
     DamagedCatalogError,
     DamagedRowError,
+    NoteRows,
     ReadRows,
     heading_path_from_row,
     text_from_row,
@@ -150,26 +151,12 @@ _NAMES = "SELECT name FROM names WHERE note = ? ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredNote:
-    """The rows of one note, as `NoteRows` has them; `keys` are those of its fragments. `text` is None if it is lost."""
+class StoredNote(NoteRows):
+    """The rows of one note as the catalog has them, with its number and the keys of its fragments; warnings are left
+    out."""
 
     number: int
-    path: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    digest: str
-    cut: str
-    title: str
-    language: str
-    tokens: int
-    text: str | None
-    sections: list[tuple[Any, ...]]
     keys: list[int]
-    fragments: list[tuple[Any, ...]]
-    links: list[tuple[Any, ...]]
-    labels: list[tuple[Any, ...]]
-    names: list[str]
 
 
 def read_stored(rows: ReadRows, number: int) -> StoredNote:
@@ -177,7 +164,6 @@ def read_stored(rows: ReadRows, number: int) -> StoredNote:
     ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, text),) = rows(_NOTE, number)
     fragments = rows(_FRAGMENTS, number)
     return StoredNote(
-        number=number,
         path=path,
         size=size,
         mtime_ns=mtime_ns,
@@ -187,13 +173,15 @@ def read_stored(rows: ReadRows, number: int) -> StoredNote:
         title=title,
         language=language,
         tokens=tokens,
-        text=None if text is None else _unpacked(text),
+        text=text or b"",
         sections=rows(_SECTIONS, number),
-        keys=[row[0] for row in fragments],
         fragments=[row[1:] for row in fragments],
         links=rows(_LINKS, number),
         labels=rows(_LABELS, number),
         names=[row[0] for row in rows(_NAMES, number)],
+        warnings=(),
+        number=number,
+        keys=[row[0] for row in fragments],
     )
 
 
@@ -211,18 +199,6 @@ def collect_words(note: StoredNote, collector: FieldCollector) -> None:
         properties=properties,
         fragments=[(above.get(row[2], ()), row[8]) for row in note.fragments],
     )
-
-
-def lines_of(note: StoredNote) -> Sequence[str]:
-    """The lines of its text; line n of the file is item n - 1."""
-    return (note.text or "").split("\n")
-
-
-def _unpacked(text: bytes) -> str | None:
-    try:
-        return text_from_row(text)
-    except DamagedRowError:
-        return None
 
 
 # --- notes ------------------------------------------------------------------------------------------------------------
@@ -255,12 +231,14 @@ class NoteCheck:
             self._health.faults.append(Fault(note.path, what, RepairPart.NOTE))
 
     def _wrong(self, note: StoredNote) -> Iterator[str]:
-        if note.text is None:
+        try:
+            text = text_from_row(note.text)
+        except DamagedRowError:
             yield "Its text in the catalog is lost or damaged."
             return
-        yield from _wrong_ranges(note)
+        yield from _wrong_ranges(note, text.split("\n"))
         if not self._quick and note.cut.partition("/")[0] == str(FRAGMENTS_VERSION):
-            yield from self._wrong_rows(note, note.text)
+            yield from self._wrong_rows(note, text)
 
     def _wrong_rows(self, note: StoredNote, text: str) -> Iterator[str]:
         # One mark of byte order is taken away by whoever parses; another that stands in the text is to stay.
@@ -284,10 +262,9 @@ class NoteCheck:
         yield from (f"Its {name} in the catalog are not those of its text." for name, kept, new in pairs if kept != new)
 
 
-def _wrong_ranges(note: StoredNote) -> Iterator[str]:
+def _wrong_ranges(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
     """Fragments whose lines are not theirs, or another's too; and lines of text in no fragment are found by cutting
     the note once more."""
-    lines = lines_of(note)
     before = 0
     for _, _, _, first, last, _, _, _, text in note.fragments:
         if not 1 <= first <= last <= len(lines):

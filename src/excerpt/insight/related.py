@@ -68,19 +68,6 @@ _WIDE_WORD = re.compile(f"[{WIDE_CHARACTERS}]+")
 _TEXT = FIELDS.index("text")
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A fragment here and one there, how near they are in meaning (0 to 1), the words that both have, as they are
-    spelled here, the rarest first, and where they stand on both sides."""
-
-    here: Fragment
-    there: Fragment
-    similarity: float
-    words: tuple[str, ...]
-    spans_here: tuple[Span, ...]
-    spans_there: tuple[Span, ...]
-
-
 class Comparison:
     """The passages and words that one note, or a fragment of it, shares with some others."""
 
@@ -98,7 +85,7 @@ class Comparison:
         self._has = np.array([_standing_in(snapshot, term.term, rows) for term in terms], np.bool_)
         self._vectors = centred(snapshot, self._here) if len(self._here) else np.zeros((0, 0), np.float32)
 
-    def pairs(self, note: int) -> tuple[Pair, ...]:
+    def pairs(self, note: int) -> tuple[PassageMatch, ...]:
         """The passages of this note and of `note` that say alike, the nearest first, none twice."""
         there = self._there[self._of == note]
         if not len(there) or not len(self._here):
@@ -106,7 +93,7 @@ class Comparison:
         similar = np.clip(self._vectors @ centred(self._snapshot, there).T, 0, 1)
         worth = (similar + self._by_words(there)) / 2
         keys = self._snapshot.table.keys
-        found: list[Pair] = []
+        found: list[PassageMatch] = []
         best = float(worth.max())
         for _ in range(MOST_LOOKED_AT):
             at, to = divmod(int(worth.argmax()), worth.shape[1])
@@ -149,19 +136,22 @@ class Comparison:
         found: Floats = (here.T @ other) / np.maximum(lengths, 1e-9)
         return found
 
-    def _pair(self, here: Fragment, there: Fragment, row: int, other: int, similarity: float) -> Pair:
+    def _pair(self, here: Fragment, there: Fragment, row: int, other: int, similarity: float) -> PassageMatch:
         at, to = np.searchsorted(self._rows, [row, other])
         both = [number for number in sorted(self._tellable) if self._has[number, at] and self._has[number, to]]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
-        spans_here = self._finder.find(here.text[:MOST_READ], terms, self._language(here.path))
-        spans_there = self._finder.find(there.text[:MOST_READ], terms, self._language(there.path))
+        on_each = (self._matched(here, terms), self._matched(there, terms))
         words: list[str] = []
         for spelled in (self._terms[number].spelled for number in both):
             word = _grown(spelled, here.text, there.text)
             if not _is_part(word, words):
                 words.append(word)
-        return Pair(here, there, similarity, tuple(words), spans_here, spans_there)
+        return PassageMatch(*on_each, similarity, tuple(words))
+
+    def _matched(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
+        spans = self._finder.find(fragment.text[:MOST_READ], terms, self._language(fragment.path))
+        return MatchedFragment(fragment, spans)
 
     # --- words as they are spelled ------------------------------------------------------------------------------------
 
@@ -279,7 +269,7 @@ class PassageMatch:
     """A passage of this note and one of the related note that say alike.
 
     `similarity` is that of meaning, 0 (as near as any two passages of the vault) to 1; `words` are the words that both
-    have, the rarest first.
+    have, as they are spelled here, the rarest first.
     """
 
     here: MatchedFragment
@@ -401,15 +391,7 @@ def _why(snapshot: Snapshot, origin: Origin, near: Near, compared: Comparison, a
         title=info.title,
         score=sum(signal.part for signal in signals),
         signals=signals,
-        matches=tuple(
-            PassageMatch(
-                MatchedFragment(pair.here, pair.spans_here),
-                MatchedFragment(pair.there, pair.spans_there),
-                pair.similarity,
-                pair.words,
-            )
-            for pair in compared.pairs(note)
-        ),
+        matches=compared.pairs(note),
         words=compared.words(note),
         linked=_linked(note in near.links.to, note in near.links.back),
         common=_common(snapshot, near, note),

@@ -274,12 +274,6 @@ SAME_NOTE = 0.25
 Floats = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    places: list[int]
-    centre: int
-
-
 def themes(topic: Topic) -> tuple[Theme, ...]:
     """The themes of a topic, the largest first; none where few fragments are about it."""
     rows = topic.best[:GROUPED]
@@ -287,20 +281,20 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
         return ()
     vectors = _vectors(topic, rows)
     wanted = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
-    groups = [_Group(places, _centre(vectors, places)) for places in groups_of(vectors, wanted) if len(places) >= LEAST]
-    groups.sort(key=lambda group: (-len(group.places), group.places))
+    groups = [places for places in groups_of(vectors, wanted) if len(places) >= LEAST]
+    groups.sort(key=lambda places: (-len(places), places))
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     notes = topic.best_notes
     found = [
         Theme(
             words=words,
-            fragments=len(group.places),
-            notes=len({int(notes[place]) for place in group.places}),
-            share=len(group.places) / len(rows),
-            place=topic.place(int(rows[group.centre])),
+            fragments=len(places),
+            notes=len({int(notes[place]) for place in places}),
+            share=len(places) / len(rows),
+            place=topic.place(int(rows[_centre(vectors, places)])),
         )
-        for group in groups
-        if (words := _words(phrases, group.places, len(rows)))
+        for places in groups
+        if (words := _words(phrases, places, len(rows)))
     ]
     return tuple(found[:THEMES])
 

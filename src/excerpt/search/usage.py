@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -59,7 +59,7 @@ class Event:
     kind: UseKind
     path: str
     fragment: str = ""
-    share: float = 1.0
+    share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
 
 
 class UseLog:
@@ -177,27 +177,16 @@ def written_time(time: float) -> str:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _UseLine:
-    """An event as it stands in the log; an older version's has no fragment and no share."""
-
-    time: str
-    kind: UseKind
-    path: str
-    fragment: str = ""
-    share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
-
-
-def _line(event: Event) -> _UseLine:
-    return _UseLine(written_time(event.time), event.kind, event.path, event.fragment, event.share)
+def _line(event: Event) -> dict[str, Any]:
+    return asdict(event) | {"time": written_time(event.time)}
 
 
 def _parsed(data: bytes) -> Iterator[Event]:
-    for line in read_lines(data, _UseLine):
-        with suppress(ValueError, OverflowError):
-            time = datetime.fromisoformat(line.time)
+    for read in read_lines(data, dict[str, Any]):
+        with suppress(ValueError, OverflowError):  # msgspec's errors are ValueErrors
+            time = datetime.fromisoformat(str(read.get("time")))
             if time.tzinfo is not None and 1970 <= time.year < 9999:
-                yield Event(time.timestamp(), line.kind, line.path, line.fragment, line.share)
+                yield msgspec.convert(read | {"time": time.timestamp()}, Event)
 
 
 def _end_of(opened: BinaryIO, size: int) -> bytes:
