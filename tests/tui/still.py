@@ -37,7 +37,7 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskStandings
 from excerpt.tui.memory.worker import MemoryWorker
-from excerpt.tui.messages import Answered, Failure, IndexEmptied, SearchDone
+from excerpt.tui.messages import Answered, Failure, IndexEmptied, Location, SearchDone
 from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 from excerpt.tui.questions import (
     AskCompletions,
@@ -53,7 +53,6 @@ from excerpt.tui.questions import (
     AskSuggestions,
 )
 from excerpt.tui.search.note_window import AskLink, AskWindow, LinkFound, NoteWindow, window_around
-from excerpt.tui.search.reading_controller import Location
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session

@@ -24,12 +24,12 @@ from excerpt.tui.messages import (
     Answered,
     Failure,
     IndexOpened,
+    Location,
     SearchDone,
 )
 from excerpt.tui.pack.controller import mark_of
 from excerpt.tui.pack.packer import Cost, Packed, PackRequest
 from excerpt.tui.search.note_window import AskWindow, NoteWindow
-from excerpt.tui.search.reading_controller import Location
 from excerpt.tui.search.why_view import AskWhy
 from tests.tui.conftest import places_under
 

@@ -14,8 +14,27 @@ from textual.message import Message
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Result, Source, Status
+    from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Result, Source, Span, Status
     from excerpt.pack.selection import KeptMarks
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A fragment that is looked at. Where its id is gone, what stands at its line now takes its place. `by_meaning`
+    says that meaning had a part in finding it; `top` is the line that was first in sight, if it was scrolled."""
+
+    fragment_id: str
+    path: str
+    line: int
+    spans: tuple[Span, ...] = ()
+    by_meaning: bool = False
+    top: int | None = None
+
+    @staticmethod
+    def of(hit: Hit) -> Location:
+        """Return where a hit stands."""
+        by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
+        return Location(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning)
 
 
 @dataclass

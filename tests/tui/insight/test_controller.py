@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from excerpt.tui.insight.controller import InsightController
-from excerpt.tui.search.reading_controller import Location
+from excerpt.tui.messages import Location
 from tests.tui.asked import HeldClock, HeldEngine, hit
 
 A, MEMORY = hit("a", 4), hit("memory:20260301-120000-abcd")

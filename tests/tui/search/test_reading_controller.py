@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from excerpt.kinds import LinkKind
 from excerpt.model import Hit
 from excerpt.tui.common.line_drawing import LinkTo
+from excerpt.tui.messages import Location
 from excerpt.tui.search.note_window import LinkFound, window_around
-from excerpt.tui.search.reading_controller import Location, ReadingController
+from excerpt.tui.search.reading_controller import ReadingController
 from tests.tui.asked import HeldEngine, hit
 
 A, B, C = hit("a"), hit("b"), hit("c")

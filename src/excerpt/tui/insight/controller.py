@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.memory.controller import is_memory
-from excerpt.tui.search.reading_controller import Location
+from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap

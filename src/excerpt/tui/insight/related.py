@@ -25,7 +25,7 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.snippet import snippet
 from excerpt.tui.common.strips import Part, fit, line, share_bar
 from excerpt.tui.insight.controller import InsightController
-from excerpt.tui.search.reading_controller import Location
+from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from excerpt.insight.related import MatchedFragment, PassageMatch, Related, RelatedNote

@@ -34,7 +34,7 @@ from excerpt.tui.common.line_drawing import (
     lay_over,
     with_rest,
 )
-from excerpt.tui.search.reading_controller import Location
+from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

@@ -31,6 +31,7 @@ from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
     Failure,
+    Location,
     MarksChanged,
     MemoryEditRequested,
     ObsidianRequested,
@@ -44,7 +45,6 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
 from excerpt.tui.search.query_controller import QueryStore
-from excerpt.tui.search.reading_controller import Location
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result

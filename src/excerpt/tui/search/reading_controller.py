@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from excerpt.tui.engine_worker import Asks
+from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
-    from excerpt.model import Hit, Span
     from excerpt.tui.common.line_drawing import LinkTo
     from excerpt.tui.search.note_window import LinkFound, NoteWindow
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A fragment that is looked at. Where its id is gone, what stands at its line now takes its place. `by_meaning`
-    says that meaning had a part in finding it; `top` is the line that was first in sight, if it was scrolled."""
-
-    fragment_id: str
-    path: str
-    line: int
-    spans: tuple[Span, ...] = ()
-    by_meaning: bool = False
-    top: int | None = None
-
-    @staticmethod
-    def of(hit: Hit) -> Location:
-        """Return where a hit stands."""
-        by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
-        return Location(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning)
 
 
 class ReadingController:

@@ -29,10 +29,10 @@ from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.messages import CopyRequested, EditRequested
+from excerpt.tui.messages import CopyRequested, EditRequested, Location
 from excerpt.tui.search.note_window import LinkFound, NoteWindow
 from excerpt.tui.search.preview import Preview, heading_path_at
-from excerpt.tui.search.reading_controller import Location, ReadingController
+from excerpt.tui.search.reading_controller import ReadingController
 from excerpt.tui.search.why_view import WhyView
 
 if TYPE_CHECKING:
