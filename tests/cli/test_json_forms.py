@@ -43,6 +43,17 @@ def keys(value: Any, at: str = "") -> Iterator[str]:
             yield from keys(inner, name)
 
 
+def orders(value: Any, at: str = "") -> Iterator[tuple[str, list[str]]]:
+    """The keys of every object, in their order, with the keys around it."""
+    if isinstance(value, list):
+        for element in value:
+            yield from orders(element, f"{at}[]")
+    elif isinstance(value, dict) and not at.endswith(_NAMED_BY_VAULT):
+        yield at, list(value)
+        for key, inner in value.items():
+            yield from orders(inner, f"{at}.{key}")
+
+
 def left_open(value: Any, at: str = "") -> Iterator[str]:
     """Where an example is empty or null, so that it says nothing of what may stand there."""
     if not value and value not in (0, "") and at:
@@ -162,6 +173,15 @@ def test_the_keys_that_are_printed_are_those_that_are_described(name: str, print
     example = documented(*FORMS[name])
     unsaid = tuple(f"{at}{inner}" for at in left_open(example) for inner in (".", "["))
     assert {key for key in keys(printed[name]) if not key.startswith(unsaid)} == set(keys(example))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_keys_are_printed_in_the_order_that_is_described(name: str, printed: Mapping[str, Any]) -> None:
+    described = dict(orders(documented(*FORMS[name])))
+    for at, found in orders(printed[name]):
+        if at in described:
+            ordered = [key for key in described[at] if key in found]
+            assert [key for key in found if key in ordered] == ordered, at
 
 
 def test_no_command_is_left_out(printed: Mapping[str, Any]) -> None:
