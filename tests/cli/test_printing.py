@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from excerpt.cli.printing import ProgressLine, for_stdout, put
-from excerpt.model import Progress
+from excerpt.cli.printing import ProgressLine, as_data, for_stdout, picked, print_json, put
+from excerpt.kinds import Scope
+from excerpt.model import Entry, LeftOut, Progress
 
 
 class Screen(io.StringIO):
@@ -61,3 +64,22 @@ def test_data_reaches_a_pipe_byte_for_byte(capsys: pytest.CaptureFixture[str]) -
 def test_a_terminal_sees_controls_as_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", Screen())
     assert for_stdout("a\x1b[31m\tb\n") == "a␛[31m\tb\n"
+
+
+def test_json_has_the_fields_of_values_in_their_order_at_any_depth(capsys: pytest.CaptureFixture[str]) -> None:
+    left = LeftOut("ü\udcff.md", 1, 2, 30, "large")
+    print_json({"vault": Path("/v"), "scope": Scope.NOTE, "left": (left,), "score": np.float64(0.1), "none": None})
+    assert capsys.readouterr().out == (
+        '{"vault": "/v", "scope": "note", "left": [{"path": "ü\\udcff.md", "line_start": 1, "line_end": 2, '
+        '"tokens": 30, "reason": "large"}], "score": 0.1, "none": null}\n'
+    )
+
+
+def test_what_has_no_form_in_json_is_not_made_one() -> None:
+    with pytest.raises(TypeError, match="range has no form in JSON"):
+        as_data({"lines": range(3)})
+
+
+def test_some_fields_are_picked_in_the_order_asked_for() -> None:
+    entry = Entry("abc", 2, 0.5, ("One",))
+    assert list(picked(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]

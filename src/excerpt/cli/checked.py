@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import groupby
 from typing import Any, TypeVar
 
 from excerpt.cli.hits import columns_of, cut, paint, share_of
-from excerpt.cli.printing import put
+from excerpt.cli.printing import picked, put
 from excerpt.pack.check import (
     Check,
     CheckedCitation,
@@ -40,7 +40,7 @@ _ENDS = " .,;:!?。，"
 
 
 def check_as_json(check: Check) -> dict[str, Any]:
-    """The form is described in the guide's note on JSON forms."""
+    """Not the values as they are: a pack's sources have their standing beside them, and of many only so many come."""
     citations, quotations = _most(check.citations), _most(check.quotations)
     sentences, uncited, unchecked = check.sentences[:_MOST], check.uncited[:_MOST], check.unchecked[:_MOST]
     return {
@@ -50,29 +50,20 @@ def check_as_json(check: Check) -> dict[str, Any]:
             for source, standing in zip(check.pack.sources, check.standings, strict=True)
         ],
         "citations": [
-            {
-                "line": each.citation.line,
-                "text": each.citation.text,
-                "number": each.number,
-                "state": each.state.value,
-                "times": each.times,
-            }
-            for each in citations
+            {**picked(each.citation, "line", "text"), **picked(each, "number", "state", "times")} for each in citations
         ],
         "quotations": [_quotation(each) for each in quotations],
         "sentences": [
             {
-                "line": each.sentence.line,
-                "text": each.sentence.text,
-                "cited": list(each.cited),
+                **picked(each.sentence, "line", "text"),
+                "cited": each.cited,
                 "words": len(each.words),
-                "found": each.found,
-                "missing": list(each.missing),
+                **picked(each, "found", "missing"),
             }
             for each in sentences
         ],
-        "uncited": [{"line": each.line, "text": each.text} for each in uncited],
-        "unchecked": [asdict(each) for each in unchecked],
+        "uncited": [picked(each, "line", "text") for each in uncited],
+        "unchecked": unchecked,
         "more": {
             "citations": check.cited.total() - sum(each.times for each in citations),
             "quotations": len(check.quotations) - len(quotations),
@@ -95,34 +86,24 @@ def _most(found: Sequence[_Told]) -> Sequence[_Told]:
 
 
 def _source(source: Source, standing: SourceStanding, cited: int) -> dict[str, Any]:
-    now = None if standing.state is State.GONE else {**asdict(standing)}
-    if now is not None:
-        del now["state"]
+    gone = standing.state is State.GONE
     return {
-        "number": source.number,
-        "path": source.path,
-        "line_start": source.line_start,
-        "line_end": source.line_end,
+        **picked(source, "number", "path", "line_start", "line_end"),
         "cited": cited,
-        "state": standing.state.value,
+        "state": standing.state,
         "intact": source.intact,
-        "now": now,
+        "now": None if gone else picked(standing, "path", "line_start", "line_end", "text"),
     }
 
 
 def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
     quotation = checked.quotation
     return {
-        "line": quotation.line,
-        "kind": quotation.kind.value,
-        "text": quotation.text,
-        "cited": list(quotation.cited[:_MOST_CITED]),
-        "verdict": checked.verdict.value,
-        "differences": [each.value for each in checked.differences],
+        **picked(quotation, "line", "kind", "text"),
+        "cited": quotation.cited[:_MOST_CITED],
+        **picked(checked, "verdict", "differences"),
         "similarity": round(checked.similarity, 3),
-        "place": None if checked.place is None else asdict(checked.place),
-        "now": None if checked.now is None else asdict(checked.now),
-        "turned_by": list(checked.turned_by),
+        **picked(checked, "place", "now", "turned_by"),
     }
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from excerpt import known_vaults
-from excerpt.cli.printing import ProgressLine, print_json, put
+from excerpt.cli.printing import ProgressLine, picked, print_json, put
 from excerpt.cli.vaults import last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.model import Progress
@@ -119,14 +118,11 @@ class _Ticker:
 
 
 def _as_json(found: Diagnosis, mended: Mended | None, seconds: float) -> dict[str, object]:
-    groups = [{"name": one.name, "findings": [asdict(finding) for finding in one.findings]} for one in found.groups]
+    """What was looked at and what was mended in one object, without the settings and the index that were looked at."""
     return {
-        "vault": None if found.vault is None else str(found.vault),
-        "problems": found.problems,
-        "warnings": found.warnings,
-        "groups": groups,
-        "done": [] if mended is None else list(mended.done),
-        "left": [] if mended is None else list(mended.left),
+        **picked(found, "vault", "problems", "warnings", "groups"),
+        "done": () if mended is None else mended.done,
+        "left": () if mended is None else mended.left,
         "seconds": round(seconds, 1),
     }
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from excerpt.cli.hits import INDENT, bar, columns_of, cut, hit_as_json, paint, place_of, said_of, share_of, wrapped
-from excerpt.cli.printing import put
+from excerpt.cli.printing import picked, put
 from excerpt.model import Signal
 from excerpt.search.explain import Explanation, NoteExplanation, StrategyRank, WordPart, lacking, verdict
 from excerpt.text.display import line_range, visible_line
@@ -20,23 +19,18 @@ _TOGETHER = "\N{NO-BREAK SPACE}"
 
 
 def explanation_as_json(told: Explanation) -> dict[str, Any]:
-    """What a hit's `signals` do not say; the form is described in the guide's note on JSON forms."""
-    return {"rank": told.rank, "share": told.share, "words": [asdict(word) for word in told.words]}
+    """What the hit beside it does not say."""
+    return picked(told, "rank", "share", "words")
 
 
 def note_as_json(told: NoteExplanation) -> dict[str, Any]:
+    """The explanation stands in its hit, and the words that are lacking by themselves."""
     explained = told.explanation
     hit = None if explained is None else {**hit_as_json(explained.hit), "explanation": explanation_as_json(explained)}
     return {
         "query": told.query,
-        "strategy": told.asked.value,
-        "note": told.note,
-        "path": told.path,
-        "absence": None if told.absence is None else asdict(told.absence),
-        "from_limit": told.from_limit,
-        "standings": [asdict(standing) for standing in told.standings],
-        "compared": told.compared,
-        "gaps": [asdict(gap) for gap in told.gaps],
+        "strategy": told.asked,
+        **picked(told, "note", "path", "absence", "from_limit", "standings", "compared", "gaps"),
         "lacking": [] if explained is None else [word.word for word in lacking(explained.words)],
         "hit": hit,
     }

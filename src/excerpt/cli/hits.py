@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from excerpt.cli.printing import put
+from excerpt.cli.printing import picked, put
 from excerpt.kinds import Confidence
-from excerpt.model import Fragment, Hit, Result, Span
+from excerpt.model import Fragment, Hit, Result, Signal, Span
 from excerpt.text.display import line_range, percent, visible_line
 
 _SEPARATOR = " › "
@@ -25,27 +25,21 @@ _WIDEST = 120
 
 
 def hit_as_json(hit: Hit) -> dict[str, Any]:
-    """A hit in the form that the guide's note on JSON forms describes."""
+    """Its fragment's fields stand beside its own, and none of those that only the screen needs."""
     fragment = hit.fragment
     return {
-        "path": fragment.path,
-        "title": fragment.title,
-        "heading_path": list(fragment.heading_path),
-        "line_start": fragment.line_start,
-        "line_end": fragment.line_end,
-        "score": hit.score,
-        "confidence": confidence_as_json(hit.confidence),
-        "signals": {
-            signal.name: {"value": signal.value, "weight": signal.weight, "part": signal.part} for signal in hit.signals
-        },
+        **picked(fragment, "path", "title", "heading_path", "line_start", "line_end"),
+        **picked(hit, "score", "confidence"),
+        "signals": signals_as_json(hit.signals),
         "tokens": fragment.tokens,
         "fragment_id": fragment.id,
         "text": fragment.text,
     }
 
 
-def confidence_as_json(confidence: Confidence | None) -> str | None:
-    return None if confidence is None else confidence.value
+def signals_as_json(signals: Sequence[Signal]) -> dict[str, Any]:
+    """Each under its name: a signal is a tuple, which would be a list."""
+    return {signal.name: picked(signal, "value", "weight", "part") for signal in signals}
 
 
 def said_of(hit: Hit) -> str:

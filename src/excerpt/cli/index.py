@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import narrate, print_json, put
+from excerpt.cli.printing import as_data, narrate, picked, print_json, put
 from excerpt.cli.vaults import build_index, check_breadth, chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress, Status
@@ -53,7 +52,7 @@ def index_command(
     settings = settings_of(chosen, where)
     report = build_index(chosen, settings, where, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
-        print_json(asdict(report))
+        print_json(report)
     else:
         _print_report(report)
     return 0
@@ -74,12 +73,12 @@ def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
-    print_json({"event": "done", **asdict(report)})
+    print_json({"event": "done", **as_data(report)})
     return 0
 
 
 def _tell(progress: Progress) -> None:
-    print_json({"event": "progress", **asdict(progress)})
+    print_json({"event": "progress", **as_data(progress)})
 
 
 def _print_report(report: BuildReport) -> None:
@@ -123,7 +122,8 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     savings = file.read()
     watched = is_watched(where.watch_folder(chosen))
     if as_json:
-        print_json({**asdict(status), "watched": watched, "savings": _savings_as_json(savings)})
+        saved = None if savings is None else picked(savings, "packs", "tokens", "source_tokens", "since")
+        print_json({**as_data(status), "watched": watched, "savings": saved})
     else:
         _print_status(status, where.index_folder(chosen), watched, savings)
     return 0
@@ -140,13 +140,6 @@ def _clear(file: SavingsFile) -> None:
         raise ExcerptError(
             f"{file.file} cannot be removed: {error.strerror or error}.", "Check the permissions of its folder."
         ) from error
-
-
-def _savings_as_json(savings: Savings | None) -> dict[str, object] | None:
-    if savings is None:
-        return None
-    counts = {"packs": savings.packs, "tokens": savings.tokens, "source_tokens": savings.source_tokens}
-    return {**counts, "since": savings.since}
 
 
 def _savings_line(savings: Savings | None) -> str:
@@ -197,8 +190,8 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     events = log.events()
     notes = by_note(_at_home(events, where.index_folder(chosen)))
     if as_json:
-        rows = [{**asdict(note), "last": written_time(note.last)} for note in notes]
-        print_json({"vault": str(chosen), "file": str(log.file), "events": len(events), "notes": rows})
+        rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
+        print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
     for note in () if as_json else notes:
         did = ", ".join(_counted(count, what) for count, what in ((note.opens, "open"), (note.packs, "pack")) if count)
         put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {did:<18}  {note.path}"))

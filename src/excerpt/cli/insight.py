@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.hits import INDENT, bar, columns_of, confidence_as_json, cut, paint, snippet
-from excerpt.cli.printing import for_stdout, narrate, print_json, put
+from excerpt.cli.hits import INDENT, bar, columns_of, cut, paint, signals_as_json, snippet
+from excerpt.cli.printing import as_data, for_stdout, narrate, picked, print_json, put
 from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.settings import MOST, places, settings_of
 from excerpt.text.display import counted, line_range, visible, visible_line
@@ -77,47 +77,29 @@ def _summary(found: Overview, text: str) -> str:
     return f"{found.notes:,} notes about {found.topic!r} · {tokens:,} of {found.budget:,} tokens"
 
 
+_WITH_PLACE = ("main_notes", "sections", "passages", "themes", "standouts", "related")
+
+
 def overview_as_json(found: Overview) -> dict[str, Any]:
-    """An overview in the form that the guide's note on JSON forms describes."""
+    """The place of each part stands beside the rest of it; what was asked for, the budget, is left out."""
+    data = as_data(found)
+    del data["budget"], data["tokenizer"]
+    timeline = data["timeline"]
+    months = [_with_place(month) for month in timeline["months"]]
     return {
-        "topic": found.topic,
-        "generation": found.generation,
-        "confidence": confidence_as_json(found.confidence),
-        "matched": found.matched,
-        "fragments": found.fragments,
-        "notes": found.notes,
-        "vault_fragments": found.vault_fragments,
-        "vault_notes": found.vault_notes,
-        "main_notes": _all(found.main_notes),
-        "sections": _all(found.sections),
-        "passages": [
-            {**_one(passage), "confidence": confidence_as_json(passage.confidence)} for passage in found.passages
-        ],
-        "themes": _all(found.themes),
-        "standouts": _all(found.standouts),
-        "related": _all(found.related),
+        **data,
+        **{name: [_with_place(part) for part in data[name]] for name in _WITH_PLACE},
         # `path` of a name is that of the note that is meant, not of where it is named.
         "names": [
-            {"name": name.name, "note": name.path, "notes": name.notes, "overall": name.overall, **asdict(name.place)}
+            {**picked(name, "name"), "note": name.path, **picked(name, "notes", "overall"), **as_data(name.place)}
             for name in found.names
         ],
-        "timeline": {
-            "date": found.timeline.date,
-            "undated": found.timeline.undated,
-            "months": _all(found.timeline.months),
-        },
+        "timeline": {"date": timeline["date"], "undated": timeline["undated"], "months": months},
     }
 
 
-def _all(parts: Sequence[Any]) -> list[dict[str, Any]]:
-    return [_one(part) for part in parts]
-
-
-def _one(part: Any) -> dict[str, Any]:
-    """A part of an overview with its place beside the rest."""
-    values = asdict(part)
-    place = values.pop("place")
-    return {**place, **values}
+def _with_place(part: dict[str, Any]) -> dict[str, Any]:
+    return {**part.pop("place"), **part}
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
@@ -227,11 +209,9 @@ def _passage(passage: MatchedFragment, columns: int) -> str:
 
 
 def related_as_json(found: Related) -> dict[str, Any]:
-    """Related notes in the form that the guide's note on JSON forms describes."""
+    """Not the values as they are: of a fragment a part is told, and properties with the fields."""
     return {
-        "path": found.path,
-        "title": found.title,
-        "line": found.line,
+        **picked(found, "path", "title", "line"),
         "fragment_id": found.fragment.id if found.fragment else None,
         "generation": found.generation,
         "elapsed_ms": round(found.elapsed_ms, 3),
@@ -241,33 +221,11 @@ def related_as_json(found: Related) -> dict[str, Any]:
 
 def _note(note: RelatedNote) -> dict[str, Any]:
     return {
-        "path": note.path,
-        "title": note.title,
-        "line": note.line,
-        "score": note.score,
-        "signals": {
-            signal.name: {"value": signal.value, "weight": signal.weight, "part": signal.part}
-            for signal in note.signals
-        },
-        "linked": note.linked.value,
-        "missing_link": note.missing_link,
-        "mentions": [
-            {"path": mention.path, "line": mention.line, "text": mention.text, "of": mention.of}
-            for mention in note.mentions
-        ],
-        "common": [
-            {"path": link.path, "title": link.title, "links_to_both": link.links_to_both} for link in note.common
-        ],
-        "words": [{"word": word.word, "notes": word.notes, "line": word.line} for word in note.words],
-        "tags": list(note.tags),
-        "place": note.place,
+        **picked(note, "path", "title", "line", "score"),
+        "signals": signals_as_json(note.signals),
+        **picked(note, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
         "matches": [
-            {
-                "here": _side(match.here),
-                "there": _side(match.there),
-                "similarity": match.similarity,
-                "words": list(match.words),
-            }
+            {"here": _side(match.here), "there": _side(match.there), **picked(match, "similarity", "words")}
             for match in note.matches
         ],
     }
@@ -276,13 +234,10 @@ def _note(note: RelatedNote) -> dict[str, Any]:
 def _side(passage: MatchedFragment) -> dict[str, Any]:
     fragment = passage.fragment
     return {
-        "path": fragment.path,
-        "heading_path": list(fragment.heading_path),
-        "line_start": fragment.line_start,
-        "line_end": fragment.line_end,
+        **picked(fragment, "path", "heading_path", "line_start", "line_end"),
         "fragment_id": fragment.id,
         "text": fragment.text,
-        "spans": [[span.start, span.end] for span in passage.spans],
+        "spans": [(span.start, span.end) for span in passage.spans],
     }
 
 
@@ -322,7 +277,7 @@ def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, 
 
         found = matches_map(Engine(snapshot, settings), query or EVERYTHING, None if as_json else max(VALUES, top))
     if as_json:
-        print_json(map_as_json(found))
+        print_json(found)
     elif found.fragments:
         for line in map_lines(found, depth, top):
             put(line)
@@ -395,11 +350,6 @@ def _tells_nothing(branch: Branch) -> bool:
     return len(branch.branches) >= _LEAST_NAMES and all(value.notes == 1 for value in branch.branches)
 
 
-def map_as_json(found: VaultMap) -> dict[str, Any]:
-    """The form that the guide's note on JSON forms describes."""
-    return asdict(found)
-
-
 @click.command()
 @click.argument("note")
 @vault_option
@@ -431,11 +381,11 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 
 
 def peek_as_json(found: Peek) -> dict[str, Any]:
-    """The form that the guide's note on JSON forms describes."""
+    """The values of a property stand together under its name."""
     properties: dict[str, list[str]] = {}
     for name, value in found.properties:
         properties.setdefault(name, []).append(value)
-    return {**asdict(found), "properties": properties}
+    return {**as_data(found), "properties": properties}
 
 
 def _lines(found: Peek) -> Iterator[str]:
@@ -481,7 +431,7 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
 
         found = read(snapshot, note)
     if as_json:
-        print_json(asdict(found))
+        print_json(found)
     else:
         put(for_stdout(found.text))
         lines = line_range(found.line_start, found.line_end)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.hits import confidence_as_json
-from excerpt.cli.printing import for_stdout, narrate, print_json, put, read_input
+from excerpt.cli.printing import as_data, for_stdout, narrate, picked, print_json, put, read_input
 from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MOST, Places, Settings, places, settings_of
@@ -50,27 +49,18 @@ def recaller_of(vault: Path, settings: Settings, where: Places) -> Iterator[Reca
         narrate(f"memories were looked for by words alone: {recaller.unranked}")
 
 
-def memory_as_json(memory: Memory) -> dict[str, Any]:
-    return asdict(memory)
-
-
 def offer_as_json(offer: Offer) -> dict[str, Any]:
+    """Of the memory no more than it takes to know it by."""
     return {
-        "id": offer.memory.id,
-        "text": offer.memory.text,
+        **picked(offer.memory, "id", "text"),
         "same_source": offer.is_same_source,
         "likeness": round(offer.likeness, 3),
     }
 
 
 def standing_as_json(standing: MemoryStanding) -> dict[str, Any]:
-    source = standing.source
-    return {
-        "kind": standing.kind.value,
-        "stale": standing.is_stale,
-        "source": None if source is None else asdict(source),
-        "now": standing.now,
-    }
+    """The memory that it is the standing of is around it."""
+    return {"kind": standing.kind, "stale": standing.is_stale, **picked(standing, "source", "now")}
 
 
 def beginning_of(memory: Memory) -> str:
@@ -156,7 +146,7 @@ def remember_command(
     assert said is not None
     memory, similar = _kept(chosen, settings, where, Memory("", said, tags, why, "", "", origin, query), into)
     if as_json:
-        print_json({**memory_as_json(memory), "similar": [offer_as_json(offer) for offer in similar]})
+        print_json({**as_data(memory), "similar": [offer_as_json(offer) for offer in similar]})
         return
     put(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
@@ -277,12 +267,12 @@ NO_ANSWER = "no memory answers this; those that share a word with it are below."
 
 
 def _as_json(recalled: Recalled, standing: MemoryStanding | None) -> dict[str, Any]:
+    """The memory's fields stand beside what is said of it."""
     told = {} if standing is None else {"standing": standing_as_json(standing)}
     return {
-        **memory_as_json(recalled.memory),
+        **as_data(recalled.memory),
         "score": round(recalled.score, 6),
-        "confidence": confidence_as_json(recalled.confidence),
-        "answers": recalled.answers,
+        **picked(recalled, "confidence", "answers"),
         **told,
     }
 
@@ -310,7 +300,7 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
     memory = store.restore(memory_id) if undo else store.forget(memory_id)
     told = f"Took back {memory.id}." if undo else f"Forgot {memory.id}; its file is in {store.folder / TRASH}."
     if as_json:
-        print_json(memory_as_json(memory))
+        print_json(memory)
     else:
         put(visible_line(told))
     for other in () if undo else store.all().memories:
@@ -375,7 +365,7 @@ def edit_command(
         _take_in(store, memory_id, other)
     memory = store.change(memory_id, _edited(new_text, tags, untags, why))
     if as_json:
-        print_json(memory_as_json(memory))
+        print_json(memory)
     else:
         put(shown(memory))
 

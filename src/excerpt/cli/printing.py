@@ -10,10 +10,11 @@ import shutil
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+import msgspec
 
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.state_files import users_umask
@@ -44,8 +45,29 @@ def unwritten(error: OSError) -> StreamError:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on one line of stdout, where nothing is left that a terminal would obey."""
-    put(visible_json(json.dumps(value, ensure_ascii=False)))
+    """A value, as `as_data` has it, on one line of stdout, where nothing is left that a terminal would obey. What
+    each command prints is described in the guide's note on JSON forms."""
+    put(visible_json(json.dumps(as_data(value), ensure_ascii=False)))
+
+
+def as_data(value: Any) -> Any:
+    """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
+    its text."""
+    return msgspec.to_builtins(value, enc_hook=_plain)
+
+
+def _plain(value: object) -> Any:
+    """What msgspec does not know: paths, and NumPy's floats, which json takes for Python's."""
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def picked(value: object, *names: str) -> dict[str, Any]:
+    """Those attributes of a value, in that order, for a form that has not all of its fields."""
+    return {name: getattr(value, name) for name in names}
 
 
 def for_stdout(text: str) -> str:

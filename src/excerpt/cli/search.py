@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.hits import confidence_as_json, hit_as_json, print_hits
+from excerpt.cli.hits import hit_as_json, print_hits
 from excerpt.cli.printing import narrate, print_json, read_input
 from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
 from excerpt.kinds import Confidence, Strategy
@@ -165,8 +165,8 @@ def _answer_batch(engine: Engine, asked: list[Asked], strategy: Strategy, limit:
 def _answer(result: Result) -> dict[str, Any]:
     return {
         "query": result.query,
-        "strategy": result.strategy.value,
-        "confidence": confidence_as_json(result.confidence),
+        "strategy": result.strategy,
+        "confidence": result.confidence,
         "elapsed_ms": round(result.elapsed_ms, 3),
         "hits": [hit_as_json(hit) for hit in result.hits],
     }

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from excerpt.cli.printing import as_data
 from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
 from excerpt.index.build import BuildCancelled, Control, Updater
 from excerpt.model import Progress
@@ -192,7 +193,7 @@ class Watching:
             self._tell_error("excerpt cannot go on", self._crash(error), "The next change is tried again.")
         else:
             self._told = ""
-            self._tell("done", asdict(report))
+            self._tell("done", as_data(report))
         self._conclude(work if waiting else None)
         return not waiting
 
@@ -216,7 +217,7 @@ class Watching:
     # --- telling ------------------------------------------------------------------------------------------------------
 
     def _tell_progress(self, progress: Progress) -> None:
-        self._tell("progress", asdict(progress))
+        self._tell("progress", as_data(progress))
 
     def _tell_emptied(self, emptied: VaultEmptiedError) -> None:
         if self._told != emptied.message:
