@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, State, Verdict, check_answer
 from excerpt.pack.citations import read_answer
-from excerpt.pack.formats.pack_format import PackFile, Source
+from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.text.fragments import digest_of_text
 from tests.pack.lookups import Notes
 
@@ -19,8 +19,8 @@ OTHER = "# Other\n\nBananas tell by their colour how ripe they are.\n"
 NOTES = {"Sync.md": SYNC, "Soup.md": SOUP, "Other.md": OTHER}
 
 
-def source(number: int, path: str, line: int, text: str) -> Source:
-    return Source(number, path, path.removesuffix(".md"), line, line + text.count("\n"), text, digest_of_text(text))
+def source(number: int, path: str, line: int, text: str) -> PackSource:
+    return PackSource(number, path, path.removesuffix(".md"), line, line + text.count("\n"), text, digest_of_text(text))
 
 
 PACK = PackFile(
@@ -90,7 +90,7 @@ def test_a_text_in_another_note_has_moved_there() -> None:
 
 
 def test_a_part_of_a_line_stands_where_it_was_cut_and_nowhere_else() -> None:
-    cut = Source(1, "Sync.md", "Sync", 3, 3, "arises when two devices", "", cut_above=True, cut_below=True)
+    cut = PackSource(1, "Sync.md", "Sync", 3, 3, "arises when two devices", "", cut_above=True, cut_below=True)
     for part, state in (
         (cut, State.STANDS),
         (replace(cut, line_start=9), State.MOVED),

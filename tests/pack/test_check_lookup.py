@@ -10,7 +10,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.pack.check import CheckedQuotation, Verdict, check_answer
 from excerpt.pack.citations import read_answer
-from excerpt.pack.formats.pack_format import PackFile, Source
+from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.pack.lookup import SnapshotLookup
 from excerpt.settings import Settings
 from tests.pack.vaults import sentence
@@ -38,7 +38,7 @@ def lookup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnapshotLookup]
 
 
 def quotation(text: str, lookup: SnapshotLookup) -> CheckedQuotation:
-    pack = PackFile((Source(1, "gone.md", "Gone", 1, 1, "Nothing of it."),))
+    pack = PackFile((PackSource(1, "gone.md", "Gone", 1, 1, "Nothing of it."),))
     (found,) = check_answer(read_answer(f"It says “{text}”."), pack, lookup).quotations
     return found
 
@@ -69,7 +69,7 @@ def test_what_was_altered_is_found_by_its_telling_words(lookup: SnapshotLookup) 
 
 @pytest.mark.parametrize("text", ["quantum unicorns of the moon", "…", "\x00 a b c", "%_% _ %", "「」『』 x y"])
 def test_what_is_nowhere_is_not_found(lookup: SnapshotLookup, text: str) -> None:
-    pack = PackFile((Source(1, "gone.md", "Gone", 1, 1, "Nothing of it."),))
+    pack = PackFile((PackSource(1, "gone.md", "Gone", 1, 1, "Nothing of it."),))
     found = check_answer(read_answer(f"It says “{text}” [1]."), pack, lookup).quotations
     assert all(each.verdict is not Verdict.TRUE for each in found)
 

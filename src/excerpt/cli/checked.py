@@ -25,7 +25,7 @@ from excerpt.pack.check import (
     State,
     Verdict,
 )
-from excerpt.pack.formats.pack_format import Source
+from excerpt.pack.formats.pack_format import PackSource
 from excerpt.text.display import counted, line_range, visible_line
 
 _WIDTH = 100
@@ -85,7 +85,7 @@ def _most(found: Sequence[_Told]) -> Sequence[_Told]:
     return [found[number] for number in sorted(first)]
 
 
-def _source(source: Source, standing: SourceStanding, cited: int) -> dict[str, Any]:
+def _source(source: PackSource, standing: SourceStanding, cited: int) -> dict[str, Any]:
     gone = standing.state is State.GONE
     return {
         **picked(source, "number", "path", "line_start", "line_end"),
@@ -175,7 +175,7 @@ def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) 
         yield _TableRow(citation.line, State.UNKNOWN.value, said, colour="red", times=times)
 
 
-def _citation_row(checked: CheckedCitation, sources: dict[int, Source]) -> _TableRow:
+def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _TableRow:
     line, state, standing = checked.citation.line, checked.state.value, checked.standing
     colour = "green" if checked.holds else "red"
     assert standing

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +23,6 @@ if TYPE_CHECKING:
 _SHOWN_TO_READERS = 10
 NO_ANSWER = "Nothing here answers this; the nearest are below."
 """Said above hits of which none is likely to answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One line of a batch."""
-
-    id: str
-    query: str
 
 
 @click.command()
@@ -135,8 +126,8 @@ def _print(result: Result, explanations: Sequence[Explanation]) -> None:
     narrate(_summary(result))
 
 
-def read_batch(file: Path) -> list[Asked]:
-    """The queries of a batch file. Raises a usage error that names the line of the first one that is wrong."""
+def read_batch(file: Path) -> list[tuple[str, str]]:
+    """The ids and queries of a batch file. Raises a usage error that names the line of the first one that is wrong."""
     asked = []
     for number, line in enumerate(read_input(file, "batch").split("\n"), 1):
         if not line.strip():
@@ -148,17 +139,17 @@ def read_batch(file: Path) -> list[Asked]:
             name = query = None
         if not isinstance(name, str | int) or not isinstance(query, str):
             raise click.UsageError(f'{file}, line {number}: not a JSON object with "id" and "query".')
-        asked.append(Asked(str(name), query))
+        asked.append((str(name), query))
     return asked
 
 
-def _answer_batch(engine: Engine, asked: list[Asked], strategy: Strategy, limit: int) -> int:
+def _answer_batch(engine: Engine, asked: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
     engine.warm()
     found = False
-    for one in asked:
-        result = engine.search(one.query, strategy, limit, marked=0)
+    for name, query in asked:
+        result = engine.search(query, strategy, limit, marked=0)
         found = found or bool(result.hits)
-        print_json({"id": one.id, **_answer(result)})
+        print_json({"id": name, **_answer(result)})
     return 0 if found else 1
 
 

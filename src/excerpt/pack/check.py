@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from excerpt.pack.citations import Citation, CitedAnswer, Quotation, Sentence, Unchecked
-from excerpt.pack.formats.pack_format import PackFile, Source
+from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.pack.lookup import Lookup
 from excerpt.pack.quotations import Difference, QuotedSpan, find, longest_part, most_like
 from excerpt.text.fragments import words_in
@@ -46,7 +46,7 @@ _LEAST_MOVED = 3
 """Words of a text from which the same one in another note is taken for it."""
 
 
-def standing_of(source: Source, lookup: Lookup) -> SourceStanding:
+def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
     """What stands in the vault now of `source`. Only notes of the index are looked at."""
     lines = source.text.split("\n")
     cut = source.cut_above, source.cut_below
@@ -289,7 +289,9 @@ class _Checker:
             or self._nowhere(quotation, [*cited, *others])
         )
 
-    def _in_sources(self, quotation: Quotation, sources: Iterable[Source], verdict: Verdict) -> CheckedQuotation | None:
+    def _in_sources(
+        self, quotation: Quotation, sources: Iterable[PackSource], verdict: Verdict
+    ) -> CheckedQuotation | None:
         for reading in quotation.readings:
             for source in sources:
                 if passage := find(reading, source.text):
@@ -307,7 +309,7 @@ class _Checker:
                         return CheckedQuotation(quotation, verdict, place, passage.differences)
         return None
 
-    def _now(self, reading: str, source: Source, place: SourceLines) -> SourceLines | None:
+    def _now(self, reading: str, source: PackSource, place: SourceLines) -> SourceLines | None:
         """Where what was found in a source stands in the vault now."""
         standing = self.standings[source.number]
         if standing.state in (State.STANDS, State.MOVED):
@@ -360,21 +362,21 @@ class _Checker:
                 turned = turned or found
         return turned
 
-    def _nowhere(self, quotation: Quotation, sources: Sequence[Source]) -> CheckedQuotation:
+    def _nowhere(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
         if words_in(quotation.text) < (LEAST_CITED if quotation.cited else LEAST_ALONE):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
         for text, path, line, number in self._candidates(quotation, sources):
             like = most_like(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
-                place = _place_in(text, QuotedSpan(like.start, like.end), path, line, number)
+                place = _place_in(text, like, path, line, number)
                 best = (like.similarity / 100, place)
         similarity, nearest = best
         verdict = Verdict.ALTERED if similarity >= ALTERED else Verdict.INVENTED
         return CheckedQuotation(quotation, verdict, nearest, similarity=similarity)
 
     def _candidates(
-        self, quotation: Quotation, sources: Sequence[Source]
+        self, quotation: Quotation, sources: Sequence[PackSource]
     ) -> Iterator[tuple[str, str, int, int | None]]:
         """Texts that may hold what was altered, the likeliest first: text, path, first line, source."""
         yield from ((source.text, source.path, source.line_start, source.number) for source in sources)
@@ -393,7 +395,7 @@ class _Checker:
         numbers = tuple(source.number for source in cited)
         return CheckedSentence(sentence, numbers, tuple(word.surface for word in words), tuple(missing))
 
-    def _terms(self, source: Source) -> frozenset[str]:
+    def _terms(self, source: PackSource) -> frozenset[str]:
         given = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
         if given not in self._told:
             self._told[given] = self.lookup.terms(given)

@@ -36,22 +36,15 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuotedSpan:
-    """A stretch of a text, in characters, `end` exclusive. `turned_by` are the words in it that an ellipsis leaves out
-    and that turn its meaning."""
+    """A stretch of a text, in characters, `end` exclusive, that holds a quotation (`find`), or is most like one: how
+    like, `similarity` says, 0 to 100. `turned_by` are the words in it that an ellipsis leaves out and that turn its
+    meaning."""
 
     start: int
     end: int
     differences: tuple[Difference, ...] = ()
     turned_by: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """The stretch of a text that is most like a quotation, and how like it is, 0 to 100."""
-
-    start: int
-    end: int
-    similarity: float
+    similarity: float = 100.0
 
 
 _LADDER = (Difference.SPACE, Difference.SIGNS, Difference.MARKUP, Difference.CASE)
@@ -80,18 +73,18 @@ def longest_part(quotation: str) -> str:
     return max(_ELLIPSIS.split(quotation), key=len)
 
 
-def most_like(quotation: str, text: str) -> Likeness | None:
+def most_like(quotation: str, text: str) -> QuotedSpan | None:
     """The stretch of `text` that is spelled most like `quotation`, marks and case aside; None if either is empty."""
     wanted, _ = _comparable(quotation, frozenset(_LADDER))
     here, places = _comparable(text, frozenset(_LADDER))
     if not wanted or not here:
         return None
     if len(wanted) > len(here):
-        return Likeness(places[0], places[-1] + 1, fuzz.ratio(wanted, here))
+        return QuotedSpan(places[0], places[-1] + 1, similarity=fuzz.ratio(wanted, here))
     found = fuzz.partial_ratio_alignment(wanted, here)
     assert found is not None
     start, end = _whole_words(here, found.dest_start, max(found.dest_end, found.dest_start + 1))
-    return Likeness(places[start], places[end - 1] + 1, found.score)
+    return QuotedSpan(places[start], places[end - 1] + 1, similarity=found.score)
 
 
 def _find_whole(wanted: str, text: str) -> QuotedSpan | None:

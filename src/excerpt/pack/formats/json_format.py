@@ -11,7 +11,7 @@ import msgspec
 
 from excerpt.model import Pack, PackResult
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
-from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackUnreadableError, Source
+from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, PackUnreadableError
 from excerpt.pack.formats.source_label import Links
 
 _VALUE_DIGITS = 6
@@ -91,7 +91,7 @@ def read(text: str) -> PackFile:
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise PackUnreadableError(f"The pack looks like JSON but is no pack: {error}.") from error
     sources = (
-        Source(
+        PackSource(
             number=number,
             path=pack.path,
             heading=" › ".join(pack.heading_path if pack.heading_path[:1] == (pack.title,) else _titles(pack)),

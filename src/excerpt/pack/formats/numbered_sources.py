@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from excerpt.model import Pack
-from excerpt.pack.formats.pack_format import PackFile, PackUnreadableError, Source
+from excerpt.pack.formats.pack_format import PackFile, PackSource, PackUnreadableError
 from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
 from excerpt.text.display import visible_line
 
@@ -87,7 +87,7 @@ def read(text: str) -> PackFile:
     """The sources between their borders, of Markdown and plain text alike: a prompt may hold packs of both. What stands
     between two borders is text, whatever it looks like."""
     lines = text.split("\n")
-    sources: list[Source] = []
+    sources: list[PackSource] = []
     questions: list[str] = []
     at = 0
     while at < len(lines):
@@ -102,7 +102,7 @@ def read(text: str) -> PackFile:
             begin = int(place[2])
             inner = "\n".join(lines[first:last])
             cut = _CUT in lines[above:first], _CUT in lines[at : at + 2]
-            sources.append(Source(number, place[1], heading, begin, int(place[3] or begin), inner, place[4], *cut))
+            sources.append(PackSource(number, place[1], heading, begin, int(place[3] or begin), inner, place[4], *cut))
         elif line.startswith(_QUESTION):
             questions.append(line.removeprefix(_QUESTION))
     return PackFile(tuple(sources), "\n".join(questions))

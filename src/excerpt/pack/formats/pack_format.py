@@ -47,7 +47,7 @@ class PackUnreadableError(ExcerptError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PackSource:
     """What a pack gives under `[number]`. `path` is as it was shown: controls in it may stand as signs. `digest` is
     what the pack says of the text, in as many digits as it shows; "" where it says nothing. `cut_above` and `cut_below`
     say that it may begin or end within a line."""
@@ -74,10 +74,10 @@ class Source:
 class PackFile:
     """The sources of a pack, in their order, and the question that it was made for, if it holds one."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[PackSource, ...]
     question: str = ""
 
-    def source(self, number: int) -> Source | None:
+    def source(self, number: int) -> PackSource | None:
         return next((source for source in self.sources if source.number == number), None)
 
 

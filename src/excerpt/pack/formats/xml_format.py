@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from excerpt.model import Pack
-from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackUnreadableError, Source
+from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, PackUnreadableError
 from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
 from excerpt.text.display import visible_line
 
@@ -84,13 +84,13 @@ def read(text: str) -> PackFile:
     return PackFile(sources, "\n".join(map(_text_in, root.iter("question"))))
 
 
-def _source(document: Element) -> Source:
+def _source(document: Element) -> PackSource:
     part = {child.tag: child for child in document}
     if missing := {"source", "lines", "document_content"} - set(part):
         raise ValueError(f"a document without {min(missing)}")
     first, _, last = _text_in(part["lines"]).partition("-")
     cut = part["document_content"].get("cut", "").split()
-    return Source(
+    return PackSource(
         number=int(document.get("index", "")),
         path=_text_in(part["source"]),
         heading=_text_in(part["heading_path"]) if "heading_path" in part else "",
