@@ -12,6 +12,7 @@ from excerpt.tui.common.split import Splitter
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
+from tests.tui.conftest import at_once
 from tests.tui.still import StillApp
 
 
@@ -33,7 +34,7 @@ def preview_of(app: StillApp) -> Preview:
 
 
 async def typed(pilot: Pilot[None], text: str) -> None:
-    await pilot.press(*("space" if letter == " " else letter for letter in text))
+    at_once(pilot.app, *text)
     await pilot.pause()
 
 

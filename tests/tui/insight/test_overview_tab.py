@@ -127,7 +127,7 @@ async def overview_of(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
     await until(pilot, lambda: status_of(app) is not None, "the index")
     await pilot.press("f3")
     await until(pilot, lambda: topic_of(app).has_focus, "the tab")
-    await pilot.press(*topic)
+    at_once(app, *topic)
     return await answered(pilot, app, topic)
 
 

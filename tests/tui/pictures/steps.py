@@ -16,7 +16,7 @@ from excerpt.tui.messages import IndexOpened, IndexProgressed, IndexWatched
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import until
+from tests.tui.conftest import at_once, until
 from tests.tui.still import PROGRESS, STATUS, StillApp
 
 Steps = Callable[[Pilot[None]], Awaitable[None]]
@@ -56,7 +56,7 @@ async def settled(pilot: Pilot[None]) -> None:
 
 
 async def typed(pilot: Pilot[None], query: str) -> None:
-    await pilot.press(*("space" if character == " " else character for character in query))
+    at_once(pilot.app, *query)
     await settled(pilot)
 
 

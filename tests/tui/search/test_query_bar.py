@@ -15,7 +15,7 @@ from excerpt.tui.search import query_controller
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_controller import add_query, change_saved, read_history, read_saved
-from tests.tui.conftest import screen_of, search, until
+from tests.tui.conftest import at_once, screen_of, search, until
 from tests.tui.still import StillApp
 
 
@@ -33,7 +33,7 @@ def history(tmp_path: Path, still: StillApp) -> Path:
 
 
 async def typed(pilot: Pilot[None], text: str) -> None:
-    await pilot.press(*("space" if letter == " " else letter for letter in text))
+    at_once(pilot.app, *text)
     await pilot.pause()
 
 
