@@ -23,13 +23,19 @@ if sys.argv[1:2] == ["--app"]:
     app.start_app(Path(sys.argv[2]))
 else:
     from excerpt.cli.main import run
-    run(sys.argv[1:])
+    words = []
+    for word in (*sys.argv[1:], "--then"):
+        if word != "--then":
+            words.append(word)
+        elif words:
+            run(words)
+            words = []
 sys.stderr.write("\\n".join({name.partition(".")[0] for name in sys.modules}))
 """
 
 
 def imported(home: Path, *argv: str | Path) -> set[str]:
-    """Names of the packages that are imported when the command has ended."""
+    """Names of the packages that are imported when the command, or the last of those parted by "--then", has ended."""
     environment = {**os.environ, "EXCERPT_HOME": str(home)}
     command = [sys.executable, "-c", _RUN, *map(str, argv)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", check=True)
@@ -51,17 +57,12 @@ def test_the_doctor_looks_at_keys_and_clipboard_without_the_screen(tmp_path: Pat
     assert "textual" not in names
 
 
-@pytest.mark.parametrize("command", ["search", "pack", "overview", "recall"])
-def test_searching_imports_the_engine_and_never_the_screen(tmp_path: Path, vault: Path, command: str) -> None:
-    names = imported(tmp_path, command, "sync conflict", "--vault", vault)
-    assert "numpy" in names
-    assert "textual" not in names
-
-
-def test_checking_an_answer_never_imports_the_screen(tmp_path: Path, vault: Path) -> None:
+def test_searching_imports_the_engine_and_no_command_about_notes_the_screen(tmp_path: Path, vault: Path) -> None:
     answer, pack = tmp_path / "answer.md", tmp_path / "pack.md"
     answer.write_text("Notes sync [1].\n", encoding="utf-8")
-    imported(tmp_path, "pack", "sync conflict", "--vault", vault, "-o", pack)
-    names = imported(tmp_path, "check", answer, "--pack", pack, "--vault", vault)
+    asked = [(command, "sync conflict") for command in ("search", "pack", "overview", "recall")]
+    of_a_pack = ("pack", "sync conflict", "-o", pack), ("check", answer, "--pack", pack)
+    names = imported(tmp_path, *(word for one in (*asked, *of_a_pack) for word in (*one, "--vault", vault, "--then")))
+    assert pack.exists()
     assert "numpy" in names
     assert "textual" not in names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,19 +34,23 @@ def open_ones(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): f"{mode:o}" for path, mode in modes.items() if mode & 0o077}
 
 
-def kept_by(home: Path, vault: Path) -> None:
-    """Have something of everything kept: an index and that of memories, a memory, settings, an error."""
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which something of everything is kept: an index and that of memories, a memory, settings. To be
+    copied."""
+    home, vault = tmp_path_factory.mktemp("used") / "home", tmp_path_factory.mktemp("notes")
+    (vault / "Sync.md").write_text("Notes are synchronised between devices: sync them.\n", encoding="utf-8")
     assert as_a_process(home, "remember", "Lentils keep well.", "--vault", vault).returncode == 0
     assert as_a_process(home, "recall", "lentils", "--vault", vault).returncode == 0
     assert as_a_process(home, "pack", "sync", "--vault", vault).returncode == 0
     (home / "config").mkdir(exist_ok=True, mode=0o700)
     (home / "config" / "excerpt.toml").touch(mode=0o600)
+    return home
 
 
-def test_nothing_that_is_kept_can_be_read_by_others(tmp_path: Path, vault: Path) -> None:
-    kept_by(tmp_path / "home", vault)
-    assert len(list((tmp_path / "home").rglob("*"))) > 20
-    assert open_ones(tmp_path / "home") == {}
+def test_nothing_that_is_kept_can_be_read_by_others(used: Path) -> None:
+    assert len(list(used.rglob("*"))) > 20
+    assert open_ones(used) == {}
 
 
 def test_the_files_of_sqlite_beside_an_open_catalog_are_as_closed(tmp_path: Path, vault: Path) -> None:
@@ -67,9 +72,8 @@ def test_the_files_of_sqlite_beside_an_open_catalog_are_as_closed(tmp_path: Path
     assert found == {}
 
 
-def test_what_an_earlier_version_left_open_is_closed_by_the_next_command(tmp_path: Path, vault: Path) -> None:
-    home = tmp_path / "home"
-    kept_by(home, vault)
+def test_what_an_earlier_version_left_open_is_closed_by_the_next_command(tmp_path: Path, used: Path) -> None:
+    home = Path(shutil.copytree(used, tmp_path / "home"))
     for path in (home, *home.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     as_a_process(home, "config", "--check")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Excerpt
+
 
 def start(home: Path, *argv: str | Path) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "EXCERPT_HOME": str(home)}
@@ -101,7 +103,7 @@ PRINTING = (
         ("peek", "Sync"),
         ("remember", "text"),
     ),
-    *(("index",), ("index", "--progress"), ("status",), ("doctor", "--quick"), ("remember", "text")),
+    *(("index",), ("index", "--progress"), ("status",), ("doctor", "--quick")),
 )
 
 
@@ -115,16 +117,39 @@ def through_a_shell(
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.fixture
+def environment(home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Names the vault to commands that are given none."""
+    monkeypatch.setenv("EXCERPT_VAULT", str(vault))
+    return monkeypatch
+
+
+FULL = (">/dev/full", "No space left on device")
+CLOSED = (">&-", "it is closed")
+
+
 @STREAMS
-@pytest.mark.parametrize(
-    ("redirection", "reason"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")]
-)
-@pytest.mark.parametrize("argv", PRINTING, ids=" ".join)
+@pytest.mark.parametrize(("redirection", "reason"), [FULL, CLOSED])
+@pytest.mark.parametrize("argv", [("--help",), ("search", "sync")], ids=" ".join)
 def test_an_output_that_cannot_be_written_is_told(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], redirection: str, reason: str
 ) -> None:
     code, _, err = through_a_shell(tmp_path, vault, argv, redirection)
     assert (code, err) == (3, f"excerpt: The output cannot be written to stdout: {reason}.\n")
+
+
+@STREAMS
+@pytest.mark.parametrize("unwritable", [FULL, CLOSED], ids=["full", "closed"])
+@pytest.mark.parametrize("argv", PRINTING, ids=" ".join)
+def test_no_command_goes_on_where_its_output_cannot_be_written(
+    excerpt: Excerpt, environment: pytest.MonkeyPatch, argv: tuple[str, ...], unwritable: tuple[str, str]
+) -> None:
+    """As Python has a stream of such a process: none where it is closed."""
+    with Path("/dev/full").open("w") as full, environment.context() as streams:
+        streams.setattr(sys, "stdout", full if unwritable is FULL else None)
+        answer = excerpt(*argv)
+        sys.stdout.close()
+    assert (answer.code, answer.err) == (3, f"excerpt: The output cannot be written to stdout: {unwritable[1]}.\n")
 
 
 @STREAMS
@@ -169,14 +194,25 @@ def test_an_input_that_is_closed_is_told(tmp_path: Path, vault: Path, argv: tupl
 
 @STREAMS
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&- 2>&-"])
-@pytest.mark.parametrize(
-    ("argv", "code"), [(("search", "sync"), 0), (("search", '"zzqqxx"'), 1), (("search",), 2), (("forget", "m0"), 3)]
-)
+@pytest.mark.parametrize(("argv", "code"), [(("search", "sync"), 0), (("search",), 2)])
 def test_a_command_ends_as_ever_where_nothing_can_be_said(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], code: int, redirection: str
 ) -> None:
     ended, out, err = through_a_shell(tmp_path, vault, argv, redirection)
     assert (ended, bool(out), err) == (code, code == 0, "")
+
+
+@STREAMS
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize(("argv", "code"), [(("search", '"zzqqxx"'), 1), (("forget", "m0"), 3)])
+def test_what_fails_ends_as_ever_where_nothing_can_be_said(
+    excerpt: Excerpt, environment: pytest.MonkeyPatch, argv: tuple[str, ...], code: int, closed: bool
+) -> None:
+    with Path("/dev/full").open("w") as full, environment.context() as streams:
+        streams.setattr(sys, "stderr", None if closed else full)
+        answer = excerpt(*argv)
+        sys.stderr.close()
+    assert (answer.code, answer.out) == (code, "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder that is somebody's working directory")
@@ -196,7 +232,7 @@ def test_a_working_directory_that_is_gone_is_told_where_it_is_asked_for(
     ended, _, err = through_a_shell(
         tmp_path / "home", vault, argv, "", before=f"cd {tmp_path}/gone && rmdir {tmp_path}/gone &&"
     )
-    assert ended == code
+    assert ended == code, err
     assert said in err
     assert "went wrong inside" not in err
 

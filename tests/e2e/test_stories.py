@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests import commands
 from tests.e2e.conftest import EXCERPT, environment
 from tests.e2e.terminal import Terminal
 
@@ -228,7 +228,7 @@ def in_note(place: str) -> str:
 
 
 def printed(shell: Mapping[str, str], *words: str) -> str:
-    return subprocess.run([*EXCERPT, *words], env=dict(shell), check=True, capture_output=True, text=True).stdout
+    return commands.printed(*words, environment=shell)
 
 
 def arguments_of(editor: Path) -> Any:

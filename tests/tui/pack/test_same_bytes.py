@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.search.hit_list import HitList
+from tests import commands
 from tests.tui.conftest import AppPilot, pane_of, search, until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
@@ -52,8 +51,7 @@ def printed(form: Format, vault: Path, template: Path, *words: str) -> bytes:
     """What `excerpt pack` gives a pipe."""
     given = ["--template", str(template)] if form is Format.TEMPLATE else ["--format", form]
     options = ["--vault", str(vault), "--budget", "900", "--expand", "section", "--question", *given]
-    command = [sys.executable, "-m", "excerpt", "pack", *options, *words]
-    return subprocess.run(command, check=True, capture_output=True).stdout
+    return commands.printed("pack", *options, *words).encode()
 
 
 async def copied(pilot: AppPilot, app: ExcerptApp, clipboard: Path) -> bytes:

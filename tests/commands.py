@@ -1,0 +1,26 @@
+"""The command line in this process, for tests that ask it for something and are not about processes."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+from excerpt.cli.main import run
+
+
+def printed(*words: str | Path, environment: Mapping[str, str] | None = None) -> str:
+    """What a command that finds something or is done gives a pipe."""
+    data = io.BytesIO()
+    with (
+        io.TextIOWrapper(data, encoding="utf-8", newline="") as pipe,
+        redirect_stdout(pipe),
+        patch.dict(os.environ, environment or {}),
+    ):
+        code = run([str(word) for word in words])
+        pipe.flush()
+        assert code == 0, f"excerpt {words} ended with {code}"
+        return data.getvalue().decode()
