@@ -9,7 +9,9 @@ from hypothesis import settings
 
 settings.register_profile("excerpt", deadline=None, max_examples=50, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
-settings.load_profile(os.environ.get("EXCERPT_PROPERTIES", "excerpt"))
+PROFILE = os.environ.get("EXCERPT_PROPERTIES", "excerpt")
+THOROUGH = PROFILE == "thorough"
+settings.load_profile(PROFILE)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-_ENDS = {"killed": 200, "full": 60}
+from tests.conftest import THOROUGH
+
+_ENDS = {"killed": 200, "full": 60} if THOROUGH else {"killed": 40, "full": 15}
 
 
+@pytest.mark.hypothesis  # its edits and moments are drawn, so it is one of `make properties`
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a build is forked to be killed")
 def test_at_whatever_moment_it_ends_the_last_generation_stands_and_the_next_build_is_as_a_clean_one(
     quick_folder: Path, models: tuple[Path, Path]
@@ -25,5 +28,7 @@ def test_at_whatever_moment_it_ends_the_last_generation_stands_and_the_next_buil
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert {how: seen[how] for how in _ENDS} == _ENDS
-    # First builds and updates, before, between and after their commits.
-    assert min(seen[kind] for kind in ("update", "first", "rebuild", "model", "none", "old", "between", "new")) > 0
+    # First builds and updates, before, between and after their commits. What is rare may be missing among few; at each
+    # of its steps a commit is killed by test_recovery.py.
+    rare = ("model", "between", "new") if THOROUGH else ()
+    assert min(seen[kind] for kind in ("update", "first", "rebuild", "none", "old", *rare)) > 0

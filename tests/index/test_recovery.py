@@ -260,9 +260,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from excerpt.index.build import build
+from excerpt.index.embed import open_embedder
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 
-vault, index, model, last = sys.argv[1:]
+vault, index, model = sys.argv[1:]
 # All that puts something on disk, from the first derived file of a commit on. (A generator's going on is a call too:
 # the one of `transaction` is the COMMIT.)
 STEPS = {"seal", "sync_folder", "_append", "set_files", "transaction", "remove_others"}
@@ -278,10 +279,16 @@ def count(frame, event, _):
             os.kill(os.getpid(), signal.SIGKILL)
 
 settings = Settings(embedding=EmbeddingSettings(model), pack=PackSettings(tokenizer="chars/4"))
-sys.setprofile(count)
-build(Path(vault), Path(index), settings)
-sys.setprofile(None)
-print(step)
+open_embedder(model)  # each build has what takes long to load
+for last in sys.stdin:
+    if not (child := os.fork()):
+        sys.setprofile(count)
+        build(Path(vault), Path(index), settings)
+        sys.setprofile(None)
+        print(step, flush=True)
+        os._exit(0)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        print("killed", flush=True)
 """
 
 
@@ -289,26 +296,34 @@ print(step)
 def test_killed_at_any_step_of_a_commit_the_last_generation_stands_and_the_next_build_completes(
     built: Path, vault: Path, settings: Settings, write: WriteNote
 ) -> None:
+    command = [sys.executable, "-c", KILLED, str(vault), str(built), settings.embedding.model]
+    builder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
     def build_until(step: int) -> str:
-        command = [sys.executable, "-c", KILLED, str(vault), str(built), settings.embedding.model, str(step)]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        """In a process of its own; how many steps there were, or that it was killed."""
+        assert builder.stdin is not None
+        assert builder.stdout is not None
+        builder.stdin.write(f"{step}\n")
+        builder.stdin.flush()
+        return builder.stdout.readline().strip()
 
     def update(number: int) -> None:
         write("Tea.md", f"# Tea\n\nBrew number {number}.\n")
         (vault / "garden" / f"new {number - 1}.md").unlink(missing_ok=True)
         write(f"garden/new {number}.md", NOTES["Tea.md"])
 
-    update(0)
-    steps = int(build_until(0))
-    assert steps > 8
-    for step in range(1, steps + 1):
-        update(step)
-        before = content(built, settings)
-        assert build_until(step) == ""
-        left = content(built, settings)
-        build(vault, built, settings)
-        after = content(built, settings)
-        assert left in (before, after)
-        clean = built.parent / f"clean {step}"
-        build(vault, clean, settings)
-        assert after == content(clean, settings)
+    with builder:
+        update(0)
+        steps = int(build_until(0))
+        assert steps > 8
+        for step in range(1, steps + 1):
+            update(step)
+            before = content(built, settings)
+            assert build_until(step) == "killed"
+            left = content(built, settings)
+            build(vault, built, settings)
+            after = content(built, settings)
+            assert left in (before, after)
+            clean = built.parent / f"clean {step}"
+            build(vault, clean, settings)
+            assert after == content(clean, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 
 import numpy as np
@@ -34,18 +35,22 @@ PARTS = [
     ),
     *("汉字 kana かな", "한국어", "ไทย", "नमस्ते", "שָׁלוֹם", "x" * 101, "é" * 120, "🙂", "a_b-c", "²³", "ǅ", "\ue000"),
 ]
-MODEL = StaticModel.from_pretrained(str(resources.files("excerpt") / "embedding"), force_download=False)
+
+
+@cache
+def model() -> StaticModel:
+    return StaticModel.from_pretrained(str(resources.files("excerpt") / "embedding"), force_download=False)
 
 
 def pieces() -> WordPieces:
-    return WordPieces(MODEL.tokenize, MODEL.tokenizer.to_str())
+    return WordPieces(model().tokenize, model().tokenizer.to_str())
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
 def test_the_tokens_are_those_of_the_whole_text(texts: list[str]) -> None:
     clean = [text.encode("utf-8", "replace").decode() for text in texts]
-    assert [ids.tolist() for ids in pieces().ids(clean)] == MODEL.tokenize(clean)
+    assert [ids.tolist() for ids in pieces().ids(clean)] == model().tokenize(clean)
 
 
 def test_a_word_is_asked_for_once() -> None:
@@ -53,9 +58,9 @@ def test_a_word_is_asked_for_once() -> None:
 
     def tokenize(texts: Sequence[str]) -> list[list[int]]:
         asked.extend(texts)
-        return MODEL.tokenize(texts)
+        return model().tokenize(texts)
 
-    words = WordPieces(tokenize, MODEL.tokenizer.to_str())
+    words = WordPieces(tokenize, model().tokenizer.to_str())
     words.ids(["one two, one", "two"])
     words.ids(["two one three"])
     assert sorted(asked) == [",", "one", "three", "two"]
@@ -78,7 +83,7 @@ def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
 )
 def test_a_vector_is_the_one_that_the_model_makes(text: str) -> None:
     ours = open_embedder("").embed([text, "another"])[0]
-    assert np.array_equal(ours, MODEL.encode([text], max_length=None, normalize=True)[0])
+    assert np.array_equal(ours, model().encode([text], max_length=None, normalize=True)[0])
 
 
 def test_of_a_text_that_no_passage_is_as_long_as_only_the_beginning_counts() -> None:
