@@ -123,7 +123,12 @@ class Terminal:
 
     def wait_for(self, *texts: str) -> None:
         """Until all `texts` are on the screen."""
-        self.wait_until(lambda: all(text in self.text for text in texts), f"to show {texts}")
+
+        def shown() -> bool:
+            now = self.text
+            return all(text in now for text in texts)
+
+        self.wait_until(shown, f"to show {texts}")
 
     def wait_gone(self, text: str) -> None:
         """Until `text` is no longer on the screen."""

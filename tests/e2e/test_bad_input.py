@@ -34,28 +34,6 @@ def test_broken_settings_name_the_key_before_the_app_opens(shell: Mapping[str, s
         assert "Did you mean pack.budget?" in app.text
 
 
-def test_an_empty_vault_opens_and_says_so(shell: Mapping[str, str], tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with Terminal([*EXCERPT, str(tmp_path / "empty")], shell) as app:
-        app.wait_for("No notes here")
-        app.type("anything")
-        app.wait_for("❯ anything")
-        app.press("ctrl+q")
-        assert app.wait_exit() == 0
-
-
-def test_a_damaged_index_is_mended_while_the_app_is_open(shell: Mapping[str, str], home: Path) -> None:
-    for file in (home / "cache" / "index").rglob("*"):
-        if file.is_file():
-            file.write_bytes(b"\xff" * 100)
-    with Terminal([*EXCERPT, "demo"], shell) as app:
-        app.wait_for(" notes")
-        app.type("token budget")
-        app.wait_for(" 1   Token budget")
-        app.press("ctrl+q")
-        assert app.wait_exit() == 0
-
-
 def test_escape_sequences_in_notes_are_shown_and_not_obeyed(shell: Mapping[str, str], tmp_path: Path) -> None:
     vault = tmp_path / "hostile"
     vault.mkdir()

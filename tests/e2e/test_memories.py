@@ -1,16 +1,16 @@
-"""Memories in a real terminal of 80 columns: kept, found, changed, forgotten, taken back, and when their source
-changes; and the same from a shell."""
+"""A memory whose source changes, in a terminal of 80 columns; and from the command line kept, found, changed, forgotten
+and taken back."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import commands
 from tests.e2e.conftest import EXCERPT, environment
 from tests.e2e.terminal import Terminal
 
@@ -45,9 +45,8 @@ def app(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
 
 
 def run(shell: Mapping[str, str], vault: Path, *words: str) -> Any:
-    """What a command prints as JSON, in a process of its own."""
-    command = [*EXCERPT, *words, "--vault", str(vault), "--json"]
-    return json.loads(subprocess.run(command, env=dict(shell), check=True, capture_output=True).stdout)
+    """What a command prints as JSON."""
+    return json.loads(commands.printed(*words, "--vault", vault, "--json", environment=shell))
 
 
 def remember_hit(app: Terminal) -> None:
@@ -61,50 +60,6 @@ def remember_hit(app: Terminal) -> None:
     app.wait_for("  final date")
     app.press("enter")
     app.wait_gone("Why it matters")
-
-
-def remember_thought(app: Terminal, text: str) -> None:
-    """In the Memory tab: write down a thought of one's own, of which the text comes first."""
-    app.press("ctrl+r")
-    app.wait_for("Why it matters")
-    app.type(text)
-    app.wait_for(text)
-    app.press("ctrl+s")
-    app.wait_gone("Why it matters")
-
-
-def test_what_is_kept_is_among_the_hits_and_the_memory_that_answers_comes_first(app: Terminal) -> None:
-    remember_hit(app)
-    app.wait_for("▌ 1 ○ Launch", "◆   Memory › Launch.md, line 3 · final date")
-    app.press("f4")
-    app.wait_for("memories · 1", _SHIPS, "#release")
-    remember_thought(app, _PAYS)
-    app.wait_for("memories · 2", _PAYS)
-    assert app.row_of(_PAYS) < app.row_of(_SHIPS)
-    app.type("ship on the 12th")
-    app.wait_until(lambda: _SHIPS in app.lines[3] and _PAYS in app.lines[5], "to put what answers best first")
-    app.press("ctrl+u")
-    app.wait_until(lambda: _PAYS in app.lines[3], "to list the newest first again")
-
-
-def test_a_memory_is_changed_forgotten_and_taken_back(app: Terminal) -> None:
-    app.press("f4")
-    app.wait_for("No memories yet")
-    remember_thought(app, _PAYS)
-    app.wait_for(f"▌ {_PAYS}")
-    app.press("esc")
-    app.wait_for("e change")
-    app.type("e")
-    app.wait_for("Change the memory", "Tags")
-    app.type("money")
-    app.wait_for("  money")
-    app.press("enter")
-    app.wait_gone("Change the memory")
-    app.wait_for(f"▌ {_PAYS}", "▌ #money")
-    app.type("x")
-    app.wait_for("No memories yet")
-    app.type("u")
-    app.wait_for(f"▌ {_PAYS}", "▌ #money")
 
 
 def test_of_a_source_that_changed_the_difference_is_shown_and_the_new_text_taken(app: Terminal, vault: Path) -> None:
@@ -121,9 +76,7 @@ def test_of_a_source_that_changed_the_difference_is_shown_and_the_new_text_taken
     app.wait_gone("12th of March")
 
 
-def test_a_memory_from_a_shell_is_kept_found_changed_forgotten_and_taken_back(
-    shell: Mapping[str, str], vault: Path
-) -> None:
+def test_a_memory_is_kept_found_changed_forgotten_and_taken_back(shell: Mapping[str, str], vault: Path) -> None:
     kept = run(shell, vault, "remember", "--source", "Launch:3", "--tag", "release", "--why", "final date")
     assert kept["text"] == _SHIPS
     assert (kept["source"]["path"], kept["source"]["line_start"], kept["source"]["line_end"]) == ("Launch.md", 3, 3)

@@ -122,7 +122,7 @@ def reached(tmux: Tmux) -> str:
     return tmux.terminal.copied()[-1]
 
 
-@pytest.mark.parametrize("setting", ["on", "external", "off"])
+@pytest.mark.parametrize("setting", ["external", "off"])
 def test_a_large_pack_is_in_the_buffer_of_tmux_and_in_the_clipboard_outside(
     start: Start, vault: Path, home: Path, setting: str
 ) -> None:

@@ -1,0 +1,26 @@
+"""The program is suspended and goes on, as by ctrl+z and fg in a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.e2e.conftest import EXCERPT
+from tests.e2e.terminal import Terminal
+
+
+def test_all_of_the_screen_is_there_again_after_a_suspension_and_when_asked_for(shell: Mapping[str, str]) -> None:
+    with Terminal([*EXCERPT, "demo"], shell) as app:
+        app.wait_for("Search", " notes")
+        app.type("token budget")
+        app.wait_for("▌ 1 ", " hits", "pack: ")
+        shown = ("Search", "❯ token budget", "▌ 1 ", "Token budget.md", "pack: ", "quit")
+        for kill in (app.suspend, lambda: app.press("ctrl+z")):
+            kill()
+            app.wait_stopped()
+            app.go_on()
+            app.wait_for(*shown)
+        app.clear()
+        app.press("ctrl+l")
+        app.wait_for(*shown)
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
