@@ -14,6 +14,11 @@ THOROUGH = PROFILE == "thorough"
 settings.load_profile(PROFILE)
 
 
+def few(examples: int) -> int:
+    """How many examples a property has each of which takes long: twenty times as many when all are to be thorough."""
+    return examples * 20 if THOROUGH else examples
+
+
 def pytest_xdist_auto_num_workers() -> int:
-    """Four more than there are cores: more than half of the time of a test of the screen goes by in waiting for it."""
-    return (os.cpu_count() or 1) + 4
+    """One more than there are cores: a test of the screen waits now and then; more cost the imports of each."""
+    return (os.cpu_count() or 1) + 1

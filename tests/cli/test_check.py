@@ -181,7 +181,7 @@ def test_an_ellipsis_that_leaves_out_a_not_is_said_to_do_so(
     assert "leaves out “not”, which turns what [1] Keys.md:1 says" in told.out
 
 
-@pytest.mark.parametrize("apart", [" ", "\n", "\n\n"])
+@pytest.mark.parametrize("apart", [" ", "\n\n"])
 def test_what_is_told_of_an_answer_is_bounded(
     excerpt: Excerpt, vault: Path, tmp_path: Path, answer: Path, apart: str
 ) -> None:

@@ -8,7 +8,7 @@ from importlib import resources
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from model2vec import StaticModel
 
@@ -46,7 +46,6 @@ def pieces() -> WordPieces:
     return WordPieces(model().tokenize, model().tokenizer.to_str())
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
 def test_the_tokens_are_those_of_the_whole_text(texts: list[str]) -> None:
     clean = [text.encode("utf-8", "replace").decode() for text in texts]

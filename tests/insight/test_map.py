@@ -24,6 +24,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.words import fold
+from tests.conftest import few
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
 Counted = dict[tuple[str, ...], tuple[int, int]]
@@ -240,7 +241,7 @@ VAULTS = st.lists(
 
 
 @given(VAULTS, st.sampled_from(sorted(QUERIES)), st.sampled_from(["zebra lion", "!s zebra", '" lion | zebra']))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(10))
 def test_any_map_is_what_one_counts_by_hand_and_what_a_search_finds(
     vault: list[Written], query: str, words: str
 ) -> None:

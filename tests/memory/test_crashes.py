@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from excerpt.errors import MemoryUnusableError
 from excerpt.memory.store import TRASH, MemoryStore
 from excerpt.model import Memory
+from tests.conftest import few
 from tests.memory.dying import Child, Say, files_in
 
 TEXTS = st.sampled_from(["one", "two words", "---\nid: x\n---", "\n blank around \n\n", "同步"])
@@ -120,7 +121,7 @@ class Crashes(RuleBasedStateMachine):
 
 
 TestCrashes = Crashes.TestCase
-TestCrashes.settings = settings(max_examples=20, stateful_step_count=15, deadline=None)
+TestCrashes.settings = settings(max_examples=few(8), stateful_step_count=15)
 
 
 def is_killed(act: Callable[[], object], step: int | None) -> bool:
@@ -165,7 +166,7 @@ def _at_random(folder: Path, who: int, seed: int) -> Callable[[Say], None]:
     return work
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), step=st.integers(0, 600))
 def test_of_two_processes_one_of_which_is_killed_every_text_that_was_written_is_there(seed: int, step: int) -> None:
     folder = Path(tempfile.mkdtemp())

@@ -87,7 +87,7 @@ def test_processes_that_hash_differently_give_the_same_bytes() -> None:
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, check=True
         ).stdout
-        for seed in ("1", "2", "3")
+        for seed in ("1", "2")
     }
     assert runs == {f"{packs(Vault(NOTES, 'o200k'))}\n".encode()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -82,7 +82,6 @@ def fragment_ids(result: PackResult) -> list[str]:
     return [fragment_id for pack in result.packs for fragment_id in pack.fragment_ids]
 
 
-@settings(deadline=None, max_examples=300)
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), st.sampled_from(RENDERERS))
 def test_the_rendered_text_is_never_above_the_budget(
     case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
@@ -92,7 +91,6 @@ def test_the_rendered_text_is_never_above_the_budget(
     assert [pack.tokens for pack in result.packs] == [tokenizer.count(pack.text) for pack in result.packs]
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     cases(),
     pack_settings,
@@ -108,7 +106,6 @@ def test_a_larger_budget_never_gives_less_value(
     assert values == sorted(values)
 
 
-@settings(deadline=None, max_examples=300)
 @given(cases(), pack_settings, tokenizers(), st.sampled_from([0, 0, 3]), st.sampled_from(RENDERERS))
 def test_no_scope_holds_less_of_the_leading_hits_than_none(
     case: Case, options: PackSettings, tokenizer: Tokenizer, marks: int, renderer: Renderer
@@ -118,7 +115,6 @@ def test_no_scope_holds_less_of_the_leading_hits_than_none(
     assert grown.value > alone.value - GRAIN
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings)
 def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, options: PackSettings) -> None:
     for budget in (options.budget, PLENTY):
@@ -128,7 +124,6 @@ def test_no_fragment_is_in_two_packs_and_no_text_is_there_twice(case: Case, opti
         assert len(set(lines)) == len(lines)
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings)
 def test_a_packs_text_is_exactly_the_notes_lines_and_where_it_is_cut_a_part_of_them(
     case: Case, options: PackSettings
@@ -144,7 +139,6 @@ def test_a_packs_text_is_exactly_the_notes_lines_and_where_it_is_cut_a_part_of_t
         assert pack.text.strip()
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.integers(12, 400), min_size=1, max_size=5),
     st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
@@ -162,7 +156,6 @@ def test_a_best_hit_that_is_larger_than_the_budget_is_in_by_a_part(
         assert result.packs[0].cut_above or result.packs[0].cut_below
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings)
 def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Case, options: PackSettings) -> None:
     result = packed(case, options)
@@ -173,7 +166,6 @@ def test_every_source_of_a_pack_stands_in_the_vault_when_it_is_checked(case: Cas
             assert standing_of(source, lookup).state is State.STANDS
 
 
-@settings(deadline=None)
 @given(cases(), st.sampled_from([(Scope.NONE, 1), (Scope.NEIGHBORS, 0)]))
 def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tuple[Scope, int]) -> None:
     result = packed(case, PackSettings(budget=PLENTY, scope=scope[0], neighbors=scope[1], limit=10))
@@ -183,7 +175,6 @@ def test_without_neighbours_the_packs_are_exactly_the_hits(case: Case, scope: tu
     assert all(left.reason.startswith(COPIES) for left in result.left_out)
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings)
 def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, limit=10))
@@ -198,7 +189,6 @@ def test_every_hit_is_in_a_pack_or_left_out_with_a_reason(case: Case, options: P
         assert all(reason in (TOO_LARGE, OUT_OF_BUDGET) or reason.startswith(COPIES) for reason in reasons)
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings)
 def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, budget=PLENTY))
@@ -208,7 +198,6 @@ def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings
     assert all(left.reason.startswith(COPIES) for left in result.left_out)
 
 
-@settings(deadline=None, max_examples=200)
 @given(cases(), pack_settings)
 def test_the_packs_of_a_limit_are_the_first_of_a_higher_one(case: Case, options: PackSettings) -> None:
     """But for packs that the next hit joins to one, which then stands where the first of them did."""
@@ -226,7 +215,6 @@ def test_the_packs_of_a_limit_are_the_first_of_a_higher_one(case: Case, options:
         assert set(fewer.packs[first].fragment_ids) <= set(more.packs[first].fragment_ids)
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings)
 def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: PackSettings) -> None:
     result = packed(case, replace(options, budget=PLENTY, scope=Scope.SECTION))
@@ -238,7 +226,6 @@ def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: 
             assert pack.heading_path == section.heading_path
 
 
-@settings(deadline=None, max_examples=200)
 @given(cases(), pack_settings, st.data())
 def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings, data: st.DataObject) -> None:
     ids = [fragment.id for fragment in case.vault.fragments]
@@ -250,7 +237,6 @@ def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings
     assert by_hand >= {(h.fragment.path, h.fragment.line_start) for h in looked_at if h.fragment.id in dropped}
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings, st.data())
 def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettings, data: st.DataObject) -> None:
     options = replace(options, budget=PLENTY)
@@ -261,14 +247,12 @@ def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettin
     assert set(result.packs) == set(ranked.packs)
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings, st.sampled_from([0, 3]), st.sampled_from(RENDERERS))
 def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, marks: int, renderer: Renderer) -> None:
     results = [packed(case, options, marks=marks, renderer=renderer) for _ in range(3)]
     assert len({(result.text, as_json(result)) for result in results}) == 1
 
 
-@settings(deadline=None)
 @given(cases(), pack_settings, st.data())
 def test_the_order_in_which_equal_options_were_built_does_not_matter(
     case: Case, options: PackSettings, data: st.DataObject
@@ -278,7 +262,6 @@ def test_the_order_in_which_equal_options_were_built_does_not_matter(
     assert packed(replace(case, hits=copies), options) == packed(case, options)
 
 
-@settings(deadline=None, max_examples=200)
 @given(cases(), pack_settings)
 def test_nothing_in_a_note_can_close_its_fence(case: Case, options: PackSettings) -> None:
     result = packed(case, options)

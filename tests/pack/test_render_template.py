@@ -198,9 +198,7 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
     ("template", "said"),
     [
         ("{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}", "takes"),
-        ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "takes"),
         ("{{ [1]|batch(999999999, 0)|list|length }}", ""),  # time or memory, whichever ends first
-        ("{{ [1]|slice(999999999)|list|length }}", ""),
         ('{{ ("a"|center(9000000))|wordwrap(1) }}', ""),
         pytest.param(
             '{{ "x"|center(3000000000)|length }}',

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from excerpt.index.build import build
@@ -282,7 +282,6 @@ def test_every_phrase_is_required(engine: Engine) -> None:
 
 
 @given(st.integers(0, 11), st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
 def test_quoting_a_phrase_that_occurs_finds_it(engine: Engine, first: int, length: int) -> None:
     text = "Choose which version of the note to keep, or keep both: the other one is saved"
     words = text.split()[first : first + length]
@@ -376,7 +375,6 @@ def test_gibberish_finds_no_word(engine: Engine) -> None:
 
 @example("1:Ά", Strategy.AUTO)  # the model reads no Greek
 @given(st.text(max_size=60), st.sampled_from([Strategy.AUTO, *FORCED]))
-@settings(max_examples=150, deadline=None)
 def test_every_string_is_a_valid_query(engine: Engine, query: str, strategy: Strategy) -> None:
     found = engine.search(query, strategy)
     assert found.query == query

@@ -14,6 +14,7 @@ from excerpt.model import Result
 from excerpt.search.engine import Engine
 from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import BoostSettings, Fusion, SearchSettings, Settings
+from tests.conftest import few
 from tests.search.conftest import NOTES
 
 ALL = 10_000
@@ -39,7 +40,7 @@ def ids(result: Result) -> set[str]:
 
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if "|" not in q])
 @given(first=st.sampled_from(FILTERS), second=st.sampled_from(FILTERS))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=few(20))
 def test_adding_a_filter_never_adds_a_hit(engine: Engine, question: str, first: str, second: str) -> None:
     without = ids(engine.search(question, limit=ALL))
     one = ids(engine.search(f"{question} {first}", limit=ALL))
@@ -48,7 +49,6 @@ def test_adding_a_filter_never_adds_a_hit(engine: Engine, question: str, first: 
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=150)
 def test_quoting_what_stands_in_a_fragment_never_finds_nothing(
     engine: Engine, snapshot: Snapshot, data: st.DataObject
 ) -> None:

@@ -23,6 +23,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Result
 from excerpt.search.engine import Engine
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from tests.conftest import few
 from tests.index.conftest import WORDS, make_model
 
 NAMES = ("Tea.md", "Garden.md", "deep/Tea.md", "deep/Roses.md", "Brew.md")
@@ -119,7 +120,7 @@ def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
     assert answers(Engine(one, wanted)) == answers(Engine(other, wanted))
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(builds=BUILDS, warm=st.lists(st.booleans(), min_size=8, max_size=8))
 def test_after_any_edits_it_finds_what_a_fresh_one_finds(
     wanted: Settings, builds: list[list[tuple[str, str | None]]], warm: list[bool]

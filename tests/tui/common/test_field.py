@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from textual import events
 from textual._xterm_parser import XTermParser
 
@@ -60,23 +59,21 @@ async def test_what_is_typed_right_behind_a_key_that_moves_the_focus_goes_where_
 LINE = "one two three"
 
 
-@pytest.mark.parametrize(
-    ("keys", "value", "cursor"),
-    [
-        (("ctrl+a",), LINE, 0),
-        (("ctrl+a", "ctrl+e"), LINE, len(LINE)),
-        (("ctrl+a", "ctrl+f"), LINE, 1),
-        (("ctrl+b",), LINE, len(LINE) - 1),
-        (("ctrl+a", "ctrl+d"), "ne two three", 0),
-        (("ctrl+b", "ctrl+k"), "one two thre", len(LINE) - 1),
-        (("ctrl+b", "ctrl+u"), "e", 0),
-        (("ctrl+w",), "one two ", 8),
-        (("alt+backspace",), "one two ", 8),
-    ],
+EDITED = (
+    (("ctrl+a",), LINE, 0),
+    (("ctrl+a", "ctrl+e"), LINE, len(LINE)),
+    (("ctrl+a", "ctrl+f"), LINE, 1),
+    (("ctrl+b",), LINE, len(LINE) - 1),
+    (("ctrl+a", "ctrl+d"), "ne two three", 0),
+    (("ctrl+b", "ctrl+k"), "one two thre", len(LINE) - 1),
+    (("ctrl+b", "ctrl+u"), "e", 0),
+    (("ctrl+w",), "one two ", 8),
+    (("alt+backspace",), "one two ", 8),
 )
-async def test_the_keys_of_readline_edit_each_field_and_nothing_else(
-    tmp_path: Path, keys: tuple[str, ...], value: str, cursor: int
-) -> None:
+"""Keys pressed behind the line, and what it is then, with the place of the cursor."""
+
+
+async def test_the_keys_of_readline_edit_each_field_and_nothing_else(tmp_path: Path) -> None:
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(80, 24)) as pilot:
         for opening in ("", "f4", "f1"):
@@ -85,15 +82,16 @@ async def test_the_keys_of_readline_edit_each_field_and_nothing_else(
             await until(pilot, lambda: isinstance(app.focused, Field) and not app.focused.value, f"field of {opening}")
             field, screen = app.focused, app.screen
             assert isinstance(field, Field)
-            at_once(app, *LINE, *keys)
+            for keys, *edited in EDITED:
+                at_once(app, *LINE, *keys)
 
-            def is_edited(field: Field = field) -> bool:
-                return (field.value, field.cursor_position) == (value, cursor)
+                def is_edited(field: Field = field, edited: list[object] = edited) -> bool:
+                    return [field.value, field.cursor_position] == edited
 
-            await until(pilot, is_edited, f"{keys} in the field of {opening}")
-            assert app.focused is field
-            assert app.screen is screen
-            field.value = ""
+                await until(pilot, is_edited, f"{keys} in the field of {opening}")
+                assert app.focused is field
+                assert app.screen is screen
+                field.value = ""
 
 
 async def test_ctrl_c_copies_what_is_selected_and_says_how_to_quit_where_nothing_is(tmp_path: Path) -> None:
