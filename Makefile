@@ -1,10 +1,13 @@
 # Every target prepares what it needs, so each works as the first command on a fresh machine with Python and make.
+# Compiled modules are kept, whatever the shell says: each start of the program in the tests would compile all of them.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test lint matrix pictures properties fuzz bench soak million quality packs messy screenshots keys settings docs model clean
+.PHONY: help run setup test suite lint matrix pictures properties fuzz bench soak million quality packs messy screenshots keys settings docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -29,7 +32,10 @@ lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint ## lint and the whole test suite
+test: $(READY) ## lint and the whole test suite, side by side
+	@$(MAKE) --no-print-directory -j 2 lint suite
+
+suite: $(READY)
 	$(BIN)/pytest -n auto --dist worksteal
 
 pictures: $(READY) ## record the pictures of the screen anew that make test compares; look at each that changed
