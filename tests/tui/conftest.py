@@ -157,6 +157,7 @@ async def search(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     a time would draw a frame for each, which tests of typing look at."""
     await until(pilot, lambda: status_of(app) is not None, "the index")
     at_once(app, *query)
+    await pilot.pause()  # the answer to the same query may stand there from before
     await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == query, f"the answer to {query}")
 
 

@@ -57,6 +57,7 @@ async def settled(pilot: Pilot[None]) -> None:
 
 async def typed(pilot: Pilot[None], query: str) -> None:
     at_once(pilot.app, *query)
+    await pilot.pause()
     await settled(pilot)
 
 
