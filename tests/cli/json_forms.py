@@ -1,0 +1,115 @@
+"""What the guide's note on JSON forms says of each field, and where what a command prints is another thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from excerpt.known_vaults import DEMO
+
+_TYPES: Mapping[str, tuple[type, ...]] = {"": (str,), "int": (int,), "num": (int, float), "bool": (bool,)}
+_NAMES = re.compile(r"(?P<names>`[^`]+`(?:, `[^`]+`)*)(?: (?P<type>int|num|bool))?(?:: (?P<said>.*))?")
+_SAME_AS = re.compile(r"fields of \[\[#(?P<form>[^]]+)\]\]")
+_ELSEWHERE = ("[[#", "same fields", "as of a memory")
+"""Said of a field whose own fields are described in another place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What is said of a field: `shape` holds `?`, `[]` and `{}` as they follow its name."""
+
+    shape: str
+    type: str
+    said: str
+    fields: dict[str, Field] = field(default_factory=dict)
+
+    @property
+    def is_optional(self) -> bool:
+        return self.said.startswith("only with ")
+
+    @property
+    def is_told_elsewhere(self) -> bool:
+        return not self.fields and any(words in self.said for words in _ELSEWHERE)
+
+
+def form(heading: str) -> dict[str, Field]:
+    """The fields that the list under a heading describes."""
+    page = (DEMO / "JSON forms.md").read_text(encoding="utf-8")
+    lines = page.split(f"\n## {heading}\n")[1].split("\n## ")[0].split("\n")
+    levels: list[list[dict[str, Field]]] = [[{}]]
+    for line in lines:
+        said = line.lstrip(" ")
+        if not said.startswith("- "):
+            continue
+        del levels[(len(line) - len(said)) // 2 + 1 :]
+        if same := _SAME_AS.match(said[2:]):
+            for around in levels[-1]:
+                around.update(form(same["form"]))
+            continue
+        found = _NAMES.fullmatch(said[2:])
+        assert found, line
+        levels.append([])
+        for name, shape in re.findall(r"`(\w+)([^`]*)`", found["names"]):
+            one = Field(shape, found["type"] or "", found["said"] or "")
+            levels[-1].append(one.fields)
+            for around in levels[-2]:
+                around[name] = one
+    return levels[0][0]
+
+
+def paths(fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
+    """Every field with those around it, `[]` for those of a list's objects, `*` for a name of the vault's own."""
+    for name, one in fields.items():
+        yield f"{at}.{name}"
+        inner = f"{at}.{name}{one.shape.replace('?', '').replace('{}', '.*')}"
+        if "{}" in one.shape:
+            yield inner.partition("*")[0] + "*"
+        yield from paths(one.fields, inner)
+
+
+def printed_paths(value: Any, fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
+    """The same of what was printed; of fields that are told elsewhere, nothing but their names."""
+    for name, inner in value.items():
+        yield f"{at}.{name}"
+        if name in fields and not fields[name].is_told_elsewhere:
+            yield from _inner_paths(inner, fields[name], f"{at}.{name}", by_name="{}" in fields[name].shape)
+
+
+def _inner_paths(value: Any, one: Field, at: str, *, by_name: bool) -> Iterator[str]:
+    if isinstance(value, list):
+        for element in value:
+            yield from _inner_paths(element, one, f"{at}[]", by_name=False)
+    elif isinstance(value, dict) and by_name:
+        for element in value.values():
+            yield f"{at}.*"
+            yield from _inner_paths(element, one, f"{at}.*", by_name=False)
+    elif isinstance(value, dict):
+        yield from printed_paths(value, one.fields, at)
+
+
+def wrong(value: Any, fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
+    """What is printed and not described, described and not printed, or of another type."""
+    for name in value.keys() ^ fields.keys():
+        if not (name in fields and fields[name].is_optional):
+            yield f"{at}.{name} is {'printed' if name in value else 'described'} alone"
+    for name in value.keys() & fields.keys():
+        yield from _wrong(value[name], fields[name], fields[name].shape, f"{at}.{name}")
+
+
+def _wrong(value: Any, one: Field, shape: str, at: str) -> Iterator[str]:
+    if shape.startswith("?"):
+        if value is not None:
+            yield from _wrong(value, one, shape[1:], at)
+    elif shape:
+        kind, elements = (list, value) if shape.startswith("[]") else (dict, getattr(value, "values", list)())
+        if not isinstance(value, kind):
+            yield f"{at} is {type(value).__name__}, not {kind.__name__}"
+            return
+        for element in elements:
+            yield from _wrong(element, one, shape[2:], f"{at}{shape[:2]}")
+    elif one.fields and isinstance(value, dict):
+        yield from wrong(value, one.fields, at)
+    elif not (one.is_told_elsewhere and isinstance(value, dict)) and type(value) not in _TYPES[one.type]:
+        yield f"{at} is {type(value).__name__}, not {one.type or 'str'}"
