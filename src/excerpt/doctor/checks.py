@@ -557,7 +557,7 @@ def editor(setting: str, environment: Mapping[str, str], which: Which) -> Iterat
         from_where = "none is set, this one is installed"
     program = which(first.argv[0]) or first.argv[0]
     if first.argv == second.argv:
-        todo = "Nothing, if that is fine; the guide's page Troubleshooting names the editors that can."
+        todo = "Nothing, if that is fine; the guide's page Open a note elsewhere names the editors that can."
         yield warning(f"The editor is {program} ({from_where}); how to give it a line is not known.", todo)
     else:
         yield ok(f"The editor is {program} ({from_where}), opened at the line")
