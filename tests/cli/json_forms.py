@@ -10,8 +10,11 @@ from typing import Any
 from excerpt.known_vaults import DEMO
 
 _TYPES: Mapping[str, tuple[type, ...]] = {"": (str,), "int": (int,), "num": (int, float), "bool": (bool,)}
-_NAMES = re.compile(r"(?P<names>`[^`]+`(?:, `[^`]+`)*)(?: (?P<type>int|num|bool))?(?:: (?P<said>.*))?")
-_SAME_AS = re.compile(r"fields of \[\[#(?P<form>[^]]+)\]\]")
+_GROUP = re.compile(
+    r"(?:\[\[#(?P<form>[^]]+)\]\]|(?P<names>`[^`]+`(?:, `[^`]+`)*)(?: (?P<type>int|num|bool))?)"
+    r"(?:; |: (?P<said>.*)|$)"
+)
+"""Fields of one type in a row, or those of another form; what is said behind them is of the last ones."""
 _ELSEWHERE = ("[[#", "same fields", "as of a memory")
 """Said of a field whose own fields are described in another place."""
 
@@ -44,18 +47,20 @@ def form(heading: str) -> dict[str, Field]:
         if not said.startswith("- "):
             continue
         del levels[(len(line) - len(said)) // 2 + 1 :]
-        if same := _SAME_AS.match(said[2:]):
-            for around in levels[-1]:
-                around.update(form(same["form"]))
-            continue
-        found = _NAMES.fullmatch(said[2:])
-        assert found, line
         levels.append([])
-        for name, shape in re.findall(r"`(\w+)([^`]*)`", found["names"]):
-            one = Field(shape, found["type"] or "", found["said"] or "")
-            levels[-1].append(one.fields)
+        at = 2
+        while at < len(said):
+            found = _GROUP.match(said, at)
+            assert found, line
+            at = found.end()
+            if found["form"]:
+                new = form(found["form"])
+            else:
+                what = found["type"] or "", found["said"] or ""
+                new = {name: Field(shape, *what) for name, shape in re.findall(r"`(\w+)([^`]*)`", found["names"])}
+            levels[-1] = [one.fields for one in new.values()]
             for around in levels[-2]:
-                around[name] = one
+                around.update(new)
     return levels[0][0]
 
 

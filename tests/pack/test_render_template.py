@@ -93,7 +93,8 @@ def test_no_packs_are_no_text() -> None:
 def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
     guide = (DEMO / "Packs.md").read_text(encoding="utf-8")
     own = guide[guide.index("## Your own format") : guide.index("## From the command line")]
-    assert set(re.findall(r"^\| `(\w+)` \|", own, re.M)) == {field.name for field in fields(TemplateSource)}
+    names = re.findall(r"`(\w+)`", " ".join(re.findall(r"^- ((?:`\w+`(?:, )?)+):", own, re.M)))
+    assert sorted(names) == sorted(field.name for field in fields(TemplateSource))
     (example,) = re.findall(r"^```jinja\n(.*?)^```", own, re.M | re.S)
     assert rendered(example, "why?").startswith(
         "Answer from these notes, and name the number of each one you use: why?\n"

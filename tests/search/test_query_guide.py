@@ -17,10 +17,10 @@ PROPERTIES = frozenset({"status", "rating", "due", "date-created", "people.lead"
 
 
 def code(heading: str, page: str = PAGE) -> list[str]:
-    """What stands in code marks in the first column of the table under a heading."""
+    """What stands in code marks at the beginning of each item of the list under a heading."""
     under = page.split(f"## {heading}\n")[1].split("\n## ", maxsplit=1)[0]
-    rows = re.findall(r"^\| (`.*?) \|", under.replace(r"\|", "\N{BROKEN BAR}"), re.MULTILINE)
-    return [found.replace("\N{BROKEN BAR}", "|") for row in rows for found in re.findall("`([^`]+)`", row)]
+    items = re.findall(r"^- ((?:`[^`]+`(?:, | )?)+)(?: …)?:", under, re.MULTILINE)
+    return [found for item in items for found in re.findall("`([^`]+)`", item)]
 
 
 def code_in(sentence: str) -> list[str]:
