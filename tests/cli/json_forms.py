@@ -46,7 +46,7 @@ def form(heading: str) -> dict[str, Field]:
         said = line.lstrip(" ")
         if not said.startswith("- "):
             continue
-        del levels[(len(line) - len(said)) // 2 + 1 :]
+        del levels[(len(line) - len(said)) // 4 + 1 :]
         levels.append([])
         at = 2
         while at < len(said):
