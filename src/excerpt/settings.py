@@ -74,83 +74,65 @@ def setting(default: T, meaning: str) -> T:
 class VaultSettings:
     """Which files are notes, and in what language."""
 
-    extensions: tuple[Extension, ...] = setting((".md", ".markdown"), "Endings of the files that are notes.")
-    include: tuple[str, ...] = setting(
-        (), "Patterns, as in a .gitignore, of what to read; where there are any, nothing else is read."
-    )
-    exclude: tuple[str, ...] = setting(
-        (), 'Patterns, as in a .gitignore, of what not to read; "!" in front reads it after all.'
-    )
-    max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped, in bytes.")
-    language: Language = setting("", 'The language of all notes, as "de"; empty finds it for each note.')
+    extensions: tuple[Extension, ...] = setting((".md", ".markdown"), "Endings of files that are notes.")
+    include: tuple[str, ...] = setting((), "Patterns, as in a .gitignore, of what to read; if empty, everything.")
+    exclude: tuple[str, ...] = setting((), 'Patterns of what not to read; "!" in front reads it after all.')
+    max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped.")
+    language: Language = setting("", 'The language of all notes, as "de"; if empty, detected.')
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
     """The embedding model; where it is `multilingual`, meaning counts as much in other languages as in English."""
 
-    model: str = setting("", "A folder or a name of a model2vec model; empty is the one that ships with excerpt.")
-    multilingual: bool = setting(False, "The model reads other languages as well as English.")
+    model: str = setting("", "Folder or name of a model2vec model; if empty, the one that ships.")
+    multilingual: bool = setting(False, "The model reads other languages than English too.")
 
 
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
     """Which signals beside the query count."""
 
-    links: bool = setting(True, "Notes that many matching notes link to are lifted a little.")
-    recency: bool = setting(False, "Notes that were changed lately are lifted a little.")
-    use: bool = setting(True, "Notes that you opened or copied are lifted a little; off, nothing of it is recorded.")
+    links: bool = setting(True, "Raise notes that many matching notes link to.")
+    recency: bool = setting(False, "Raise notes that were changed lately.")
+    use: bool = setting(True, "Raise notes that you opened or copied; if off, that is not recorded.")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    strategy: Strategy = setting(Strategy.AUTO, "How fragments are scored; auto chooses who leads by the query.")
-    limit: Positive = setting(
-        50, "How many hits a search lists; on the screen as many more come at the end of the list."
-    )
-    fuzzy_threshold: Share = setting(0.8, "How like another a word must be to count as a misspelling of it, 0 to 1.")
-    fusion: Fusion = setting(
-        Fusion.WEIGHTED, "How signals become one score: weighted adds them up, rrf counts ranks only."
-    )
-    per_note: Count = setting(3, "The most fragments of one note among the first ten hits; 0 is no limit.")
+    strategy: Strategy = setting(Strategy.AUTO, "How fragments are scored.")
+    limit: Positive = setting(50, "Hits of a search; the screen loads as many more at the end.")
+    fuzzy_threshold: Share = setting(0.8, "Similarity from which a word counts as misspelt, 0 to 1.")
+    fusion: Fusion = setting(Fusion.WEIGHTED, "How signals become a score: weighted adds them up, rrf counts ranks.")
+    per_note: Count = setting(3, "Most fragments of a note among the first ten hits; 0 is no limit.")
     boosts: BoostSettings = field(default_factory=BoostSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class PackSettings:
-    budget: Count = setting(4000, "The most tokens a pack may hold, sources included.")
-    tokenizer: str = setting("o200k", "Whose tokens are counted; also the path of a tokenizer.json.")
-    scope: Scope = setting(
-        Scope.NEIGHBORS, "How far the pack grows around a hit: not at all, to its neighbors, its section, its note."
-    )
-    neighbors: Count = setting(1, "How many fragments on each side of a hit come with it in the scope neighbors.")
-    limit: Positive = setting(8, "From how many of the best hits a pack is built when none is marked.")
+    budget: Count = setting(4000, "Most tokens of a pack, sources included.")
+    tokenizer: str = setting("o200k", "Whose tokens; also the path of a tokenizer.json.")
+    scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is grown: none, to its neighbors, its section or its note.")
+    neighbors: Count = setting(1, "Fragments on each side of a hit, in the scope neighbors.")
+    limit: Positive = setting(8, "From how many of the best hits to pack when none is marked.")
     format: Format = setting(Format.MARKDOWN, "How a pack is written.")
-    question: bool = setting(False, "The query stands below the passages of a pack.")
-    template: str = setting(
-        "", "The file that the format template renders by; a relative path counts from the settings' folder."
-    )
+    question: bool = setting(False, "Put the query below the passages.")
+    template: str = setting("", "File for the format template, relative to the settings.")
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    in_search: bool = setting(
-        True, "Memories that answer a query stand among the hits; what you remembered has a badge."
-    )
-    recall_first: bool = setting(False, "Memories that answer a query stand before the hits.")
+    in_search: bool = setting(True, "Show memories among the hits, and what you remembered with a sign.")
+    recall_first: bool = setting(False, "Show memories before the hits.")
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    theme: str = setting(
-        "excerpt-dark", "The colours: one of excerpt's themes, or a file in themes/ beside the settings."
-    )
-    editor: str = setting("", "The command that enter runs, as nvim or code -w; empty is $VISUAL, then $EDITOR.")
-    restore: bool = setting(
-        True, "Query, selection, tab and panes come back at the next start; off, nothing of that is kept."
-    )
-    plain: bool = setting(False, "No lines, no blocks, no motion: only letters and ASCII signs.")
-    motion: bool = setting(True, "Off, nothing moves by itself.")
+    theme: str = setting("excerpt-dark", "The colours: a theme, or a file in themes/ beside the settings.")
+    editor: str = setting("", "Command that enter runs, as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
+    restore: bool = setting(True, "Bring back query, selection, tab and panes; if off, they are not kept.")
+    plain: bool = setting(False, "Letters and ASCII signs instead of lines and blocks; no motion.")
+    motion: bool = setting(True, "If off, nothing moves by itself.")
     keys: dict[str, str] = field(
         default_factory=dict, metadata={MEANING: "Other keys for actions, by the action's name."}
     )
