@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.kinds import Format, Scope, Strategy
+from excerpt.kinds import Scope, Strategy
 from excerpt.model import Entry, Pack, PackResult
 from excerpt.pack.formats.pack_format import PackFile, PackUnreadableError
 from excerpt.pack.formats.registry import FORMATS, read_pack
@@ -153,7 +153,3 @@ def test_a_json_pack_of_before_digests_were_written_is_read() -> None:
         data["packs"][0].pop(key)
     (source,) = read_pack(json.dumps(data)).sources
     assert (source.heading, source.digest, source.intact) == ("Conflicts › By hand", "", True)
-
-
-def test_every_format_but_the_users_own_is_read_back() -> None:
-    assert set(FORMATS) == set(Format) - {Format.TEMPLATE}

@@ -17,7 +17,8 @@ class Key:
     """One binding: its keys in Textual's names, with commas between. `label` is for the footer, `what` for the help.
 
     `shown` puts it into the footer before others; `moves` keeps it out, as it moves in what is shown. `first` goes
-    before the focused field's own.
+    before the focused field's own. `about_hit`: it does something with the selected hit, so it needs one, and pressed
+    right behind the last letter of a query it waits for the answer.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Key:
     shown: bool = False
     first: bool = False
     moves: bool = False
+    about_hit: bool = False
 
 
 def while_typing(*rows: Key) -> Sequence[Key]:
@@ -144,9 +146,9 @@ EVERYWHERE: Sequence[Key] = (
 FINDING: Sequence[Key] = while_typing(
     Key("down", "down,ctrl+n", "move(1)", "next", "Next fragment", moves=True),
     Key("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", moves=True),
-    Key("edit", "enter", "edit", "open", "Open the note in your editor", shown=True),
-    Key("obsidian", "", "obsidian", "Obsidian", "Open the note in Obsidian"),
-    Key("copy-fragment", "", "copy_fragment", "copy one", "Copy the fragment alone", shown=True),
+    Key("edit", "enter", "edit", "open", "Open the note in your editor", shown=True, about_hit=True),
+    Key("obsidian", "", "obsidian", "Obsidian", "Open the note in Obsidian", about_hit=True),
+    Key("copy-fragment", "", "copy_fragment", "copy one", "Copy the fragment alone", shown=True, about_hit=True),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "ctrl+r", "remember", "remember", "Remember the fragment", shown=True),
     Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or the passage again"),
@@ -172,7 +174,7 @@ MENU: Sequence[Key] = while_typing(
 )
 
 PACKING: Sequence[Key] = while_typing(
-    Key("mark", "tab", "mark", "mark", "Mark the fragment, and move on", shown=True),
+    Key("mark", "tab", "mark", "mark", "Mark the fragment, and move on", shown=True, about_hit=True),
     Key("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", shown=True),
     Key("scope", "", "scope", "scope", "Next scope: how far passages grow", shown=True),
     Key("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack, or close it"),
@@ -200,6 +202,8 @@ PANES: Sequence[Key] = while_typing(
 
 SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES)
 """One place in four parts, as it has many keys."""
+
+ABOUT_HIT = frozenset(key.action for key in SEARCH if key.about_hit)
 
 LIST: Sequence[Key] = (
     too(SEARCH, "mark", "list-mark", "space"),

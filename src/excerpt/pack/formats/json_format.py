@@ -111,4 +111,4 @@ def _titles(pack: _JsonPack) -> Iterator[str]:
     return filter(None, (pack.title, *pack.heading_path))
 
 
-JSON = PackFormat(MarkdownRenderer, read, beginning="{", data=as_json)
+FORMAT = PackFormat(MarkdownRenderer, read, beginning="{", data=as_json)

@@ -25,4 +25,4 @@ def fence_of(text: str) -> str:
     return longer(_FENCE, text)
 
 
-MARKDOWN = PackFormat(MarkdownRenderer, read)
+FORMAT = PackFormat(MarkdownRenderer, read)

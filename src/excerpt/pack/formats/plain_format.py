@@ -17,4 +17,4 @@ class PlainRenderer(NumberedSources):
     gap = ""
 
 
-PLAIN = PackFormat(PlainRenderer, read)
+FORMAT = PackFormat(PlainRenderer, read)

@@ -2,33 +2,27 @@
 bytes.
 
 Whatever a note holds, its text cannot end its place, nor pose as another source: a fence or a line of `=` is longer
-than any in the text, XML is escaped. To add a format, write a module of its own, name it in `Format` and list it in
-`FORMATS`.
+than any in the text, XML is escaped. To add a format, name it in `kinds.Format` and write a module NAME_format.py with
+its `FORMAT`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from excerpt.errors import SettingsError
 from excerpt.kinds import Format
 from excerpt.model import PackResult
-from excerpt.pack.formats.json_format import JSON
-from excerpt.pack.formats.markdown_format import MARKDOWN
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackUnreadableError, Renderer
-from excerpt.pack.formats.plain_format import PLAIN
 from excerpt.pack.formats.source_label import Links
-from excerpt.pack.formats.xml_format import XML
 from excerpt.settings import PackSettings
 from excerpt.text.markdown import normalise_newlines
 
 FORMATS: Mapping[Format, PackFormat] = {
-    Format.MARKDOWN: MARKDOWN,
-    Format.XML: XML,
-    Format.JSON: JSON,
-    Format.PLAIN: PLAIN,
+    form: import_module(f"excerpt.pack.formats.{form}_format").FORMAT for form in Format if form is not Format.TEMPLATE
 }
 """All but the user's templates, which are not read back."""
 
@@ -62,7 +56,7 @@ def read_pack(text: str) -> PackFile:
     """The pack in `text`, in whichever of the formats. Raises PackUnreadableError."""
     text = normalise_newlines(text.removeprefix("\ufeff"))
     begun = (each for each in FORMATS.values() if each.beginning and text.lstrip().startswith(each.beginning))
-    pack = next(begun, MARKDOWN).read(text)
+    pack = next(begun, FORMATS[Format.MARKDOWN]).read(text)
     if not pack.sources:
         raise PackUnreadableError("There is no source in the pack that could be checked.")
     twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]

@@ -111,4 +111,4 @@ def _text_in(element: Element) -> str:
     return "".join(parts)
 
 
-XML = PackFormat(XmlRenderer, read, beginning="<")
+FORMAT = PackFormat(XmlRenderer, read, beginning="<")

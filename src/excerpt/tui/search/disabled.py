@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from excerpt.tui.keys import ABOUT_HIT
+
 
 class SelectedRow(Enum):
     """What is selected in the list of hits."""
@@ -40,17 +42,14 @@ class SearchState:
 
 
 _OF_PANEL = frozenset({"mark", "edit"})
-_NEED_ROW = frozenset({"mark", "edit", "obsidian", "copy_fragment"})
 
 
 def search_disabled(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
     """Return why the Search tab would not do that; "" where it can be done."""
-    if state.on_name and action in ("mark", "copy_fragment", "obsidian"):
-        return "That is a name, not a passage."
-    if state.on_name and action == "edit":
-        return ""
+    if state.on_name and action in ABOUT_HIT:
+        return "" if action == "edit" else "That is a name, not a passage."
     takes = (state.in_panel and action in _OF_PANEL) or (state.meant and action == "edit")
-    needs_row = action in _NEED_ROW or parameters == ("why",)
+    needs_row = action in ABOUT_HIT or parameters == ("why",)
     if needs_row and state.row is SelectedRow.NOTHING and not takes:
         return "Nothing is found for this query." if state.typed else "Nothing is listed yet: type a query first."
     if action == "obsidian" and state.row is SelectedRow.MEMORY:

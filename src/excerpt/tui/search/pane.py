@@ -24,6 +24,7 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
+from excerpt.tui.keys import ABOUT_HIT
 from excerpt.tui.memory.controller import RecallController, Showing, is_memory, window_of_memory
 from excerpt.tui.messages import (
     AllMarked,
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
 
-_ABOUT_HITS = frozenset({"move", "mark", "edit", "obsidian", "copy_fragment", "remember", "show_view"})
-"""Actions about the selected hit: pressed right behind the last letter, they are about the answer to all of it."""
+_AWAIT_HITS = ABOUT_HIT | {"move", "remember", "show_view"}
+"""Actions about hits: pressed right behind the last letter, they are about the answer to all of it."""
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
@@ -362,7 +363,7 @@ class SearchPane(Vertical):
         walks = action == "move" and (self.query_one("#aside").has_focus_within or self._bar.queries.walks)
         # Behind one that waits all wait, also when the answer has come: they are done in their order.
         waits = self._is_answering or bool(self._early)
-        return action in _ABOUT_HITS and not walks and waits and self._engine.is_open
+        return action in _AWAIT_HITS and not walks and waits and self._engine.is_open
 
     def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
         """Act when the newest query is answered."""
