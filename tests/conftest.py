@@ -1,11 +1,15 @@
 """For all tests: a property is about what holds, not how fast; a busy machine must not fail it."""
 
 import os
+import signal
 
 # As `python -m excerpt` does, and before numpy is loaded: waiting by spinning takes the time of other tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from hypothesis import settings
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, for all that tests start too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("excerpt", deadline=None, max_examples=50, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)

@@ -51,8 +51,9 @@ async def told(pilot: AppPilot, chooser: VaultChooser, words: str) -> None:
 
 
 async def opened(pilot: AppPilot, app: ExcerptApp, vault: Path) -> None:
-    """Until that vault is on the screen."""
+    """Until that vault is on the screen, and the one before it gone with its mode: Textual ends no app in between."""
     await until(pilot, lambda: isinstance(s := app.screen, MainScreen) and s.vault == vault, f"{vault} to open")
+    await until(pilot, lambda: len(app._screen_stacks) == 1, "the mode of before to go")
 
 
 async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_opens(

@@ -12,7 +12,7 @@ from excerpt.tui.common.split import Splitter
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import at_once
+from tests.tui.conftest import at_once, until
 from tests.tui.still import StillApp
 
 
@@ -41,12 +41,13 @@ async def typed(pilot: Pilot[None], text: str) -> None:
 async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: StillApp) -> None:
     async with still.run_test(size=(120, 30)) as pilot:
         await typed(pilot, "sync")
-        border = still.still.query_one("#body Splitter", Splitter).region
-        await pilot.mouse_down(offset=(border.x, 10))
+        splitter = still.still.query_one("#body Splitter", Splitter)
+        await until(pilot, lambda: splitter.region.width == 1, "the border")
+        await pilot.pause()
+        await pilot.mouse_down(offset=(splitter.region.x, 10))
         await pilot.hover(offset=(80, 12))
         await pilot.mouse_up(offset=(80, 12))
-        await pilot.pause()
-        assert still.still.query_one("#body Splitter", Splitter).region.x == 80
+        await until(pilot, lambda: splitter.region.x == 80, "the border where it was dragged to")
         await pilot.resize_terminal(90, 30)
         await pilot.pause()
         await pilot.mouse_down(offset=(50, preview_of(still).region.y))

@@ -196,6 +196,8 @@ class OverviewPane(Vertical):
         self._ask_passage()
 
     def _show(self) -> None:
+        if not self.query("#overview-notice"):
+            return  # the answer came while the pane is being removed, its parts first
         overview = self.overview
         found = overview is not None and overview.found
         notice = self.query_one("#overview-notice", Notice)
