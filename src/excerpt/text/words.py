@@ -181,6 +181,18 @@ def is_function_word(word: str, languages: Iterable[str]) -> bool:
     return not set(_BY_WORD.get(word, ())).isdisjoint(languages)
 
 
+_ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
+"""English words that say nothing of a subject, beside the commonest words of all languages: those of questions, and
+"a", which may be a name there."""
+
+
+def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
+    """Return those of the folded words that say nothing of a subject; none where there are no others."""
+    languages = tuple(languages)
+    stop_words = {word for word in words if word in _ASKING or is_function_word(word, languages)}
+    return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
+
+
 # Words that deny what they stand in; * is any ending. Those of one language are other words in another (Portuguese
 # "no" is "in the"), so they are asked for by language.
 _NEGATIONS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, ClassVar
@@ -34,10 +34,6 @@ _BELOW_INDENT = 2
 """Cells more before a fragment below the best one of its note."""
 _AGES_FROM = 40
 """Cells of a row from which on there is room for ages."""
-
-_ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
-"""English words that say nothing of a subject, beside the commonest words of all languages: those of questions, and
-"a", which may be a name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
     """Return the words among those that matched which say nothing of the subject; none where nothing else matched."""
     if not hits:
         return frozenset()
-    from excerpt.text.words import detect_language  # takes 20 ms: not before the first frame
+    from excerpt.text.words import detect_language, stop_words_among  # takes 20 ms: not before the first frame
 
     matched: set[str] = set()
     for hit in hits:
@@ -101,14 +97,6 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
             matched.update(name[span.start : span.end].casefold() for span in spans)
     languages = ("en", detect_language(hits[0].fragment.text))
     return stop_words_among(matched, languages)
-
-
-def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
-    """Return those of the folded words that say nothing of a subject; none where there are no others."""
-    from excerpt.text.words import is_function_word
-
-    stop_words = {word for word in words if word in _ASKING or is_function_word(word, languages)}
-    return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
 
 
 def followed(selected: Hit, hits: Sequence[Hit]) -> Hit | None:

@@ -475,7 +475,7 @@ class AskWindow:
 
 def set_off(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
     """Return what is set off of the text that `query` matched: no stop words, where the query has other words."""
-    from excerpt.tui.search.hit_list import stop_words_among
+    from excerpt.text.words import stop_words_among
 
     stop_words = stop_words_among(re.findall(r"\w+", query.casefold()), ("en", language))
     return [span for span in spans if text[span.start : span.end].casefold() not in stop_words]
