@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 # --- printing ---------------------------------------------------------------------------------------------------------
-# What commands print: data on stdout, narration on stderr.
 
 
 def put(text: str, end: str = "\n") -> None:

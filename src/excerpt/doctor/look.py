@@ -124,7 +124,6 @@ def _holder(file: Path) -> str:
 
 
 # --- all of it --------------------------------------------------------------------------------------------------------
-# Everything that the doctor looks at, in the order in which it is told; nothing of it is changed.
 
 
 @dataclass(frozen=True, slots=True)

@@ -401,8 +401,6 @@ def _changed_ns(file: FileState) -> int:
 
 
 # --- the vault up to date ---------------------------------------------------------------------------------------------
-# Bring a vault's index up to date: what changed since the last build is read, the rest is left alone.
-#
 # A file counts as unchanged if its size and times are the known ones (it is not opened), or else if its content's
 # digest is. Changed and new files are committed in batches, the most recently modified first; each batch is a
 # generation that can be searched while the next is prepared. Killed at any point, the last generation stands and the

@@ -85,8 +85,6 @@ def _packed(ids: list[int]) -> bytes:
 
 
 # --- embed ------------------------------------------------------------------------------------------------------------
-# Text -> vectors, by a static model. The only module that imports model2vec.
-#
 # The shipped model and any model in a folder load without the network; only a name that the user wrote into the
 # settings, and that is neither a folder nor in the local cache, is fetched.
 

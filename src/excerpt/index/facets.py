@@ -74,8 +74,6 @@ def _fold(path: str) -> str:
 
 
 # --- facets -----------------------------------------------------------------------------------------------------------
-# What notes are filtered by: tags, properties, times, names and links, as arrays of note numbers.
-#
 # A note's number is its place in the paths of the fragment table. Every part is read from the catalog when it is first
 # asked for, and kept; for 10,000 notes each takes well under 0.2 s, once.
 

@@ -40,8 +40,6 @@ from excerpt.index.terms import (
 from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
-# The lexical index: Whoosh keeps segments, deletions and the table of contents; words and postings are columns.
-#
 # Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order) and `.pst`
 # (their postings, see postings.py), and `.npy` (key, note, line and field lengths of each fragment). Whoosh's codec
 # interface lets a term's postings be one slice of an array instead of one Python object each; Whoosh's own reader still

@@ -353,8 +353,6 @@ def _unstartable(why: str) -> IndexUnusableError:
 
 
 # --- a few here, many there -------------------------------------------------------------------------------------------
-# Prepare many files: a few in this process, many in worker processes, always in the order given.
-#
 # Taking notes apart is Python, so only processes use a second core, and only from outside can a parser that hangs be
 # ended. Workers hold no part of the index: one that dies, or is ended because a file is over its limits, costs that
 # file and nothing else. See docs/design/index.md, "Files that take too much".

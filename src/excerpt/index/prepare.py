@@ -34,7 +34,6 @@ def without_collection() -> Iterator[None]:
 
 
 # --- prepare ----------------------------------------------------------------------------------------------------------
-# One file -> everything that is stored about it. Runs in the build's process or in its workers; touches no index.
 
 
 @dataclass(frozen=True, slots=True)

@@ -507,8 +507,6 @@ def _by_term(segment: Segment) -> _Postings:
 
 
 # --- all of an index --------------------------------------------------------------------------------------------------
-# Whether an index says what it was made from: every file, row, vector and posting held against its source.
-#
 # The catalog is held against the vault and against the texts that it keeps; words and vectors are made once more from
 # the catalog and compared with the derived files. Nothing is changed.
 

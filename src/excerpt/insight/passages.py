@@ -104,8 +104,6 @@ def sentences_of(text: str) -> Iterator[ProseSentence]:
 
 
 # --- passages ---------------------------------------------------------------------------------------------------------
-# Three to five key passages: what a vault says on a topic, in its own words, and no two that say the same.
-#
 # Which fragments: maximal marginal relevance (Carbonell and Goldstein, 1998), the next being the one that says much on
 # the topic and is little like those already there. Which lines of them: the sentences that have most of the topic, from
 # the first of these on, as much as fits.

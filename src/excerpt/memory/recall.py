@@ -75,8 +75,6 @@ class Badges:
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
-# Memories found by words, meaning, tags, source and date, ranked by the engine that ranks fragments.
-#
 # The folder of memories is indexed as a small vault of its own, in the cache; a memory is a note of it. The files stay
 # the truth: they are looked at before each recall, what changed is indexed first, and a memory that the index does not
 # have, for whatever reason, is found by its words.

@@ -387,7 +387,6 @@ def _within(part: QueryWord, whole: QueryWord) -> bool:
 
 
 # --- store ------------------------------------------------------------------------------------------------------------
-# Remember, recall and forget: one folder of Markdown files, the user's own.
 
 TRASH = "trash"
 """Folder, inside the memory folder, of forgotten memories and of what updates replaced. Never emptied by excerpt."""

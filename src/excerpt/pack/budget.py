@@ -162,8 +162,6 @@ def _written_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
 
 
 # --- choice -----------------------------------------------------------------------------------------------------------
-# Which packs go in, and how much of each, so that the most value fits the budget.
-#
 # A chain is a row of units, pieces of a note that follow each other. Units that are taken side by side make one pack,
 # which costs its frame and its units; a pack holds at least one unit that was asked for. The most valuable choice is
 # found exactly by dynamic programming over costs in whole tokens, as for a knapsack (Kellerer, Pferschy, Pisinger:

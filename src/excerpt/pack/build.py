@@ -145,7 +145,6 @@ def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
 
 
 # --- pack -------------------------------------------------------------------------------------------------------------
-# Hits -> packs within a budget, ready for a prompt.
 
 _Ordering = Callable[[Sequence[Made]], list[Pack]]
 

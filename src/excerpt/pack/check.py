@@ -68,7 +68,6 @@ def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
 
 
 # --- check ------------------------------------------------------------------------------------------------------------
-# What an answer cites and quotes, held against the pack it was given and the vault as it is now.
 
 
 class Verdict(StrEnum):

@@ -457,8 +457,6 @@ def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 # --- in an answer -----------------------------------------------------------------------------------------------------
-# What an LLM's answer cites and what it quotes, each with its line.
-#
 # markdown-it says what is code and what is a blockquote. What stands inside a paragraph is read here: the inline parser
 # keeps no places, and takes citations for links as soon as the answer ends with a list of them.
 

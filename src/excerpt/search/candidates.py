@@ -68,7 +68,6 @@ def _fit(
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------
-# The fragments put forward for a query, each with every signal, whichever list brought it up.
 
 BEST_OF_NOTE = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""

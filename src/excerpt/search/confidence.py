@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float32]
 
 _COVERAGE, _SAID, _NAMED = 4.0, 3.2, 2.9
 _NONE: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
-"""What a fragment begins with, by who leads for as many words (`fusion.lead`): all of one or two words are soon found
+"""What a fragment begins with, by who leads for as many words (`ranking.lead`): all of one or two words are soon found
 by chance, and of a question hardly ever."""
 
 STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15

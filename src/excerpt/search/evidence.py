@@ -68,8 +68,6 @@ Floats = npt.NDArray[np.float32]
 
 
 # --- evidence ---------------------------------------------------------------------------------------------------------
-# What speaks for each row of the index: the words it has, and how near it is in meaning.
-#
 # Whole arrays, a number a row, before anything is chosen. Rows that the query's filters exclude have no evidence at
 # all, so that what is put forward next is the best of what is allowed, not what is allowed of the best.
 

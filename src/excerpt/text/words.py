@@ -364,8 +364,6 @@ def _by_script(sample: str, words: Counter[str]) -> str:
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
-# The one analyzer: text -> terms with positions, the same for what is indexed and what is asked.
-#
 # - A plain word is one term at one position, folded and stemmed (above). Nothing is dropped: no stop words, no
 #   shortest length.
 # - A compound (`state-of-the-art`, `R&D`, `1.0.21`, `snake_case`, `docs/readme.md`) is found whole, at the position of
