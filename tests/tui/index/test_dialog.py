@@ -58,6 +58,7 @@ async def index_opened(pilot: AppPilot, app: ExcerptApp) -> IndexDialog:
 async def pressed(pilot: AppPilot, dialog: IndexDialog, button: str) -> None:
     """That button, by the keys of any dialog."""
     there = dialog.query_one(f"#{button}", Button)
+    await until(pilot, lambda: not there.has_class("-active"), "the press before: Textual drops one within .2 s of it")
     there.focus()
     await until(pilot, lambda: there.has_focus, f"{button} to have the focus")
     await pilot.press("enter")
