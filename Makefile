@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix pictures properties fuzz bench soak million quality packs messy screenshots keys settings docs model clean
+.PHONY: help run setup test suite lint matrix stories pictures properties fuzz bench soak million quality packs messy screenshots keys settings docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -46,6 +46,9 @@ properties: $(READY) ## every property, at random, with twenty times as many exa
 
 fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds
 	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
+
+stories: $(READY) ## the stories of a user once more, in a large terminal
+	$(BIN)/pytest -n auto --dist worksteal -m large tests/e2e
 
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
 	$(BIN)/pytest -m matrix -rs tests/matrix

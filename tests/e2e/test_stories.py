@@ -73,9 +73,12 @@ def read(folder: Path) -> dict[str, str]:
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
-@pytest.fixture(autouse=True, params=[(80, 24), (140, 45)], ids=["80x24", "140x45"])
+@pytest.fixture(
+    autouse=True,
+    params=[pytest.param((80, 24), id="80x24"), pytest.param((140, 45), id="140x45", marks=pytest.mark.large)],
+)
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every story in both terminals."""
+    """Every story in both terminals, the larger one by `make stories`."""
     monkeypatch.setattr("tests.e2e.test_stories.SIZE", request.param)
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Wishes, read_marks, write_marks
+from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Overrides, read_marks, write_marks
 
 KEPT = KeptMarks(
     query="wie “sync” \udce9",
     marks=(Mark("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))), Mark("0c1d2e3f4a5b", "b.md")),
-    wishes=Wishes(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
+    overrides=Overrides(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
 )
 
 

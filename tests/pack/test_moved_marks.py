@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from excerpt.kinds import Scope
 from excerpt.model import Span
 from excerpt.pack.memories import followed
-from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Wishes
+from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Overrides
 from tests.pack.vaults import Vault, sentence
 
 TWICE = sentence("same", 200)
@@ -42,11 +42,11 @@ def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
 
 def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
     before, after = ids("old.md"), ids("new.md")
-    wishes = Wishes(frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0]))
+    overrides = Overrides(frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0]))
     moved = followed(
-        KeptMarks("q", marks_of("old.md", before[0]), wishes), MovedVault({"new.md": NOTE}, {"old.md": "new.md"})
+        KeptMarks("q", marks_of("old.md", before[0]), overrides), MovedVault({"new.md": NOTE}, {"old.md": "new.md"})
     )
-    assert moved.wishes == Wishes(
+    assert moved.overrides == Overrides(
         frozenset({after[1], "other"}), ((after[0], Scope.NOTE),), (after[3], "other", after[0])
     )
 

@@ -22,7 +22,7 @@ from excerpt.pack.formats.registry import read_pack
 from excerpt.pack.formats.source_label import Links
 from excerpt.pack.formats.template_format import TemplateRenderer
 from excerpt.pack.formats.xml_format import XmlRenderer
-from excerpt.pack.selection import AS_RANKED, Wishes
+from excerpt.pack.selection import AS_RANKED, Overrides
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
 from tests.pack.lookups import Notes
@@ -62,7 +62,7 @@ def packed(
     marks: int = 0,
     *,
     renderer: Renderer = MARKDOWN,
-    wishes: Wishes = AS_RANKED,
+    overrides: Overrides = AS_RANKED,
 ) -> PackResult:
     """A pack of the case's hits, or of the first `marks` of them marked."""
     return build_pack(
@@ -74,7 +74,7 @@ def packed(
         tokenizer=tokenizer or open_tokenizer("chars/4"),
         marked=[hit.fragment.id for hit in case.hits[:marks]],
         renderer=renderer,
-        wishes=wishes,
+        overrides=overrides,
     )
 
 
@@ -230,7 +230,7 @@ def test_a_section_has_the_id_and_the_lines_of_the_section(case: Case, options: 
 def test_what_is_dropped_by_hand_is_in_no_pack(case: Case, options: PackSettings, data: st.DataObject) -> None:
     ids = [fragment.id for fragment in case.vault.fragments]
     dropped = data.draw(st.sets(st.sampled_from(ids))) if ids else set()
-    result = packed(case, options, wishes=AS_RANKED.dropping(dropped))
+    result = packed(case, options, overrides=AS_RANKED.dropping(dropped))
     assert not dropped & set(fragment_ids(result))
     by_hand = {(left.path, left.line_start) for left in result.left_out if left.reason == DROPPED}
     looked_at = case.hits[: options.limit]
@@ -242,7 +242,7 @@ def test_an_order_by_hand_changes_only_the_order(case: Case, options: PackSettin
     options = replace(options, budget=PLENTY)
     ranked = packed(case, options)
     order = data.draw(st.permutations([pack.entry.fragment_id for pack in ranked.packs]))
-    result = packed(case, options, wishes=AS_RANKED.ordering(order))
+    result = packed(case, options, overrides=AS_RANKED.ordering(order))
     assert [pack.entry.fragment_id for pack in result.packs] == order
     assert set(result.packs) == set(ranked.packs)
 

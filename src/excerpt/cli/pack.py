@@ -199,7 +199,7 @@ def _packed(
         tokenizer=tokenizer,
         renderer=renderer,
         marked=marked,
-        wishes=kept.wishes,
+        overrides=kept.overrides,
         ranked=asked.ranked,
     )
     return packed, as_output(packed, links)

@@ -29,7 +29,7 @@ from excerpt.pack.budget import (
 from excerpt.pack.expand import DuplicateRule, Wanted, draft, expand, merge, near_copy, reading
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
-from excerpt.pack.selection import AS_RANKED, Wishes
+from excerpt.pack.selection import AS_RANKED, Overrides
 from excerpt.pack.source import NoteSource, SourceNotes, notes_of
 from excerpt.search.engine import Engine, count_matching
 from excerpt.search.evidence import POOL
@@ -57,7 +57,7 @@ class Gathering:
 
     notes: SourceNotes
     settings: PackSettings
-    wishes: Wishes
+    overrides: Overrides
     costs: Costs
     wanted: list[Wanted] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -87,9 +87,9 @@ class Gathering:
         self._add(asking, [MARK_SCORE] * len(asking), MARK_SCORE, len(asking), lambda _fragment, _held: None)
 
     def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
-        kept = [hit for hit in hits if hit.fragment.id not in self.wishes.dropped]
+        kept = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped]
         for hit in hits:
-            if hit.fragment.id in self.wishes.dropped:
+            if hit.fragment.id in self.overrides.dropped:
                 self._leave_out(hit.fragment, DROPPED)
         return kept
 
@@ -114,7 +114,7 @@ class Gathering:
                     self._leave_out(fragment, f"{why} {twin.path}:{line_range(twin.line_start, twin.line_end)}")
                 continue
             self._by_digest[fragment.digest] = fragment
-            stretch = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.wishes.dropped)
+            stretch = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
             found = replace(hit, fragment=fragment)
             if value >= least:
                 self.wanted.append(Wanted(found, stretch, leading_worth(value), leading=True))
@@ -127,7 +127,7 @@ class Gathering:
 
     @cached_property
     def _scopes(self) -> Mapping[str, Scope]:
-        return dict(self.wishes.scopes)
+        return dict(self.overrides.scopes)
 
     def _twin(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
         """Return the better hit that makes this one needless, and in what way."""
@@ -163,7 +163,7 @@ def build_pack(
     tokenizer: Tokenizer,
     renderer: Renderer = MARKDOWN,
     marked: Sequence[str] = (),
-    wishes: Wishes = AS_RANKED,
+    overrides: Overrides = AS_RANKED,
     ranked: bool = True,
     duplicate: DuplicateRule = near_copy,
 ) -> PackResult:
@@ -176,12 +176,12 @@ def build_pack(
     """
     notes = notes_of(source)
     costs = Costs(tokenizer, renderer, source.tokenizer)
-    gathered = Gathering(notes, settings, wishes, costs)
+    gathered = Gathering(notes, settings, overrides, costs)
     if marked:
         gathered.add_marks(marked, hits)
     else:
         gathered.add_hits(hits, duplicate)
-    in_order = partial(_in_order, wanted=gathered.wanted, wishes=wishes, ranked=ranked)
+    in_order = partial(_in_order, wanted=gathered.wanted, overrides=overrides, ranked=ranked)
     alone = [each.alone(notes[each.stretch.path]) for each in gathered.wanted]
     offered, choice = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
     if any(each.stretch != hit.stretch for each, hit in zip(gathered.wanted, alone, strict=True)):
@@ -311,14 +311,14 @@ def _costs(choice: _Choice) -> tuple[int, ...]:
     return (choice.tokens - sum(others), *others) if choice.packs else ()
 
 
-def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], wishes: Wishes, ranked: bool) -> list[Pack]:
+def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], overrides: Overrides, ranked: bool) -> list[Pack]:
     """Packs as they are to stand: by their best hits as these are ranked, or as the user or the vault has them."""
     packs = [one.pack for one in made]
     if not ranked:
         unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
         return sorted(unscored, key=lambda pack: (pack.path, pack.line_start))
     places = {each.hit.fragment.id: place for place, each in enumerate(wanted)}
-    by_hand = {fragment_id: place for place, fragment_id in enumerate(wishes.order)}
+    by_hand = {fragment_id: place for place, fragment_id in enumerate(overrides.order)}
 
     def place(pack: Pack) -> tuple[int, int]:
         wished = min((by_hand[each] for each in pack.fragment_ids if each in by_hand), default=len(by_hand))

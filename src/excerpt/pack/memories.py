@@ -12,7 +12,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment, Memory, Part, Section
 from excerpt.pack.lookup import SnapshotLookup
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
-from excerpt.pack.selection import KeptMarks, Mark, Wishes
+from excerpt.pack.selection import KeptMarks, Mark, Overrides
 from excerpt.pack.source import NoteSource, Range
 from excerpt.text.fragments import fragment_id
 
@@ -51,11 +51,11 @@ class MarkMoves:
         ]
         return tuple({mark.fragment: mark for mark in reversed(now)}.values())[::-1]
 
-    def of_wishes(self, wishes: Wishes) -> Wishes:
-        return Wishes(
-            dropped=frozenset(self.ids.get(each, each) for each in wishes.dropped),
-            scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in wishes.scopes}.items())),
-            order=tuple(dict.fromkeys(self.ids.get(each, each) for each in wishes.order)),
+    def of_overrides(self, overrides: Overrides) -> Overrides:
+        return Overrides(
+            dropped=frozenset(self.ids.get(each, each) for each in overrides.dropped),
+            scopes=tuple(sorted({self.ids.get(each, each): scope for each, scope in overrides.scopes}.items())),
+            order=tuple(dict.fromkeys(self.ids.get(each, each) for each in overrides.order)),
         )
 
 
@@ -76,7 +76,9 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
 def followed(kept: KeptMarks, source: Moving) -> KeptMarks:
     """What was kept, with the marks on the fragments as they are called now."""
     moves = mark_moves(kept.marks, source)
-    return replace(kept, marks=moves.of_marks(kept.marks), wishes=moves.of_wishes(kept.wishes)) if moves else kept
+    return (
+        replace(kept, marks=moves.of_marks(kept.marks), overrides=moves.of_overrides(kept.overrides)) if moves else kept
+    )
 
 
 # --- memories ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class Overrides:
     """Decisions by the ids of fragments. A value: each method gives another one, and undo is the one before.
 
     No pack holds a fragment that is `dropped`. The hits in `scopes` are grown to the scope given there, whatever the
@@ -32,20 +32,20 @@ class Wishes:
     scopes: tuple[tuple[str, Scope], ...] = ()
     order: tuple[str, ...] = ()
 
-    def dropping(self, fragment_ids: Iterable[str]) -> Wishes:
+    def dropping(self, fragment_ids: Iterable[str]) -> Overrides:
         return replace(self, dropped=self.dropped.union(fragment_ids))
 
-    def growing(self, fragment_ids: Iterable[str], scope: Scope) -> Wishes:
+    def growing(self, fragment_ids: Iterable[str], scope: Scope) -> Overrides:
         """The hits of these fragments grown to `scope`; to give a pack another scope, those that it holds."""
         scopes = {**dict(self.scopes), **dict.fromkeys(fragment_ids, scope)}
         return replace(self, scopes=tuple(sorted(scopes.items())))
 
-    def ordering(self, fragment_ids: Iterable[str]) -> Wishes:
+    def ordering(self, fragment_ids: Iterable[str]) -> Overrides:
         """Packs in the order of these fragments, such as the entries of the packs as they are to stand."""
         return replace(self, order=tuple(fragment_ids))
 
 
-AS_RANKED = Wishes()
+AS_RANKED = Overrides()
 """Nothing decided by hand."""
 
 
@@ -76,11 +76,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class KeptMarks:
-    """The marks in the order in which they were made, the query that was asked last, and the wishes for the pack."""
+    """The marks in the order in which they were made, the query that was asked last, and the overrides for the pack."""
 
     query: str = ""
     marks: tuple[Mark, ...] = ()
-    wishes: Wishes = AS_RANKED
+    overrides: Overrides = AS_RANKED
 
 
 NOTHING_KEPT = KeptMarks()
@@ -108,8 +108,8 @@ def read_marks(file: Path) -> KeptMarks:
 
     read = read_value(file, _MarksFile, _MarksFile())
     marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
-    wishes = Wishes(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
-    return KeptMarks(read.query, marks, wishes)
+    overrides = Overrides(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
+    return KeptMarks(read.query, marks, overrides)
 
 
 def write_marks(file: Path, kept: KeptMarks) -> None:
@@ -120,6 +120,6 @@ def write_marks(file: Path, kept: KeptMarks) -> None:
     marks = tuple(
         _FileMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans)) for mark in kept.marks
     )
-    wishes = kept.wishes
-    shape = _MarksFile(kept.query, marks, tuple(sorted(wishes.dropped)), dict(wishes.scopes), wishes.order)
+    overrides = kept.overrides
+    shape = _MarksFile(kept.query, marks, tuple(sorted(overrides.dropped)), dict(overrides.scopes), overrides.order)
     write_value(file, shape)

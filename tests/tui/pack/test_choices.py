@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excerpt.kinds import Scope
-from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Wishes
+from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Overrides
 from excerpt.tui.pack.controller import History, PackChoices
 
 A, B = Mark("a", "A.md"), Mark("b", "B.md")
@@ -17,31 +17,31 @@ def test_marking_again_takes_the_mark_away() -> None:
 
 def test_what_is_wished_for_marks_stays_while_the_query_changes() -> None:
     dropped = MARKED.dropping("one", ["a"])
-    assert dropped.wishes("two") == Wishes(dropped=frozenset({"a"}))
+    assert dropped.overrides("two") == Overrides(dropped=frozenset({"a"}))
 
 
 def test_what_is_wished_for_top_hits_is_the_querys_alone() -> None:
     dropped = PackChoices().dropping("one", ["x"])
-    assert dropped.wishes("one").dropped == {"x"}
-    assert dropped.wishes("two") == AS_RANKED
+    assert dropped.overrides("one").dropped == {"x"}
+    assert dropped.overrides("two") == AS_RANKED
 
 
 def test_with_the_last_mark_goes_what_was_wished_for_marks() -> None:
-    assert MARKED.dropping("", ["a"]).toggling(A).toggling(B).wishes("") == AS_RANKED
+    assert MARKED.dropping("", ["a"]).toggling(A).toggling(B).overrides("") == AS_RANKED
     assert MARKED.dropping("", ["a"]).unmarked() == PackChoices()
 
 
 def test_marking_a_dropped_fragment_brings_it_back() -> None:
-    assert MARKED.dropping("", ["c", "d"]).toggling(Mark("c", "C.md")).wishes("").dropped == {"d"}
+    assert MARKED.dropping("", ["c", "d"]).toggling(Mark("c", "C.md")).overrides("").dropped == {"d"}
 
 
 def test_what_was_dropped_can_be_brought_back() -> None:
-    assert MARKED.dropping("", ["a", "x"]).returning("", ["a"]).wishes("").dropped == {"x"}
+    assert MARKED.dropping("", ["a", "x"]).returning("", ["a"]).overrides("").dropped == {"x"}
 
 
 def test_an_order_puts_its_packs_first_and_forgets_no_other() -> None:
     first = MARKED.ordering("", ["a", "b", "c"])
-    assert first.ordering("", ["c", "a"]).wishes("").order == ("c", "a", "b")
+    assert first.ordering("", ["c", "a"]).overrides("").order == ("c", "a", "b")
 
 
 def test_moving_a_pack_ends_the_order_of_the_vault() -> None:
@@ -58,7 +58,7 @@ def test_orders_go_round() -> None:
 
 def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
     assert MARKED.growing("q", ["a"], Scope.NOTE).kept("q") == KeptMarks(
-        "q", (A, B), Wishes(scopes=(("a", Scope.NOTE),))
+        "q", (A, B), Overrides(scopes=(("a", Scope.NOTE),))
     )
     assert PackChoices().dropping("q", ["x"]).kept("q") == NOTHING_KEPT
 
@@ -89,7 +89,7 @@ def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
     assert not history.redo()
 
 
-KEPT = KeptMarks("q", (A,), Wishes(order=("a",)))
+KEPT = KeptMarks("q", (A,), Overrides(order=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
@@ -105,7 +105,7 @@ def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> N
 
 
 def test_marks_of_an_earlier_session_come_with_what_was_wished_for_them() -> None:
-    assert PackChoices(before=KEPT).taking_up() == PackChoices((A,), Wishes(order=("a",)))
+    assert PackChoices(before=KEPT).taking_up() == PackChoices((A,), Overrides(order=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:

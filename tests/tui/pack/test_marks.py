@@ -10,7 +10,7 @@ import pytest
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Wishes, read_marks, write_marks
+from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Overrides, read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar
@@ -18,7 +18,7 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import StateKeeper
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, status_of, until
 
-KEPT = KeptMarks("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Wishes(scopes=(("a" * 12, Scope.NOTE),)))
+KEPT = KeptMarks("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Overrides(scopes=(("a" * 12, Scope.NOTE),)))
 
 
 def keeper_of(file: Path, failed: Callable[[str], None]) -> StateKeeper[KeptMarks]:
@@ -77,8 +77,8 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         await search(pilot, app, "conflict")
         await pilot.press("tab", "ctrl+o", "s")
         await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
-        marks, wishes = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
-    assert read_marks(places.marks_file(vault)) == KeptMarks("conflict", marks, wishes)
+        marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
+    assert read_marks(places.marks_file(vault)) == KeptMarks("conflict", marks, overrides)
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test() as pilot:
         await until(pilot, lambda: status_of(again) is not None, "the index")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Wishes
+from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Overrides
 from excerpt.settings import PackSettings
 from excerpt.text.display import counted
 from excerpt.tui.common.pause import After, Pause
@@ -35,15 +35,15 @@ MOST_STEPS = 200
 
 @dataclass(frozen=True, slots=True)
 class PackChoices:
-    """Marks, and what is wished for the pack: of them, or, while nothing is marked, of the top hits of a query.
+    """Marks, and the overrides for the pack: of them, or, while nothing is marked, of the top hits of a query.
 
-    Wishes for marks stay while the query changes. Those for top hits are the query's, and are there again with it. A
+    Overrides for marks stay while the query changes. Those for top hits are the query's, and are there again with it. A
     value: each method gives another one.
     """
 
     marks: tuple[Mark, ...] = ()
-    of_marks: Wishes = AS_RANKED
-    of_queries: Mapping[str, Wishes] = field(default_factory=dict)
+    of_marks: Overrides = AS_RANKED
+    of_queries: Mapping[str, Overrides] = field(default_factory=dict)
     ranked: bool = True
     before: KeptMarks = NOTHING_KEPT
     """Marks of an earlier session, in no pack until they are taken up."""
@@ -53,7 +53,7 @@ class PackChoices:
         """Ids of the marked fragments."""
         return frozenset(mark.fragment for mark in self.marks)
 
-    def wishes(self, query: str) -> Wishes:
+    def overrides(self, query: str) -> Overrides:
         """Those that count for the pack as it is now, where `query` is asked."""
         return self.of_marks if self.marks else self.of_queries.get(query, AS_RANKED)
 
@@ -65,8 +65,8 @@ class PackChoices:
     def taking_up(self) -> PackChoices:
         """With the marks of an earlier session before those of this one."""
         marks = tuple({mark.fragment: mark for mark in (*self.before.marks, *self.marks)}.values())
-        wishes = self.of_marks if self.marks else self.before.wishes
-        return replace(self, marks=marks, of_marks=wishes, before=NOTHING_KEPT)
+        overrides = self.of_marks if self.marks else self.before.overrides
+        return replace(self, marks=marks, of_marks=overrides, before=NOTHING_KEPT)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
         """Without the marks of these, and without those of an earlier session."""
@@ -87,44 +87,44 @@ class PackChoices:
         return replace(self, marks=(), of_marks=AS_RANKED)
 
     def dropping(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        return self._wishing(query, self.wishes(query).dropping(fragment_ids))
+        return self._overridden(query, self.overrides(query).dropping(fragment_ids))
 
     def returning(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """With these no longer dropped."""
-        wishes = self.wishes(query)
-        return self._wishing(query, replace(wishes, dropped=wishes.dropped.difference(fragment_ids)))
+        overrides = self.overrides(query)
+        return self._overridden(query, replace(overrides, dropped=overrides.dropped.difference(fragment_ids)))
 
     def growing(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
-        return self._wishing(query, self.wishes(query).growing(fragment_ids, scope))
+        return self._overridden(query, self.overrides(query).growing(fragment_ids, scope))
 
     def ordering(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """The packs of these fragments first, in this order, and then as they were."""
         ids = tuple(fragment_ids)
-        wishes = self.wishes(query)
-        after = (each for each in wishes.order if each not in ids)
-        return replace(self, ranked=True)._wishing(query, wishes.ordering((*ids, *after)))
+        overrides = self.overrides(query)
+        after = (each for each in overrides.order if each not in ids)
+        return replace(self, ranked=True)._overridden(query, overrides.ordering((*ids, *after)))
 
     def next_order(self, query: str) -> PackChoices:
         """From an own order back to that of the scores, from there to that of the vault, and round again."""
-        wishes = self.wishes(query)
-        if self.ranked and wishes.order:
-            return self._wishing(query, wishes.ordering(()))
+        overrides = self.overrides(query)
+        if self.ranked and overrides.order:
+            return self._overridden(query, overrides.ordering(()))
         return replace(self, ranked=not self.ranked)
 
     def order_name(self, query: str) -> str:
         """`own order`, `vault order`, or "" for that of the scores."""
         if not self.ranked:
             return "vault order"
-        return "own order" if self.wishes(query).order else ""
+        return "own order" if self.overrides(query).order else ""
 
     def moving(self, moves: MarkMoves) -> PackChoices:
         """The same for the fragments as they are called now."""
-        return replace(self, marks=moves.of_marks(self.marks), of_marks=moves.of_wishes(self.of_marks))
+        return replace(self, marks=moves.of_marks(self.marks), of_marks=moves.of_overrides(self.of_marks))
 
-    def _wishing(self, query: str, wishes: Wishes) -> PackChoices:
+    def _overridden(self, query: str, overrides: Overrides) -> PackChoices:
         if self.marks:
-            return replace(self, of_marks=wishes)
-        return replace(self, of_queries={**self.of_queries, query: wishes})
+            return replace(self, of_marks=overrides)
+        return replace(self, of_queries={**self.of_queries, query: overrides})
 
 
 class History:
@@ -329,7 +329,7 @@ class PackController:
 
     def next_own_scope(self, pack: Pack) -> bool:
         """Take the next scope for that pack alone."""
-        own = dict(self.choices.wishes(self.query).scopes).get(pack.entry.fragment_id, self.wanted.scope)
+        own = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.wanted.scope)
         return self.decide(self.choices.growing(self.query, pack.fragment_ids, next_of(list(Scope), own)))
 
     # --- how it is wanted ---------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ class PackController:
             hits=hits,
             marks=marks,
             settings=self.wanted,
-            wishes=self.choices.wishes(self.query),
+            overrides=self.choices.overrides(self.query),
             ranked=self.choices.ranked,
             memories=memories,
         )

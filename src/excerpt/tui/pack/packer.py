@@ -10,7 +10,7 @@ from weakref import ref
 
 from excerpt.kinds import Format, Strategy
 from excerpt.model import Fragment, Hit, LeftOut, Memory, PackResult
-from excerpt.pack.selection import AS_RANKED, Mark, Wishes
+from excerpt.pack.selection import AS_RANKED, Mark, Overrides
 from excerpt.settings import PackSettings
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class PackRequest:
     hits: tuple[Hit, ...]
     marks: tuple[Mark, ...]
     settings: PackSettings
-    wishes: Wishes = AS_RANKED
+    overrides: Overrides = AS_RANKED
     ranked: bool = True
     memories: tuple[Memory, ...] = ()
 
@@ -117,7 +117,7 @@ class Packer:
                     if each.reason != DROPPED and each.line_start
                 ),
                 *(Left(mark.path, 0, 0, 0, GONE, (mark.fragment,)) for mark in gone),
-                *_dropped(source, request.wishes.dropped, tokenizer, DROPPED),
+                *_dropped(source, request.overrides.dropped, tokenizer, DROPPED),
             ),
             gone=gone,
             moves=moves,
@@ -129,7 +129,9 @@ class Packer:
 
         source = self._with_memories(source, request)
         request, _ = _moved(request, source)
-        more = replace(request, marks=(*request.marks, mark), wishes=request.wishes if request.marks else AS_RANKED)
+        more = replace(
+            request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else AS_RANKED
+        )
         after = self._result(source, more, _fragments(source, more.marks))
         before = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment)
@@ -157,7 +159,7 @@ class Packer:
                 request.settings, (request.query,) if request.query else (), self._links, self._config
             ),
             marked=[mark.fragment for mark in request.marks],
-            wishes=request.wishes,
+            overrides=request.overrides,
             ranked=request.ranked,
         )
 
@@ -190,7 +192,7 @@ def _moved(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves
     moves = mark_moves(request.marks, source)
     if not moves:
         return request, None
-    return replace(request, marks=moves.of_marks(request.marks), wishes=moves.of_wishes(request.wishes)), moves
+    return replace(request, marks=moves.of_marks(request.marks), overrides=moves.of_overrides(request.overrides)), moves
 
 
 def _fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:
