@@ -1,5 +1,6 @@
 """For all tests: a property is about what holds, not how fast; a busy machine must not fail it."""
 
+import gc
 import os
 import signal
 
@@ -10,6 +11,8 @@ from hypothesis import settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, for all that tests start too
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+gc.set_threshold(20_000, 50, 10)  # a tenth of the time of tests of the screen goes into collecting
 
 settings.register_profile("excerpt", deadline=None, max_examples=50, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
@@ -24,5 +27,5 @@ def few(examples: int) -> int:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: a test of the screen waits now and then; more cost the imports of each."""
-    return (os.cpu_count() or 1) + 1
+    """Two more than there are cores: tests of the screen and of the program wait now and then."""
+    return (os.cpu_count() or 1) + 2
