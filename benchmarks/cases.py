@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
 from excerpt.index import catalog
-from excerpt.index.facets import Facets, WrittenLink
+from excerpt.index.facets import Facets, LinkText
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
@@ -188,12 +188,12 @@ def first_headings_unread() -> Iterator[None]:
 
 
 def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Floats:
-    read, paths = Facets.written_links, engine.snapshot.table.paths
+    read, paths = Facets.link_texts, engine.snapshot.table.paths
 
-    def others(facets: Facets, notes: Rows) -> list[WrittenLink]:
+    def others(facets: Facets, notes: Rows) -> list[LinkText]:
         return [link for link in read(facets, notes) if paths[link.note] not in struck]
 
-    with patch.object(Facets, "written_links", others):
+    with patch.object(Facets, "link_texts", others):
         return Proposer(engine.snapshot, engine.index).put_forward(said).signals[:, _CALLED]
 
 

@@ -46,25 +46,28 @@ class OtherNames:
 
     def _read(self, notes: Sequence[int]) -> None:
         """Take apart the names of these notes, and the texts of the links in them."""
-        table, facets = self._snapshot.table, self._snapshot.facets
-        given: dict[int, dict[tuple[int, str], None]] = {note: {} for note in notes}
-        for link in facets.written_links(np.array(notes, np.int32)):
-            to = facets.target_of(link) if link.text else None
-            # What a note calls itself is no name that others know it by.
-            if to is not None and to != link.note:
-                given[link.note][to, link.text] = None
+        languages = self._snapshot.table.languages
+        given: dict[int, list[tuple[int, str]]] = {note: [] for note in notes}
+        for note, target, text in self._snapshot.facets.link_texts(np.array(notes, np.int32)):
+            given[note].append((target, text))
+        known: dict[tuple[str, str], list[int]] = {}
         for note, names in zip(notes, self._snapshot.other_names(notes), strict=True):
-            self._own[note] = self._taken_apart([(note, name) for name in names], table.languages[note])
-            self._given[note] = self._taken_apart(given[note], table.languages[note])
+            self._own[note] = self._taken_apart([(note, name) for name in names], languages[note], known)
+            self._given[note] = self._taken_apart(given[note], languages[note], known)
 
-    def _taken_apart(self, names: Iterable[tuple[int, str]], language: str) -> Ints:
-        """The terms of names, each of a note: a column a term, of the note, 1 where a name begins, and its number."""
-        columns = [
-            (note, int(place == 0), self._terms.setdefault(term, len(self._terms)))
-            for note, name in names
-            for place, term in enumerate(terms_of(name, language)[0])
-        ]
-        return np.array(columns, np.int32).reshape(-1, 3).T
+    def _taken_apart(
+        self, names: Iterable[tuple[int, str]], language: str, known: dict[tuple[str, str], list[int]]
+    ) -> Ints:
+        """The terms of names, each of a note: a column a term, of the note, 1 where a name begins, and its number.
+        `known` are the numbers of the terms of the last names, many of which are of several notes."""
+        columns: list[tuple[int, int, int]] = []
+        for note, name in names:
+            terms = known.get((name, language))
+            if terms is None:
+                terms = [self._terms.setdefault(term, len(self._terms)) for term in terms_of(name, language)[0]]
+                known[name, language] = terms
+            columns += [(note, int(place == 0), term) for place, term in enumerate(terms)]
+        return np.array(columns, np.int32).reshape(-1, 3).T.copy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ def _best_fits(names: Ints, notes: Rows, asked: _Asked, weight: Floats) -> Float
     count = shares.sum(axis=1) + np.bincount(each // len(asked.terms), minlength=len(found))
     begins = np.flatnonzero(names[1])
     lengths = np.diff(begins, append=len(number))[found]
-    fits = (shares @ weight) * np.minimum(count / lengths, 1)
+    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths, 1)
     of = names[0][begins[found]]
     place = np.minimum(np.searchsorted(notes, of), len(notes) - 1)
     np.maximum.at(best, place, np.where(notes[place] == of, fits, 0).astype(np.float32))
