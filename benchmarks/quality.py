@@ -146,6 +146,10 @@ def beside_baseline(
     print("| set | n | | " + " | ".join(MEASURES) + " | p50 ms | p95 ms |")
     print("|---|---:|---|" + "---:|" * (len(MEASURES) + 2))
     print("\n".join(rows))
+    print(
+        "\nA text of a link is a name of the note, and most queries of vaults are such texts. Without the links in notes"
+        " that a query was taken from, excerpt reaches what is called auto below; so is all else measured there."
+    )
     print("\nBelow the baseline: " + ("; ".join(_below(ours, plain)) or "nothing") + ".\n")
     print("\n".join(verdicts(*({s: f.values for s, f in who.items()} for who in (ours, plain)))), flush=True)
     return ours, plain
