@@ -147,8 +147,8 @@ def beside_baseline(
     print("|---|---:|---|" + "---:|" * (len(MEASURES) + 2))
     print("\n".join(rows))
     print(
-        "\nA text of a link is a name of the note, and most queries of vaults are such texts. Without the links in notes"
-        " that a query was taken from, excerpt reaches what is called auto below; so is all else measured there."
+        "\nWhat a link says is a name of the note, and most queries of vaults were taken from links. Without the links"
+        " in the notes they were taken from, excerpt reaches what is called auto below; so is all else measured there."
     )
     print("\nBelow the baseline: " + ("; ".join(_below(ours, plain)) or "nothing") + ".\n")
     print("\n".join(verdicts(*({s: f.values for s, f in who.items()} for who in (ours, plain)))), flush=True)
