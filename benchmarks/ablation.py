@@ -38,6 +38,16 @@ GROUPS: Mapping[str, Callable[[QuerySet], bool]] = {
 """Groups of sets, over which MRR@10 or nDCG@10 are averaged, each set counting the same."""
 
 
+OF_VAULTS: Mapping[str, str] = {
+    "section@10": "section",
+    "recall@10": "recall",
+    "gap MRR": "gap",
+    "of links": "of_links",
+    "others": "others",
+}
+"""Fields of a summary that are averaged over the sets of vaults."""
+
+
 # --- strategies and signals -------------------------------------------------------------------------------------------
 
 
@@ -120,18 +130,25 @@ def _without_row(name: str, reached: Mapping[str, Reached]) -> Sequence[str]:
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
-def settings(every: Sequence[Cases], untold: Sequence[Cases]) -> None:
-    """Print what the lead, the fragments of one note, and what is known of words in general are worth.
+def settings(every: Sequence[Cases], untold: Sequence[Cases], unnamed: Sequence[Cases]) -> None:
+    """Print what the lead, the fragments of one note, names, and what is known of words in general are worth.
 
-    `untold` are the candidates where every word tells as much as its rarity says.
+    `untold` are the candidates where every word tells as much as its rarity says, `unnamed` those where the first
+    heading of a note is none of its names.
     """
     shipped = auto()
     variants = [
         shipped,
         *(replace(shipped, name=f"lead {lead:g}", weights=led(HYBRID, lead)) for lead in (0.0, 0.06, 0.1, 0.2)),
         *(replace(shipped, name=f"{most or 'any number'} of one note", per_note=most) for most in (2, 4, 5, 0)),
+        *(replace(shipped, name=f"{most or 'any number'} of one note among 50", listed=most) for most in (4, 5, 8, 0)),
+        replace(shipped, name="links heard that a query is the text of", origins=True),
     ]
-    reached = _reached(every, variants) | _reached(untold, [replace(shipped, name="words by rarity alone")])
+    reached = (
+        _reached(every, variants)
+        | _reached(unnamed, [replace(shipped, name="first heading no name")])
+        | _reached(untold, [replace(shipped, name="words by rarity alone")])
+    )
     print("\n## Settings of auto\n")
     in_groups(every, reached)
     print("\nWhat general knowledge of words gives to auto on each set, in thousandths:\n")
@@ -162,16 +179,18 @@ def led(weights: Weights, lead: float) -> Mapping[Strategy, Weights]:
 
 
 def in_groups(every: Sequence[Cases], reached: Mapping[str, Reached]) -> None:
-    """Print a row for each variant: means over groups of sets, and of section@10 and of the gap rows."""
+    """Print a row for each variant: means over groups of sets, and over vaults of section@10, recall@10, and MRR@10 of
+    the gap rows, of texts of links and of all other queries."""
     sets = [cases.query_set for cases in every]
     groups = {name: [s.name for s in sets if belongs(s)] for name, belongs in GROUPS.items()}
     groups = {name: members for name, members in groups.items() if members}
     rows = []
     for variant, by_set in reached.items():
         means: list[float | None] = [_mean(by_set[name] for name in members) for members in groups.values()]
-        means += [mean_of(one.section for one in by_set.values()), mean_of(one.gap for one in by_set.values())]
+        known = [by_set[s.name] for s in sets if s.collection is None]
+        means += [mean_of(getattr(one, name) for one in known) for name in OF_VAULTS.values()]
         rows.append((variant, *("" if mean is None else f"{mean:.4f}" for mean in means)))
-    table(("", *groups, "section@10", "gap MRR"), rows)
+    table(("", *groups, *OF_VAULTS), rows)
 
 
 def _reached(every: Sequence[Cases], variants: Sequence[Variant]) -> dict[str, Reached]:

@@ -7,7 +7,7 @@ the engine's own lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
+from excerpt.index import catalog
+from excerpt.index.facets import Facets, LinkText
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
+from excerpt.search.candidates import Proposer
 from excerpt.search.engine import Engine, Order, spread
+from excerpt.search.evidence import Evidence
 from excerpt.search.lexical import Rows
 from excerpt.search.query import Query
 from excerpt.search.ranking import SIGNALS, Floats, Scored, Weights
@@ -30,6 +34,7 @@ LIMIT = 50
 """Hits that are looked at, as many as the scorer asks for."""
 LINKS = ranking.BOOSTS["links"]
 PER_NOTE = SearchSettings().per_note
+_CALLED = SIGNALS.index("called")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class Case:
     notes, and the order of rows that score alike.
 
     `notes` are numbered from 0 among those that matter here: the candidates' and those they link to. `links` are
-    pairs of them, `note_count` how many there are.
+    pairs of them, `note_count` how many there are. `fair_called` is the signal `called`, and `fair_links` are the
+    links, without those in notes that the query's words were taken from.
     """
 
     question: Question
@@ -48,6 +54,8 @@ class Case:
     notes: Rows
     tied: Order
     links: tuple[Rows, Rows]
+    fair_called: Floats
+    fair_links: tuple[Rows, Rows]
     note_count: int
     word_count: int
 
@@ -71,14 +79,17 @@ class Cases:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to rank candidates: the weights by the strategy that answers, None for reciprocal ranks."""
+    """A way to rank candidates: the weights by the strategy that answers, None for reciprocal ranks. Unless `origins`,
+    the links of notes that a query's words were taken from are not heard: one may be the query itself."""
 
     name: str
     wanted: Strategy
     weights: Mapping[Strategy, Weights] | None
     links: float = LINKS
     per_note: int = PER_NOTE
+    listed: int = 2 * PER_NOTE
     names_first: bool = True
+    origins: bool = False
 
 
 def auto() -> Variant:
@@ -102,7 +113,7 @@ def ranked(cases: Cases, case: Case, variant: Variant) -> list[Place]:
     scores = scored.scores
     places = np.searchsorted(case.rows, scored.rows)
     order = np.lexsort((case.tied[places], -scores))
-    order = spread(order[scores[order] > 0], case.notes[places], variant.per_note)
+    order = spread(order[scores[order] > 0], case.notes[places], variant.per_note, variant.listed)
     return [cases.places[row] for row in scored.rows[order[:LIMIT]].tolist()]
 
 
@@ -110,11 +121,15 @@ def score(case: Case, variant: Variant) -> Scored:
     """A question's candidates with their scores under a variant, as the engine scores them."""
     if variant.weights is None:
         return ranking.add_name(ranking.reciprocal(case.rows, case.signals), case.named, case.notes)
-    scored = ranking.weighted(case.rows, case.signals, variant.weights[case.leader(variant.wanted)])
+    signals, links = case.signals, case.links
+    if not variant.origins:
+        signals, links = signals.copy(), case.fair_links
+        signals[:, _CALLED] = case.fair_called
+    scored = ranking.weighted(case.rows, signals, variant.weights[case.leader(variant.wanted)], case.notes)
     matching = np.flatnonzero(scored.scores > 0)
     scored, notes = scored.of_rows(matching), case.notes[matching]
     if variant.links:
-        linked = ranking.backlinks(*case.links, notes, scored.scores, case.note_count)
+        linked = ranking.backlinks(*links, notes, scored.scores, case.note_count)
         scored = scored.with_signal("links", np.round(linked[notes], 6), variant.links)
     return ranking.add_name(scored, case.named[matching], notes) if variant.names_first else scored
 
@@ -148,6 +163,8 @@ def case_of(engine: Engine, question: Question) -> Case:
     said, found = engine.candidates(query)
     notes = table.notes[found.rows]
     among, links = _links_among(engine.snapshot, np.unique(notes))
+    struck = [number for number, note in enumerate(among.tolist()) if table.paths[note] in question.struck]
+    fair = ~np.isin(links[0], struck)
     return Case(
         question=question,
         rows=found.rows,
@@ -156,9 +173,28 @@ def case_of(engine: Engine, question: Question) -> Case:
         notes=np.searchsorted(among, notes).astype(np.int32),
         tied=np.argsort(np.lexsort((table.lines[found.rows], notes))),
         links=links,
+        fair_called=_fair_called(engine, said, question.struck) if struck else found.signals[:, _CALLED],
+        fair_links=(links[0][fair], links[1][fair]),
         note_count=len(among),
         word_count=said.word_count,
     )
+
+
+@contextmanager
+def first_headings_unread() -> Iterator[None]:
+    """While it lasts, the first heading of a note is none of its names."""
+    with patch.object(catalog, "first_headings", lambda _rows, _numbers: {}):
+        yield
+
+
+def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Floats:
+    read, paths = Facets.link_texts, engine.snapshot.table.paths
+
+    def others(facets: Facets, notes: Rows) -> list[LinkText]:
+        return [link for link in read(facets, notes) if paths[link.note] not in struck]
+
+    with patch.object(Facets, "link_texts", others):
+        return Proposer(engine.snapshot, engine.index).put_forward(said).signals[:, _CALLED]
 
 
 def places_of(snapshot: Snapshot) -> list[Place]:

@@ -41,7 +41,7 @@ class Question:
 
     `grades` are the notes that do, and how well (known items: 1). `targets` are those below note level; `struck`
     notes are taken out of a ranking before it is scored, since the query's words were taken from them; a `gap` query
-    has a word that its target has not.
+    has a word that its target has not, and one `of_link` is the text of a link to it.
     """
 
     text: str
@@ -49,16 +49,20 @@ class Question:
     targets: tuple[Place, ...] = ()
     struck: frozenset[str] = frozenset()
     gap: bool = False
+    of_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What one list of hits is worth: nDCG@10 if the set is judged, else MRR@10; and whether a target's lines are
-    among the first hits, None where there is no target below note level."""
+    """What one list of hits is worth: nDCG@10 if the set is judged, else MRR@10; the share of the notes that answer,
+    or of ten where there are more, that is among the first ten (of known items: whether any is); and whether a target's
+    lines are among the first hits, None where there is no target below note level."""
 
     value: float
     section: float | None
     gap: bool
+    recall: float
+    of_link: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,10 +149,12 @@ def worth(question: Question, hits: Sequence[Place], *, judged: bool) -> Worth:
     hits = [hit for hit in hits if hit.path not in question.struck]
     notes = list(dict.fromkeys(hit.path for hit in hits))[:FIRST]
     value = ndcg(notes, question.grades) if judged else reciprocal_rank(notes, question.grades)
+    answering = sum(note in question.grades for note in notes)
+    recall = answering / min(FIRST, len(question.grades)) if judged else float(answering > 0)
     section = None
     if question.targets:
         section = float(overlaps(hits[:FIRST], question.targets))
-    return Worth(value, section, question.gap)
+    return Worth(value, section, question.gap, recall, question.of_link)
 
 
 def reciprocal_rank(notes: Iterable[str], grades: Mapping[str, int]) -> float:
@@ -177,19 +183,27 @@ def overlaps(some: Sequence[Place], others: Sequence[Place]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means over a set's questions: nDCG@10 or MRR@10; section@10 and MRR@10 of the gap rows, where it has such."""
+    """Means over a set's questions: nDCG@10 or MRR@10; section@10 and MRR@10 of the gap rows, where it has such;
+    recall@10; and where some questions are texts of links, MRR@10 of these and of the others."""
 
     value: float
     section: float | None
     gap: float | None
+    recall: float
+    of_links: float | None = None
+    others: float | None = None
 
 
 def summary(worths: Sequence[Worth]) -> Summary:
     """The means of what was answered to a set's questions."""
+    of_links = mean_of(one.value if one.of_link else None for one in worths)
     return Summary(
         statistics.fmean(one.value for one in worths),
         mean_of(one.section for one in worths),
         mean_of(one.value if one.gap else None for one in worths),
+        statistics.fmean(one.recall for one in worths),
+        of_links,
+        None if of_links is None else mean_of(None if one.of_link else one.value for one in worths),
     )
 
 
@@ -213,6 +227,7 @@ def _known(file: Path) -> Iterator[Question]:
             ),
             struck=frozenset(row.get("exclude") or ()) - {one["path"] for one in relevant},
             gap=row.get("difficulty") == "gap",
+            of_link=row.get("kind", "").startswith("link-text"),
         )
 
 

@@ -26,7 +26,7 @@ from excerpt.search.ranking import SIGNALS
 
 def reached(auto: float, best: float, others: float = 0.5) -> dict[str, dict[str, Summary]]:
     values = {"auto": auto, **{str(strategy): others for strategy in FOUR}, "hybrid": best, "RRF": others}
-    return {name: {"cacm": Summary(value, None, None)} for name, value in values.items()}
+    return {name: {"cacm": Summary(value, None, None, 1.0)} for name, value in values.items()}
 
 
 def test_auto_may_be_a_little_below_the_best_of_the_four() -> None:

@@ -124,10 +124,23 @@ def test_a_section_is_found_by_a_hit_on_any_of_its_lines() -> None:
 
 def test_a_section_is_found_among_ten_hits_not_ten_notes() -> None:
     before = [hit("A.md", n, n) for n in range(10)]
-    assert worth(ANSWER, [*before, hit("Sync.md", 10, 20)], judged=False) == Worth(0.5, 0.0, gap=False)
+    assert worth(ANSWER, [*before, hit("Sync.md", 10, 20)], judged=False) == Worth(0.5, 0.0, gap=False, recall=1.0)
 
 
 def test_means_of_sections_and_gaps_are_over_the_questions_that_have_them() -> None:
-    found = summary([Worth(1.0, None, gap=False), Worth(0.5, 1.0, gap=True)])
+    found = summary([Worth(1.0, None, gap=False, recall=1.0), Worth(0.5, 1.0, gap=True, recall=1.0)])
     assert (found.value, found.section, found.gap) == (0.75, 1.0, 0.5)
     assert mean_of([None]) is None
+
+
+def test_texts_of_links_and_other_questions_have_means_of_their_own() -> None:
+    other, of_link = Worth(1.0, None, gap=False, recall=1.0), Worth(0.5, None, gap=False, recall=0.0, of_link=True)
+    found = summary([other, of_link])
+    assert (found.of_links, found.others, found.recall) == (0.5, 1.0, 0.5)
+    assert summary([other]).others is None
+
+
+def test_recall_is_of_known_items_whether_any_and_of_judged_ones_how_many_are_found() -> None:
+    two = Question("two", {"A.md": 1, "B.md": 1})
+    assert worth(two, [hit("A.md")], judged=False).recall == 1
+    assert worth(two, [hit("A.md")], judged=True).recall == 0.5

@@ -4,6 +4,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result
-from excerpt.search.engine import FIRST, Engine
+from excerpt.search.engine import FIRST, LISTED, Engine, spread
 from excerpt.search.evidence import count_words
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import EmbeddingSettings, SearchSettings, Settings
@@ -112,9 +113,13 @@ def test_the_same_query_gives_the_same_list(snapshot: Snapshot, engine: Engine, 
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("strategy", [Strategy.AUTO, *FORCED])
 def test_the_best_come_first_and_every_score_is_positive(engine: Engine, query: str, strategy: Strategy) -> None:
-    scores = [hit.score for hit in engine.search(query, strategy).hits[FIRST:]]
+    hits = engine.search(query, strategy).hits
+    found = [hit.fragment.path for hit in hits]
+    of_note = [found[:place].count(path) for place, path in enumerate(found)]
+    most = 2 * SearchSettings().per_note
+    scores = [hit.score for hit, before in zip(hits, of_note, strict=True) if before < most][FIRST:]
     assert scores == sorted(scores, reverse=True)
-    assert all(hit.score > 0 for hit in engine.search(query, strategy).hits)
+    assert all(hit.score > 0 for hit in hits)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -147,6 +152,20 @@ def test_at_most_a_few_fragments_of_one_note_stand_among_the_first(engine: Engin
     most = SearchSettings().per_note
     assert found.count("Long.md") > most
     assert "Other.md" in found[: most + 1]
+
+
+def test_of_what_is_listed_at_most_a_few_more_are_of_one_note() -> None:
+    notes = np.array([0] * 30 + list(range(1, 61)), np.int32)
+    order = spread(np.arange(len(notes)), notes, 3, 6)
+    assert np.count_nonzero(notes[order[:FIRST]] == 0) == 3
+    assert np.count_nonzero(notes[order[:LISTED]] == 0) == 6
+    assert order[LISTED : LISTED + 24].tolist() == list(range(6, 30))
+    assert sorted(order.tolist()) == list(range(len(notes)))
+
+
+def test_where_few_others_match_what_is_held_back_comes_after_them() -> None:
+    notes = np.array([0] * 8 + [1, 2], np.int32)
+    assert spread(np.arange(10), notes, 3, 6).tolist() == [0, 1, 2, 8, 9, 3, 4, 5, 6, 7]
 
 
 def test_a_note_that_alone_matches_fills_the_list(engine: Engine) -> None:

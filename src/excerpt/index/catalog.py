@@ -619,8 +619,8 @@ def info(rows: ReadRows, path: str) -> NoteInfo:
 
 
 def other_names(rows: ReadRows, numbers: Sequence[int]) -> list[tuple[str, ...]]:
-    """What notes, by their numbers in the catalog, are called beside their titles: their aliases, and the file's name
-    where it is another."""
+    """What notes, by their numbers in the catalog, are called beside their titles: their aliases, and where they are
+    other names, that of the file and the first heading of the first level."""
     found: dict[int, list[str]] = {}
     for at in range(0, len(numbers), AT_ONCE):
         part = numbers[at : at + AT_ONCE]
@@ -628,7 +628,16 @@ def other_names(rows: ReadRows, numbers: Sequence[int]) -> list[tuple[str, ...]]
         sql = f"SELECT note, value FROM labels WHERE kind = 'alias' AND note IN ({marks}) ORDER BY rowid"
         for number, alias in rows(sql, *part):
             found.setdefault(number, []).append(alias)
+        headings = first_headings(rows, part)
         for number, path, title in rows(f"SELECT id, path, title FROM notes WHERE id IN ({marks})", *part):
-            stem = PurePosixPath(path).stem
-            found.setdefault(number, []).extend([stem] if stem != title else [])
+            names = dict.fromkeys((PurePosixPath(path).stem, headings.get(number, "")))
+            found.setdefault(number, []).extend(name for name in names if name not in ("", title))
     return [tuple(found.get(number, ())) for number in numbers]
+
+
+def first_headings(rows: ReadRows, numbers: Sequence[int]) -> dict[int, str]:
+    """The first heading of the first level of each of a few notes that has one, by their numbers in the catalog."""
+    marks = ",".join("?" * len(numbers))
+    # Of a group's other columns, SQLite takes those of the row that has the least.
+    sql = f"SELECT note, heading, min(ordinal) FROM sections WHERE level = 1 AND note IN ({marks}) GROUP BY note"
+    return {number: heading for number, heading, _ in rows(sql, *numbers)}

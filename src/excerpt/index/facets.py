@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,12 +128,20 @@ class KnownLinks:
 class WrittenLink(NamedTuple):
     """A link out of a note, by its number: the line it stands in, its target without anchor, the text shown for it.
 
-    A tuple, as is `Label`, because thousands are made at once.
+    A tuple, as are `LinkText` and `Label`, because thousands are made at once.
     """
 
     note: int
     line: int
     target: str
+    text: str
+
+
+class LinkText(NamedTuple):
+    """What the text of a link in one note calls another, by their numbers."""
+
+    note: int
+    target: int
     text: str
 
 
@@ -265,20 +274,36 @@ class Facets:
         for target in set(targets):
             number = known.get((folder, target))
             if number is None:
-                # Most links are relative paths, spelled as the file is: nothing nearer can be meant.
-                number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
-                if number is None or target.startswith("/"):
-                    to = self.targets.resolve(target, path)
-                    number = -1 if to is None else self.numbers[to]
-                known[folder, target] = number
+                number = known[folder, target] = self._meant(target, path, folder)
             found.add(number)
         return found
+
+    def _meant(self, target: str, path: str, folder: str) -> int:
+        """The number of the note that a link means in the note at `path`, which is in `folder`; -1 for none."""
+        # Most links are relative paths, spelled as the file is: nothing nearer can be meant.
+        number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
+        if number is None or target.startswith("/"):
+            to = self.targets.resolve(target, path)
+            number = -1 if to is None else self.numbers[to]
+        return number
 
     def written_links(self, notes: Ints) -> list[WrittenLink]:
         """Every link out of these notes, by note and line, as it is written."""
         found = self._of_notes("SELECT note, line, target, text FROM links WHERE target <> ''", notes)
         links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in found]
         return sorted(links, key=lambda link: (link.note, link.line))
+
+    def link_texts(self, notes: Ints) -> list[LinkText]:
+        """What links in these notes call others, by note, each once."""
+        sql = "SELECT note, target, text FROM links WHERE target <> '' AND text <> ''"
+        found: list[LinkText] = []
+        for number, links in groupby(dict.fromkeys(self._of_notes(sql, notes)), lambda row: row[0]):
+            note = self._numbers[number]
+            path = self._paths[note]
+            folder = posixpath.dirname(path)
+            meant = [(self._meant(target, path, folder), text) for _, target, text in links]
+            found += [LinkText(note, to, text) for to, text in dict.fromkeys(meant) if to not in (-1, note)]
+        return found
 
     def target_of(self, link: WrittenLink) -> int | None:
         """The note that a link means; None if there is none."""

@@ -320,8 +320,8 @@ class Snapshot:
         return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
 
     def other_names(self, places: Sequence[int]) -> list[tuple[str, ...]]:
-        """What notes, by their places in `table.paths`, are called beside their titles: their aliases, and the file's
-        name where it is another."""
+        """What notes, by their places in `table.paths`, are called beside their titles: their aliases, and where they
+        are other names, that of the file and the first heading of the first level."""
         return catalog.other_names(self._rows, self.table.numbers[np.array(places, np.int64)].tolist())
 
     def status(self) -> Status:

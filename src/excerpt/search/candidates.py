@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean, highest
@@ -14,57 +15,116 @@ from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
 from excerpt.text.words import terms_of
 
+Ints = npt.NDArray[np.int32]
+
 # --- other names ------------------------------------------------------------------------------------------------------
-# A note's other names, each by itself: how well a query fits the best of them.
+# What notes are called beside their titles, each name by itself: how well a query fits the best of them.
 
 
 class OtherNames:
-    """The terms of the aliases and file names of one snapshot's notes, taken apart when first asked for."""
+    """What one snapshot's notes are called beside their titles, taken apart when first asked for: by themselves (their
+    aliases, files and first headings), and by the texts of links that lead to them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._terms: dict[int, tuple[tuple[str, ...], ...]] = {}
+        self._terms: dict[str, int] = {}
+        self._own: dict[int, Ints] = {}
+        self._given: dict[int, Ints] = {}
 
-    def shares(self, notes: Sequence[int], words: Sequence[Word], unasked: Sequence[Word], weight: Floats) -> Floats:
-        """For each note, by its place in the snapshot's table: of its best name, the share of the query that it
-        covers, times the share of it that the query covers. The field of all names together would count against a
-        note what its other names are."""
-        asked: dict[str, list[tuple[int, float]]] = {}
-        for number, word in enumerate(words):
-            for tier in word.tiers:
-                for term in tier.terms:
-                    asked.setdefault(term, []).append((number, tier.share))
-        others = {term for word in unasked for term in word.terms}
-        parts = weight.tolist()
-        return np.array(
-            [max((_fit(terms, asked, others, parts) for terms in names), default=0.0) for names in self._of(notes)],
-            np.float32,
-        )
+    def fits(
+        self, notes: Rows, words: Sequence[Word], unasked: Sequence[Word], weight: Floats
+    ) -> tuple[Floats, Floats]:
+        """For each of `notes` (ascending places in the snapshot's table), of its best own name, and of the best that
+        links in the others give it, the share of the query that it covers, times the share of it that the query covers.
+        The field of all names together would count against a note what its other names are."""
+        numbers = notes.tolist()
+        self._read([note for note in numbers if note not in self._own])
+        own = _side_by_side([self._own[note] for note in numbers])
+        given = _side_by_side([self._given[note] for note in numbers])
+        asked = _asked(words, unasked, self._terms)
+        return _best_fits(own, notes, asked, weight), _best_fits(given, notes, asked, weight)
 
-    def _of(self, notes: Sequence[int]) -> list[tuple[tuple[str, ...], ...]]:
-        """The terms of each name of each note."""
-        new = [note for note in notes if note not in self._terms]
+    def _read(self, notes: Sequence[int]) -> None:
+        """Take apart the names of these notes, and the texts of the links in them."""
         languages = self._snapshot.table.languages
-        for note, names in zip(new, self._snapshot.other_names(new), strict=True):
-            taken_apart = (tuple(terms_of(name, languages[note])[0]) for name in names)
-            self._terms[note] = tuple(terms for terms in taken_apart if terms)
-        return [self._terms[note] for note in notes]
+        given: dict[int, list[tuple[int, str]]] = {note: [] for note in notes}
+        for note, target, text in self._snapshot.facets.link_texts(np.array(notes, np.int32)):
+            given[note].append((target, text))
+        known: dict[tuple[str, str], list[int]] = {}
+        for note, names in zip(notes, self._snapshot.other_names(notes), strict=True):
+            self._own[note] = self._taken_apart([(note, name) for name in names], languages[note], known)
+            self._given[note] = self._taken_apart(given[note], languages[note], known)
+
+    def _taken_apart(
+        self, names: Iterable[tuple[int, str]], language: str, known: dict[tuple[str, str], list[int]]
+    ) -> Ints:
+        """The terms of names, each of a note: a column a term, of the note, 1 where a name begins, and its number.
+        `known` are the numbers of the terms of the last names, many of which are of several notes."""
+        columns: list[tuple[int, int, int]] = []
+        for note, name in names:
+            terms = known.get((name, language))
+            if terms is None:
+                terms = [self._terms.setdefault(term, len(self._terms)) for term in terms_of(name, language)[0]]
+                known[name, language] = terms
+            columns += [(note, int(place == 0), term) for place, term in enumerate(terms)]
+        return np.array(columns, np.int32).reshape(-1, 3).T.copy()
 
 
-def _fit(
-    name: Sequence[str], asked: Mapping[str, Sequence[tuple[int, float]]], unasked: set[str], parts: Sequence[float]
-) -> float:
-    """How well a query fits one name: `asked` has the words, by number, that each term stands for, and its share of
-    them; `parts` are the words' parts of the query."""
-    shares: dict[int, float] = {}
-    for term in name:
-        for number, share in asked.get(term, ()):
-            shares[number] = max(share, shares.get(number, 0.0))
-    if not shares:
-        return 0.0
-    covered = sum(share * parts[number] for number, share in sorted(shares.items()))
-    found = sum(shares.values()) + len(unasked.intersection(name))
-    return covered * min(found / len(name), 1.0)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The terms of a query by their numbers in names, ascending: of which words each is how much (terms x words), and
+    which only make a name no longer than the query for it."""
+
+    terms: Ints
+    shares: Floats
+    unasked: Flags
+
+
+def _asked(words: Sequence[Word], unasked: Sequence[Word], numbers: Mapping[str, int]) -> _Asked:
+    shares: dict[int, Floats] = {}
+    for place, word in enumerate(words):
+        for tier in word.tiers:
+            for term in tier.terms:
+                if term in numbers:
+                    of_term = shares.setdefault(numbers[term], np.zeros(len(words), np.float32))
+                    of_term[place] = max(of_term[place], tier.share)
+    others = {numbers[term] for word in unasked for term in word.terms if term in numbers}
+    terms = sorted(shares.keys() | others)
+    none = np.zeros(len(words), np.float32)
+    return _Asked(
+        np.array(terms, np.int32),
+        np.array([shares.get(term, none) for term in terms], np.float32).reshape(len(terms), len(words)),
+        np.array([term in others for term in terms], np.bool_),
+    )
+
+
+def _side_by_side(names: Sequence[Ints]) -> Ints:
+    return np.concatenate(names, axis=1) if names else np.zeros((3, 0), np.int32)
+
+
+def _best_fits(names: Ints, notes: Rows, asked: _Asked, weight: Floats) -> Floats:
+    """How well a query fits the best name of each of `notes`, ascending; `weight` are its words' parts of it."""
+    best = np.zeros(len(notes), np.float32)
+    if not len(asked.terms) or not len(notes):
+        return best
+    at = np.minimum(np.searchsorted(asked.terms, names[2]), len(asked.terms) - 1)
+    having = np.flatnonzero(asked.terms[at] == names[2])
+    at = at[having]
+    number = np.cumsum(names[1]) - 1
+    is_other = np.diff(number[having], prepend=-1) > 0
+    found, places = number[having][is_other], np.cumsum(is_other) - 1
+    shares = np.zeros((len(found), len(weight)), np.float32)
+    np.maximum.at(shares, places, asked.shares[at])
+    unasked = np.flatnonzero(asked.unasked[at])
+    each = np.unique(places[unasked] * len(asked.terms) + at[unasked])
+    count = shares.sum(axis=1) + np.bincount(each // len(asked.terms), minlength=len(found))
+    begins = np.flatnonzero(names[1])
+    lengths = np.diff(begins, append=len(number))[found]
+    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths, 1)
+    of = names[0][begins[found]]
+    place = np.minimum(np.searchsorted(notes, of), len(notes) - 1)
+    np.maximum.at(best, place, np.where(notes[place] == of, fits, 0).astype(np.float32))
+    return best
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------
@@ -116,23 +176,29 @@ class Proposer:
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
         words = evidence.scores[rows] / max(float(evidence.scores.max(initial=0.0)), 1e-9)
-        anywhere, title, heading, above, alias = self._index.presence_in(
-            evidence.words, rows, (None, "title", "heading", "above", "alias")
+        anywhere, title, heading, above = self._index.presence_in(
+            evidence.words, rows, (None, "title", "heading", "above")
         )
         other_title, other_heading, other_above = self._index.presence_in(
             evidence.unasked, rows, ("title", "heading", "above")
         )
         outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
-        fit = self._fit(weight, title, other_title, rows, ("title",))
+        names, called = self._names_of(evidence, weight, notes)
+        names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
+        first = self._first_rows(notes)
+        opening = evidence.scores[first]
         signals = {
             "words": words,
             "coverage": weight @ anywhere,
-            "title": self._best_name(evidence, weight, fit, alias, notes),
+            "title": names,
+            "called": np.maximum(called - names, 0),
             "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
             "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
             "note": _of_notes(words, notes),
+            "opening": opening / max(float(opening.max(initial=0.0)), 1e-9),
             "proximity": self._proximity(evidence, rarity, rows),
             "meaning": self._meaning(evidence, rows),
+            "gist": self._meaning(evidence, first),
             "coherence": self._coherence(evidence, rows, notes),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
@@ -161,16 +227,16 @@ class Proposer:
         covered: Floats = (weight @ present) * precision
         return covered
 
-    def _best_name(self, evidence: Evidence, weight: Floats, title: Floats, alias: Floats, notes: Rows) -> Floats:
-        """As `_fit`, of the best of each row's note's names; `title` is the fit of its title, `alias` which words its
-        other names have."""
-        # No name fits better than what all of them together cover.
-        better = weight @ alias > title
-        found = title.copy()
-        unique, places = np.unique(notes[better], return_inverse=True)
-        others = self._names.shares(unique.tolist(), evidence.words, evidence.unasked, weight)[places]
-        found[better] = np.maximum(found[better], others)
-        return found
+    def _names_of(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
+        """How well the query fits the best other name of each row's note, and the best that links give it."""
+        unique, places = np.unique(notes, return_inverse=True)
+        own, given = self._names.fits(unique, evidence.words, evidence.unasked, weight)
+        return own[places], given[places]
+
+    def _first_rows(self, notes: Rows) -> Rows:
+        """The row of the first fragment of each note."""
+        table = self._snapshot.table
+        return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
     def _proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
         plain = [(word, float(idf)) for word, idf in zip(evidence.words, rarity, strict=True) if not word.whole]

@@ -38,8 +38,9 @@ from excerpt.search.ranking import (
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
-FIRST = 10
-"""Among the first FIRST hits at most `search.per_note` are of one note, unless nothing else matched."""
+FIRST, LISTED = 10, 50
+"""Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
+unless nothing else matched."""
 
 Order = npt.NDArray[np.intp]
 
@@ -217,7 +218,7 @@ class Engine:
         if self._settings.search.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
             return add_name(reciprocal(found.rows, found.signals), found.named, notes)
         weights = led_by(leader) if wanted is Strategy.AUTO else WEIGHTS[leader]
-        scored = weighted(found.rows, found.signals, weights)
+        scored = weighted(found.rows, found.signals, weights, notes)
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add(scored)
@@ -245,7 +246,8 @@ class Engine:
         table = self.snapshot.table
         order = np.lexsort((table.lines[rows], table.notes[rows], -scores))
         order = order[scores[order] > 0]
-        return spread(order, table.notes[rows], self._settings.search.per_note)
+        per_note = self._settings.search.per_note
+        return spread(order, table.notes[rows], per_note, 2 * per_note)
 
     def hits(self, ranking: Ranking, first: int, last: int, *, marked: int | None = None) -> tuple[Hit, ...]:
         """The fragments from place `first` to `last` (exclusive), with their texts, and with spans in the first
@@ -281,19 +283,24 @@ def _signals(scored: Scored, place: int) -> tuple[Signal, ...]:
     )
 
 
-def spread(order: Order, notes: Rows, per_note: int) -> Order:
-    """`order` with what would be more than `per_note` of one note among the first FIRST moved behind them; 0 leaves
-    it as it is."""
-    if not per_note:
+def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
+    """`order` with what would be more than `first` of one note among the FIRST, or more than `listed` among the LISTED,
+    moved behind these; 0 is no limit."""
+    return _held_back(_held_back(order, notes, listed, LISTED), notes, first, FIRST)
+
+
+def _held_back(order: Order, notes: Rows, most: int, among: int) -> Order:
+    """`order` with what would be more than `most` of one note among the first `among` moved behind them."""
+    if not most:
         return order
     first: list[int] = []
     held: list[int] = []
     taken: dict[int, int] = {}
     for number, at in enumerate(order.tolist()):
-        if len(first) == FIRST:
+        if len(first) == among:
             return np.concatenate([np.array(first + held, np.intp), order[number:]])
         note = int(notes[at])
-        if taken.get(note, 0) < per_note:
+        if taken.get(note, 0) < most:
             taken[note] = taken.get(note, 0) + 1
             first.append(at)
         else:

@@ -81,8 +81,14 @@ def _alike(modified_ns: Times) -> bool:
 # scores; Bruch, Gai and Ingber, 2023, found it better than reciprocal rank fusion, as was measured here). All
 # candidates are scored by all signals, whichever list brought them up.
 
-SIGNALS = ("words", "coverage", "title", "heading", "outline", "note", "proximity", "meaning", "coherence")
+SIGNALS = (
+    *("words", "coverage", "title", "called", "heading", "outline", "note", "opening", "proximity"),
+    *("meaning", "gist", "coherence"),
+)
 """The signals by name, in the order of their columns."""
+OF_NOTES = ("opening", "gist")
+"""The signals that are heard for the best fragment of each note alone: they say which note is about the query, not
+which of its fragments is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +97,23 @@ class Weights:
 
     `words` is BM25 as a share of the best fragment's; `coverage` the share of the query's words that the fragment,
     its headings, title and tags have; `title` (or any other name of the note), `heading` and `outline` (the heading
-    with those above it) the share of the query they cover times the share of them that the query covers; `note` how
-    well the note's best fragments match by words; `proximity` how close the words stand; `meaning` the cosine above
-    the vault's mean; `coherence` the same of the nearer of its neighbours in the note.
+    with those above it) the share of the query they cover times the share of them that the query covers; `called` how
+    much better the text of a link to the note fits than its names; `note` how well the note's best fragments match by
+    words, `opening` how well its first fragment does; `proximity` how close the words stand; `meaning` the cosine above
+    the vault's mean; `gist` the same of the note's first fragment, `coherence` of the nearer of its neighbours in it.
     """
 
     words: float
     coverage: float
     title: float
+    called: float
     heading: float
     outline: float
     note: float
+    opening: float
     proximity: float
     meaning: float
+    gist: float
     coherence: float
 
     @property
@@ -115,26 +125,32 @@ _HYBRID = Weights(
     words=0.5,
     coverage=0.05,
     title=0.75,
+    called=0.3,
     heading=0.2,
     outline=0.1,
     note=0.4,
+    opening=0.15,
     proximity=0.2,
     meaning=0.18,
+    gist=0.1,
     coherence=0.03,
 )
 
 WEIGHTS: Mapping[Strategy, Weights] = {
-    Strategy.ADAPTIVE: replace(_HYBRID, proximity=0.0, meaning=0.0, coherence=0.0),
-    Strategy.PROXIMITY: replace(_HYBRID, proximity=0.3, meaning=0.0, coherence=0.0),
+    Strategy.ADAPTIVE: replace(_HYBRID, proximity=0.0, meaning=0.0, gist=0.0, coherence=0.0),
+    Strategy.PROXIMITY: replace(_HYBRID, proximity=0.3, meaning=0.0, gist=0.0, coherence=0.0),
     Strategy.SEMANTIC: Weights(
         words=0.0,
         coverage=0.0,
         title=0.2,
+        called=0.08,
         heading=0.1,
         outline=0.05,
         note=0.0,
+        opening=0.0,
         proximity=0.0,
         meaning=0.7,
+        gist=0.1,
         coherence=0.15,
     ),
     Strategy.HYBRID: _HYBRID,
@@ -221,9 +237,22 @@ class Scored:
         )
 
 
-def weighted(rows: Rows, signals: Floats, weights: Weights) -> Scored:
-    """The sum of all signals (rows x SIGNALS) by their weights."""
-    return Scored(rows, SIGNALS, signals, weights.array)
+def weighted(rows: Rows, signals: Floats, weights: Weights, notes: Rows) -> Scored:
+    """The sum of all signals (rows x SIGNALS) by their weights. Of each of the notes `notes` only the fragment that is
+    best by the other signals has those of OF_NOTES; none has where these give nothing."""
+    of_notes = np.isin(SIGNALS, OF_NOTES)
+    values = np.where(of_notes, 0, signals)
+    scores = Scored(rows, SIGNALS, values, weights.array).scores
+    best = _best_of_each(scores, notes)
+    best = best[scores[best] > 0]
+    values[best] = signals[best]
+    return Scored(rows, SIGNALS, values, weights.array)
+
+
+def _best_of_each(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
+    """The place of the highest score of each note, of equals the first."""
+    order = np.lexsort((-scores, notes))
+    return order[np.flatnonzero(np.diff(notes[order], prepend=-1))]
 
 
 def reciprocal(rows: Rows, signals: Floats) -> Scored:
@@ -250,18 +279,13 @@ def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Score
     """`scored` with the signal `name`: 1 for the best fragment of each note that the query names (`named` rows of the
     notes `notes`), 0 for all others."""
     values = np.zeros(len(scored.rows), np.float32)
-    best: dict[int, int] = {}
-    scores = scored.scores
-    for at in np.flatnonzero(named).tolist():
-        note = int(notes[at])
-        if note not in best or scores[at] > scores[best[note]]:
-            best[note] = at
-    values[list(best.values())] = 1.0
+    places = np.flatnonzero(named)
+    values[places[_best_of_each(scored.scores[places], notes[places])]] = 1.0
     return scored.with_signal("name", values, NAMED)
 
 
 BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
-"""What each counts beside signals that make up 2.4 (docs/design/ranking.md): it settles who is first of equals."""
+"""What each counts beside signals that make up 3 (docs/design/ranking.md): it settles who is first of equals."""
 
 
 # --- boosts -----------------------------------------------------------------------------------------------------------

@@ -38,13 +38,16 @@ Colours = Mapping[str, str]
 
 LEGEND: Mapping[str, str] = {
     "words": "has your words, the rare ones above all",
+    "opening": "its note begins with what you asked",
     "proximity": "they stand close together",
     "meaning": "is about what your query is about",
-    "title": "your words cover title, file name or alias",
+    "title": "your words cover a name of its note",
+    "called": "links to its note are worded as you asked",
     "heading": "they cover its own heading",
     "outline": "they are in the headings above it",
     "note": "the rest of its note has them too",
     "coverage": "has many of your different words",
+    "gist": "its note begins with what your query is about",
     "coherence": "what stands next to it is about that too",
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed lately",
