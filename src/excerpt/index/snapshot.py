@@ -31,7 +31,7 @@ from excerpt.index.catalog import (
     heading_path_from_row,
     is_damage,
 )
-from excerpt.index.embed import Embedder, open_embedder
+from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.facets import Facets, KnownLinks, Notes
 from excerpt.index.files import SUSPECT, DamagedFileError
 from excerpt.index.lexical import LexicalReader
@@ -183,8 +183,10 @@ class Snapshot:
     def embedder(self) -> Embedder:
         """The model of the settings, loaded when first asked for. Raises ModelError if it cannot be, or if the
         vectors are still another model's."""
-        embedder = open_embedder(self._settings.embedding.model)
-        if self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
+        model = self._settings.embedding.model
+        embedder = open_embedder(model)
+        same = self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"
+        if not same and self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
             raise ModelError("The index was made with another embedding model.", "Run `excerpt index` to bring it up.")
         return embedder
 
