@@ -39,7 +39,9 @@ FOLDER = str(resources.files("excerpt") / "embedding")
 def imported_by(model: str) -> set[str]:
     """What an interpreter of its own has imported when it has loaded a model."""
     script = f"import sys; from excerpt.index.embed import open_embedder; open_embedder({model!r}); print(*sys.modules)"
-    return set(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split())
+    return set(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    )
 
 
 @pytest.mark.parametrize("model", ["", FOLDER])

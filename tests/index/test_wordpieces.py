@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -207,14 +207,15 @@ def _packed(
 
 def _with_memories(snapshot: Snapshot, kept: KeptMarks, folder: Path) -> Moving:
     """The vault, with the memories that are marked beside it."""
-    from excerpt.memory.store import MemoryStore
-    from excerpt.pack.memories import WithMemories
     from excerpt.pack.memory_fragment import memory_id_of
-    from excerpt.text.tokens import open_tokenizer
 
     ids = [memory_id for mark in kept.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
     if not ids:
         return snapshot
+    from excerpt.memory.store import MemoryStore
+    from excerpt.pack.memories import WithMemories
+    from excerpt.text.tokens import open_tokenizer
+
     known = {memory.id: memory for memory in MemoryStore(folder).all().memories}
     source = WithMemories(snapshot, open_tokenizer(snapshot.tokenizer).count)
     source.add(known[each] for each in ids if each in known)

@@ -19,7 +19,6 @@ from excerpt.model import PackResult
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackUnreadableError, Renderer
 from excerpt.pack.formats.source_label import Links
 from excerpt.settings import PackSettings
-from excerpt.text.markdown import normalise_newlines
 
 FORMATS: Mapping[Format, PackFormat] = {
     form: import_module(f"excerpt.pack.formats.{form}_format").FORMAT for form in Format if form is not Format.TEMPLATE
@@ -54,6 +53,8 @@ def as_output(result: PackResult, links: Links) -> str:
 
 def read_pack(text: str) -> PackFile:
     """The pack in `text`, in whichever of the formats. Raises PackUnreadableError."""
+    from excerpt.text.markdown import normalise_newlines
+
     text = normalise_newlines(text.removeprefix("\ufeff"))
     begun = (each for each in FORMATS.values() if each.beginning and text.lstrip().startswith(each.beginning))
     pack = next(begun, FORMATS[Format.MARKDOWN]).read(text)
