@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib import resources
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -275,7 +274,7 @@ def _open(model: str) -> Embedder:
 
 
 def _shipped() -> Path:
-    return Path(str(resources.files("excerpt"))) / "embedding"
+    return Path(__file__).resolve().parent.parent / "embedding"
 
 
 def _open_folder(folder: Path, load: Callable[[Path], Model]) -> Embedder:
