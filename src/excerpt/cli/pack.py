@@ -173,11 +173,14 @@ def _packed(
     from excerpt.pack.build import build_pack
     from excerpt.pack.formats.registry import as_output, renderer_for
     from excerpt.pack.formats.source_label import Links
-    from excerpt.pack.memories import followed
     from excerpt.pack.selection import NOTHING_KEPT, read_marks
     from excerpt.text.tokens import open_tokenizer
 
-    kept = followed(read_marks(where.marks_file(folder)), snapshot) if asked.from_marks else NOTHING_KEPT
+    kept = NOTHING_KEPT
+    if asked.from_marks:
+        from excerpt.pack.memories import followed
+
+        kept = followed(read_marks(where.marks_file(folder)), snapshot)
     source = _with_memories(snapshot, kept, where.memory_folder(folder))
     if asked.from_marks and not kept.marks:
         return None, ""
