@@ -10,12 +10,13 @@ import os
 import platform
 from pathlib import Path
 
-from benchmarks import edits, first_paint, indexing, insight, keys, memory, search_speed
+from benchmarks import edits, first_paint, indexing, insight, keys, memory, one_command, search_speed
 from benchmarks.measure import Data, result, write_option
 
 PIECES = {
     "indexing": indexing,
     "search": search_speed,
+    "command": one_command,
     "keys": keys,
     "paint": first_paint,
     "edits": edits,

@@ -65,10 +65,12 @@ def environment() -> dict[str, str]:
     return {**kept, "EXCERPT_HOME": str((WORK / "home").resolve()), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
-def run(command: Sequence[str], home: Mapping[str, str] | None = None) -> Run:
-    """Run a command to its end, in `environment()` or `home`, and measure it. Raises CalledProcessError if it fails."""
+def run(command: Sequence[str], home: Mapping[str, str] | None = None, *, silent: bool = False) -> Run:
+    """Run a command to its end, in `environment()` or `home`, and measure it; `silent` drops what it says on stderr.
+    Raises CalledProcessError if it fails."""
     began = time.perf_counter()
-    with subprocess.Popen(command, env=home or environment(), stdout=subprocess.PIPE, text=True) as child:
+    said = subprocess.DEVNULL if silent else None
+    with subprocess.Popen(command, env=home or environment(), stdout=subprocess.PIPE, stderr=said, text=True) as child:
         assert child.stdout is not None
         output = child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)

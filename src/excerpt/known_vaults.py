@@ -6,7 +6,6 @@ import heapq
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter, deque
@@ -282,7 +281,11 @@ def adopt(where: Places, vault: Path, named: str) -> str:
 def command_for(former: Former, vault: Path | None) -> str:
     """Return the command that takes over what is kept of a former vault; without `vault`, with a word in its place."""
     argv = ("excerpt", "doctor", "--vault", str(vault or "ITS-FOLDER-NOW"), "--adopt", former.path or former.slug)
-    return shlex.join(argv) if os.name == "posix" else subprocess.list2cmdline(argv)
+    if os.name == "posix":
+        return shlex.join(argv)
+    import subprocess
+
+    return subprocess.list2cmdline(argv)
 
 
 # --- what is the same vault -------------------------------------------------------------------------------------------

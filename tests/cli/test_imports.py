@@ -66,3 +66,36 @@ def test_searching_imports_the_engine_and_no_command_about_notes_the_screen(tmp_
     assert pack.exists()
     assert "numpy" in names
     assert "textual" not in names
+
+
+_AGAIN = """
+import sys
+from excerpt.cli.main import run
+from excerpt.index import changes
+changes._TICK_NS = 0  # the vault was written just now
+assert run(sys.argv[1:]) == 0
+sys.stderr.write("\\n" + "\\n".join(sys.modules))
+"""
+
+
+def modules(*argv: str | Path) -> set[str]:
+    """Names of the modules that are imported when the command has ended, where the clock tells every change."""
+    done = subprocess.run(
+        [sys.executable, "-c", _AGAIN, *map(str, argv)], capture_output=True, text=True, encoding="utf-8", check=True
+    )
+    return set(done.stderr.split("\n"))
+
+
+@pytest.mark.parametrize("command", ["search", "pack", "status"])
+def test_where_nothing_changed_the_builder_is_not_imported(vault: Path, command: str) -> None:
+    asked = (command, *(() if command == "status" else ("sync conflict",)), "--vault", vault)
+    assert "excerpt.index.build" in modules(*asked)
+    assert not {"excerpt.index.build", "excerpt.index.pool", "pathspec"} & modules(*asked)
+    (vault / "New.md").write_text("A sync conflict.\n", encoding="utf-8")
+    assert "excerpt.index.build" in modules(*asked)
+
+
+def test_a_search_imports_neither_the_model_s_library_nor_the_reasons_of_hits(vault: Path) -> None:
+    asked = ("search", "sync conflict", "--vault", vault)
+    modules(*asked)
+    assert not {"model2vec", "joblib", "tqdm", "splintr", "markdown_it", "excerpt.search.explain"} & modules(*asked)

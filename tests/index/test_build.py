@@ -20,13 +20,14 @@ from filelock import FileLock
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
 from excerpt.index import build as building
-from excerpt.index import pool, postings, prepare, writer
+from excerpt.index import changes, pool, postings, prepare, writer
 from excerpt.index.build import Updater, build
 from excerpt.index.catalog import FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
 from excerpt.model import Fragment, Note, Progress
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
+from excerpt.text import fragments
 from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
@@ -94,7 +95,7 @@ def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(write("Roses.md", ROSES), (1, 1))
-    monkeypatch.setattr(building, "_TICK_NS", 0)  # what has just been written is looked at once more
+    monkeypatch.setattr(changes, "_TICK_NS", 0)  # what has just been written is looked at once more
     first = build(vault, index, settings)
     told: list[Progress] = []
     second = build(vault, index, settings, told.append)
@@ -157,7 +158,7 @@ def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen(
 def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_seen(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_TICK_NS", 0)
+    monkeypatch.setattr(changes, "_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     os.utime(write("Other.md", TEA.replace("kettle", "basket")), (1, 1))
     build(vault, index, settings)
@@ -214,7 +215,7 @@ def test_a_file_with_an_older_time_is_read(vault: Path, index: Path, settings: S
 def test_when_files_were_looked_at_is_written_down_once(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_TICK_NS", 0)
+    monkeypatch.setattr(changes, "_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     build(vault, index, settings)
     with closing(Catalog.open_to_read(index)) as catalog:
@@ -486,7 +487,7 @@ def test_another_analyzer_makes_the_words_anew_from_the_catalog(
 ) -> None:
     write("Roses.md", ROSES)
     build(vault, index, settings)
-    monkeypatch.setattr(writer, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
+    monkeypatch.setattr(changes, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
     report = build(vault, index, settings)
     assert report.rebuilt == "the lexical index, from the catalog: words are told apart differently now"
     assert (report.changed, report.embedded) == (0, 0)
@@ -498,7 +499,7 @@ def test_another_cut_reads_all_notes_again(
 ) -> None:
     write("Roses.md", ROSES)
     build(vault, index, settings)
-    monkeypatch.setattr(prepare, "FRAGMENTS_VERSION", FRAGMENTS_VERSION + 1)
+    monkeypatch.setattr(fragments, "FRAGMENTS_VERSION", FRAGMENTS_VERSION + 1)
     report = build(vault, index, settings)
     assert "cut or stemmed differently" in report.rebuilt
     assert (report.changed, report.embedded) == (1, 0)
@@ -525,7 +526,8 @@ def test_another_text_to_embed_makes_the_vectors_anew(
 ) -> None:
     write("Roses.md", ROSES)
     build(vault, index, settings)
-    monkeypatch.setattr(writer, "EMBEDDED_TEXT_VERSION", postings.EMBEDDED_TEXT_VERSION + 1)
+    for module in (changes, writer):
+        monkeypatch.setattr(module, "EMBEDDED_TEXT_VERSION", postings.EMBEDDED_TEXT_VERSION + 1)
     report = build(vault, index, settings)
     assert report.embedded == report.fragments
 

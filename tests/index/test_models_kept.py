@@ -33,10 +33,26 @@ def test_a_thread_takes_over_from_one_that_has_ended() -> None:
         assert begun.submit(open_embedder, "").result() is loaded
 
 
-def test_a_folder_is_loaded_as_the_library_loads_it_and_asks_no_hub() -> None:
-    folder = str(resources.files("excerpt") / "embedding")
-    loaded = embed.open_embedder(folder)
-    assert loaded.id == embed.Embedder(StaticModel.from_pretrained(folder, force_download=False)).id
-    script = "import sys; from excerpt.index.embed import open_embedder; open_embedder(''); print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"huggingface_hub", "httpx", "requests"} & set(modules)
+FOLDER = str(resources.files("excerpt") / "embedding")
+
+
+def imported_by(model: str) -> set[str]:
+    """What an interpreter of its own has imported when it has loaded a model."""
+    script = f"import sys; from excerpt.index.embed import open_embedder; open_embedder({model!r}); print(*sys.modules)"
+    return set(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+@pytest.mark.parametrize("model", ["", FOLDER])
+def test_a_model_is_loaded_as_the_library_loads_it(model: str) -> None:
+    loaded = embed.open_embedder(model)
+    assert loaded.id == embed.Embedder(StaticModel.from_pretrained(FOLDER, force_download=False)).id
+
+
+def test_a_folder_is_loaded_without_asking_a_hub() -> None:
+    assert not {"huggingface_hub", "httpx", "requests"} & imported_by(FOLDER)
+
+
+def test_the_shipped_model_is_loaded_without_the_library() -> None:
+    assert not {"model2vec", "joblib", "tqdm"} & imported_by("")

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from model2vec import StaticModel
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Metaspace
 
-from excerpt.index.embed import WordPieces, open_embedder
+from excerpt.index.embed import SHIPPED_MEDIAN_LENGTH, WordPieces, open_embedder
+from excerpt.known_vaults import DEMO
 
 # What the tokenizer treats in a way of its own: its names, marks, controls, spaces, scripts, case.
 PARTS = [
@@ -43,7 +46,7 @@ def model() -> StaticModel:
 
 
 def pieces() -> WordPieces:
-    return WordPieces(model().tokenize, model().tokenizer.to_str())
+    return WordPieces(model().tokenize, model().tokenizer)
 
 
 @given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
@@ -59,7 +62,7 @@ def test_a_word_is_asked_for_once() -> None:
         asked.extend(texts)
         return model().tokenize(texts)
 
-    words = WordPieces(tokenize, model().tokenizer.to_str())
+    words = WordPieces(tokenize, model().tokenizer)
     words.ids(["one two, one", "two"])
     words.ids(["two one three"])
     assert sorted(asked) == [",", "one", "three", "two"]
@@ -72,7 +75,9 @@ def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
         asked.extend(texts)
         return [[len(text)] for text in texts]
 
-    words = WordPieces(tokenize, '{"pre_tokenizer": {"type": "Metaspace"}, "added_tokens": []}')
+    across = Tokenizer(WordLevel({"[UNK]": 0}, "[UNK]"))
+    across.pre_tokenizer = Metaspace()
+    words = WordPieces(tokenize, across)
     assert [ids.tolist() for ids in words.ids(["one two", "three"])] == [[7], [5]]
     assert sorted(asked) == ["one two", "three"]
 
@@ -81,8 +86,29 @@ def test_texts_go_whole_through_a_tokenizer_that_looks_across_words() -> None:
     "text", ["", "the", "How to lend out a range of references, in C++ (and not in C)?", "汉字" * 50]
 )
 def test_a_vector_is_the_one_that_the_model_makes(text: str) -> None:
-    ours = open_embedder("").embed([text, "another"])[0]
-    assert np.array_equal(ours, model().encode([text], max_length=None, normalize=True)[0])
+    assert_as_the_library_makes_them([text, "another"])
+
+
+@given(st.lists(st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=8).map("".join), max_size=4))
+def test_the_vectors_of_odd_texts_are_those_that_the_library_makes(texts: list[str]) -> None:
+    assert_as_the_library_makes_them([text.encode("utf-8", "replace").decode() for text in texts])
+
+
+def test_the_vectors_of_every_line_and_note_of_the_guide_are_those_that_the_library_makes() -> None:
+    notes = [note.read_text(encoding="utf-8") for note in sorted(DEMO.rglob("*.md"))]
+    lines = sorted({line for note in notes for line in note.splitlines()})
+    assert len(lines) > 1000
+    assert_as_the_library_makes_them([*notes, *lines])
+
+
+def assert_as_the_library_makes_them(texts: Sequence[str]) -> None:
+    """Bit for bit."""
+    theirs = [model().encode([text], max_length=None, normalize=True)[0].tobytes() for text in texts]
+    assert [vector.tobytes() for vector in open_embedder("").embed(texts)] == theirs
+
+
+def test_the_length_of_the_median_word_is_the_shipped_models() -> None:
+    assert open_embedder("").measured_median_length() == SHIPPED_MEDIAN_LENGTH
 
 
 def test_of_a_text_that_no_passage_is_as_long_as_only_the_beginning_counts() -> None:

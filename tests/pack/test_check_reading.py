@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import Entry, Pack, PackResult
 from excerpt.pack.formats.pack_format import PackFile, PackUnreadableError
-from excerpt.pack.formats.registry import FORMATS, read_pack
+from excerpt.pack.formats.registry import FORMATS, format_named, read_pack
 from excerpt.pack.formats.source_label import Links
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
@@ -57,7 +57,7 @@ def written(packs: list[Pack], question: str = "") -> dict[str, str]:
     )
     return {
         name.value: form.renderer(asked).render(packs) if form.data is None else form.data(result, LINKS)
-        for name, form in FORMATS.items()
+        for name, form in zip(FORMATS, map(format_named, FORMATS), strict=True)
     }
 
 

@@ -1,7 +1,10 @@
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from excerpt.text import words
 from excerpt.text.words import analyze, query_terms, terms_of
 from tests.text.notes import NOTES
 
@@ -193,3 +196,25 @@ def test_what_a_text_is_indexed_by_is_what_a_query_of_it_asks_for(text: str, lan
     for word in query_terms(text, [language]):
         assert terms & set(word.terms)
         assert text[word.start : word.end] == word.surface
+
+
+_LATIN_AND_SIGNS = st.characters(max_codepoint=0x2BFF).filter(lambda sign: not words._MARKED_OR_WIDE.search(sign))
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(_LATIN_AND_SIGNS, max_size=4), st.sampled_from("-_.'’&/+#‐‑\u00ad\u200d a1é")), max_size=8
+    )
+)
+def test_without_marks_and_wide_scripts_the_quick_pattern_finds_the_same(parts: list[str]) -> None:
+    text = "".join(parts)
+    quick, any_text = words._narrow_chunk(), words._wide_chunk()
+    assert [one.span() for one in quick.finditer(text)] == [one.span() for one in any_text.finditer(text)]
+
+
+def test_every_mark_and_wide_letter_is_seen_as_one() -> None:
+    letters = map(chr, range(0x80, 0x110000))
+    rest = [one for one in letters if one.isprintable() and not words._MARKED_OR_WIDE.search(one)]
+    odd = [one for one in rest if (found := words._wide_chunk().search(one)) and (found.lastgroup or found[0] != one)]
+    assert not odd
+    assert not [one for one in rest if unicodedata.category(one)[0] == "M" and one < "\U0001f000"]

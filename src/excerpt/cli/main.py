@@ -6,7 +6,7 @@ Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or settings, 3 canno
 
 from __future__ import annotations
 
-import difflib
+import gc
 import importlib
 import io
 import os
@@ -51,6 +51,10 @@ COMMANDS = {
     "doctor": "doctor",
 }
 
+_COLLECT_AT = (50_000, 20, 100)
+"""Objects, and collections of the generation before, until the collector runs. What a command imports and finds is
+nearly all kept to its end: at Python's 700 looking through it took .03 s of a search."""
+
 
 class VaultOrCommand(click.Group):
     """A group whose first word is a command if it is the name of one, and a vault otherwise."""
@@ -61,6 +65,7 @@ class VaultOrCommand(click.Group):
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        gc.set_threshold(*_COLLECT_AT)
         module = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}")
         found = getattr(module, f"{cmd_name}_command")
         assert isinstance(found, click.Command)
@@ -72,6 +77,8 @@ class VaultOrCommand(click.Group):
         word = args[0]
         if word in COMMANDS or word.startswith("-"):
             return super().resolve_command(ctx, args)
+        import difflib
+
         near = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.7)
         if near and not Path(word).expanduser().exists():
             raise click.UsageError(f"There is no command and no folder called {word}. Did you mean {near[0]}?", ctx)
@@ -110,7 +117,9 @@ def program(ctx: click.Context, plain: bool) -> None:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line on `argv` (default: the process's) and exit with its code."""
     keep_to_owner()
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    code = run(sys.argv[1:] if argv is None else argv)
+    gc.freeze()  # or all that is left is looked through once more before the system takes it back: .04 s
+    sys.exit(code)
 
 
 def run(argv: list[str]) -> int:

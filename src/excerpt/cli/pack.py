@@ -173,11 +173,14 @@ def _packed(
     from excerpt.pack.build import build_pack
     from excerpt.pack.formats.registry import as_output, renderer_for
     from excerpt.pack.formats.source_label import Links
-    from excerpt.pack.memories import followed
     from excerpt.pack.selection import NOTHING_KEPT, read_marks
     from excerpt.text.tokens import open_tokenizer
 
-    kept = followed(read_marks(where.marks_file(folder)), snapshot) if asked.from_marks else NOTHING_KEPT
+    kept = NOTHING_KEPT
+    if asked.from_marks:
+        from excerpt.pack.memories import followed
+
+        kept = followed(read_marks(where.marks_file(folder)), snapshot)
     source = _with_memories(snapshot, kept, where.memory_folder(folder))
     if asked.from_marks and not kept.marks:
         return None, ""
@@ -207,14 +210,15 @@ def _packed(
 
 def _with_memories(snapshot: Snapshot, kept: KeptMarks, folder: Path) -> Moving:
     """The vault, with the memories that are marked beside it."""
-    from excerpt.memory.store import MemoryStore
-    from excerpt.pack.memories import WithMemories
     from excerpt.pack.memory_fragment import memory_id_of
-    from excerpt.text.tokens import open_tokenizer
 
     ids = [memory_id for mark in kept.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
     if not ids:
         return snapshot
+    from excerpt.memory.store import MemoryStore
+    from excerpt.pack.memories import WithMemories
+    from excerpt.text.tokens import open_tokenizer
+
     known = {memory.id: memory for memory in MemoryStore(folder).all().memories}
     source = WithMemories(snapshot, open_tokenizer(snapshot.tokenizer).count)
     source.add(known[each] for each in ids if each in known)

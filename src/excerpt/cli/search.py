@@ -118,11 +118,16 @@ def _answer_why(engine: Engine, query: str, note: str, strategy: Strategy, *, as
 
 
 def _print(result: Result, explanations: Sequence[Explanation]) -> None:
-    from excerpt.cli.explained import print_explanation
-
     if result.hits and result.confidence is Confidence.NOTHING:
         narrate(NO_ANSWER)
-    print_hits(result, (lambda at: print_explanation(explanations[at])) if explanations else None)
+    explain = None
+    if explanations:
+        from excerpt.cli.explained import print_explanation
+
+        def explain(at: int) -> None:
+            print_explanation(explanations[at])
+
+    print_hits(result, explain)
     narrate(_summary(result))
 
 
@@ -165,12 +170,13 @@ def _answer(result: Result) -> dict[str, Any]:
 
 def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
     """The answer to one query: a batch's line with how many fragments matched and the index's generation."""
-    from excerpt.cli.explained import explanation_as_json
-
     answer = _answer(result)
     hits = answer.pop("hits")
-    for hit, told in zip(hits, explanations, strict=False):
-        hit["explanation"] = explanation_as_json(told)
+    if explanations:
+        from excerpt.cli.explained import explanation_as_json
+
+        for hit, told in zip(hits, explanations, strict=False):
+            hit["explanation"] = explanation_as_json(told)
     return {**answer, "matched": result.matched, "generation": result.generation, "hits": hits}
 
 

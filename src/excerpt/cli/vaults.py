@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -144,20 +144,42 @@ def snapshot_of(vault: Path, settings: Settings, where: Places, refresh: bool = 
     """
     from excerpt.index.snapshot import Snapshot
 
-    as_it_is = _brought_up_to_date(vault, settings, where) if refresh else ""
-    try:
-        snapshot = Snapshot.open(where.index_folder(vault), settings)
-    except IndexUnusableError:
-        if not refresh:
-            raise
-        _build(vault, settings, where)  # opening found the damage, building mends it
-        snapshot = Snapshot.open(where.index_folder(vault), settings)
-    if as_it_is:
-        narrate(f"{as_it_is} Answering from the index of {local_time(snapshot.status().updated)}.")
+    folder = where.index_folder(vault)
+    if not refresh:
+        snapshot = Snapshot.open(folder, settings)
+    else:
+        snapshot = _up_to_date(vault, folder, settings) or _built(vault, settings, where)
     try:
         yield snapshot
     finally:
         snapshot.close()
+
+
+def _up_to_date(vault: Path, folder: Path, settings: Settings) -> Snapshot | None:
+    """The index as it is, if there is nothing to build: what tells it is a look at the files alone."""
+    from excerpt.index.snapshot import Snapshot
+
+    with suppress(IndexUnusableError), ExitStack() as opened:
+        snapshot = Snapshot.open(folder, settings)
+        opened.callback(snapshot.close)
+        if snapshot.is_up_to_date(vault):
+            opened.pop_all()
+            return snapshot
+    return None
+
+
+def _built(vault: Path, settings: Settings, where: Places) -> Snapshot:
+    from excerpt.index.snapshot import Snapshot
+
+    as_it_is = _brought_up_to_date(vault, settings, where)
+    try:
+        snapshot = Snapshot.open(where.index_folder(vault), settings)
+    except IndexUnusableError:
+        _build(vault, settings, where)  # opening found the damage, building mends it
+        snapshot = Snapshot.open(where.index_folder(vault), settings)
+    if as_it_is:
+        narrate(f"{as_it_is} Answering from the index of {local_time(snapshot.status().updated)}.")
+    return snapshot
 
 
 def _brought_up_to_date(vault: Path, settings: Settings, where: Places) -> str:

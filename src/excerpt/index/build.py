@@ -17,13 +17,14 @@ from filelock import Timeout
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
 from excerpt.index.catalog import FULL, Catalog, GivenUp, KnownNote, is_damage
+from excerpt.index.changes import BESIDE, changed_ns, is_as_known, sure_before
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
-from excerpt.vault.scan import FileState, Scan, scan
+from excerpt.vault.scan import Scan, scan
 
 # --- pause, resume, cancel --------------------------------------------------------------------------------------------
 # How a build is paused, resumed and cancelled from another thread.
@@ -159,20 +160,18 @@ class Telling:
 # so that a reader sees the one or the other. Killed before, the old one stands, and the folder is removed by the next
 # build.
 
-FOLDER = "anew"
-
 
 def begin(index: Path) -> Path:
     """An empty folder for the new index. Raises OSError."""
     clear(index)
-    (index / FOLDER).mkdir()
-    return index / FOLDER
+    (index / BESIDE).mkdir()
+    return index / BESIDE
 
 
 def clear(index: Path) -> None:
     """Remove what was not finished."""
-    if (index / FOLDER).exists():
-        shutil.rmtree(index / FOLDER, ignore_errors=True)
+    if (index / BESIDE).exists():
+        shutil.rmtree(index / BESIDE, ignore_errors=True)
 
 
 def take_place(catalog: Catalog, index: Path) -> None:
@@ -183,7 +182,7 @@ def take_place(catalog: Catalog, index: Path) -> None:
         for file in catalog.files(kind):
             to = index / file.name
             to.parent.mkdir(exist_ok=True)
-            (index / FOLDER / file.name).replace(to)
+            (index / BESIDE / file.name).replace(to)
             folders.add(to.parent)
     for folder in folders:
         sync_folder(folder)
@@ -210,11 +209,6 @@ _FIRST_SECONDS = 1.0
 _GROWTH = 4
 _FIRST_BYTES = 500_000
 _MOST_BYTES = 8_000_000
-
-
-# Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
-# some shares, 2 s on memory cards (FAT). As git does, what was so new when it was looked at is compared by content.
-_TICK_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,18 +271,14 @@ class _Update:
 
     def _remember_when(self, found: Found) -> None:
         """Remember when all files were looked at, if there is one that this says something about."""
-        newest = max((_changed_ns(file) for file in found.scan.files), default=0)
-        if found.only is None and newest >= self._sure_before():
+        newest = max((changed_ns(file) for file in found.scan.files), default=0)
+        if found.only is None and newest >= sure_before(self._writer.catalog):
             self._writer.catalog.set_meta("looked", str(found.began_ns))
-
-    def _sure_before(self) -> int:
-        """A file of this time or later may have changed again since it was looked at, and be of that time still."""
-        return int(self._writer.catalog.meta("looked") or 0) - _TICK_NS
 
     def _commit_all(self, seen: Found, known: dict[str, KnownNote]) -> int:
         """Commit what is new, changed or gone; returns how many notes were removed."""
         found = seen.scan
-        tasks = self._not_given_up(_tasks(seen, known, self._recipe.cut, self._sure_before()))
+        tasks = self._not_given_up(_tasks(seen, known, self._recipe.cut, sure_before(self._writer.catalog)))
         if any(note.cut != self._recipe.cut for note in known.values()):
             self._writer.rebuilt.append("all notes, from the vault: they are cut or stemmed differently now")
         there = {file.path for file in found.files}
@@ -377,7 +367,7 @@ class _Update:
         )
 
 
-def _tasks(found: Found, known: dict[str, KnownNote], cut: str, sure_before: int) -> list[Task]:
+def _tasks(found: Found, known: dict[str, KnownNote], cut: str, sure: int) -> list[Task]:
     """Files that are new, may have changed or are known otherwise than `cut`, the most recently modified first. One
     that was named may have changed whatever its size and times say."""
     named = frozenset(found.only or ())
@@ -386,18 +376,9 @@ def _tasks(found: Found, known: dict[str, KnownNote], cut: str, sure_before: int
         note = known.get(file.path)
         if note is None or note.cut != cut:
             tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns))
-        elif (
-            (note.size, note.mtime_ns, note.ctime_ns) != (file.size, file.mtime_ns, file.ctime_ns)
-            or _changed_ns(file) >= sure_before
-            or file.path in named
-        ):
+        elif not is_as_known(file, note, sure) or file.path in named:
             tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns, note.digest))
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
-
-
-def _changed_ns(file: FileState) -> int:
-    """When a file was changed last, by the later of its times."""
-    return max(file.mtime_ns, file.ctime_ns)
 
 
 # --- the vault up to date ---------------------------------------------------------------------------------------------
@@ -619,7 +600,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
 
 def _make_way(folder: Path) -> None:
     """Remove folders from where files belong, and files from where folders do: neither can be written over."""
-    folders = {folder / name for name in (FOLDER, lexical.FOLDER)}
+    folders = {folder / name for name in (BESIDE, lexical.FOLDER)}
     for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
         if path in folders and path.is_file():
             path.unlink()

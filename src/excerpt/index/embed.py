@@ -8,10 +8,9 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from excerpt.errors import ModelError
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
+    from tokenizers import Tokenizer
 
 
 # --- wordpieces -------------------------------------------------------------------------------------------------------
@@ -41,21 +41,23 @@ _LONGEST_KNOWN = 40
 class WordPieces:
     """Tokenizes as `tokenize` does, from memory where it can. For any one thread at a time."""
 
-    def __init__(self, tokenize: Tokenize, tokenizer: str) -> None:
-        """`tokenizer` is the JSON that describes the one behind `tokenize`: if it cannot be taken stretch by stretch,
-        every text goes through `tokenize` whole."""
+    def __init__(self, tokenize: Tokenize, tokenizer: Tokenizer) -> None:
+        """`tokenizer` is the one behind `tokenize`: if it cannot be taken stretch by stretch, every text goes through
+        `tokenize` whole."""
+        from tokenizers.normalizers import BertNormalizer
+        from tokenizers.pre_tokenizers import BertPreTokenizer
+
         self._tokenize = tokenize
         self._known: dict[str, bytes] = {}
-        found = json.loads(tokenizer)
-        added = found.get("added_tokens") or []
+        added = tokenizer.get_added_tokens_decoder().values()
         self._by_stretch = (
-            _type(found, "normalizer") == "BertNormalizer"
-            and _type(found, "pre_tokenizer") == "BertPreTokenizer"
-            and not found.get("truncation")
-            and not any(token["normalized"] for token in added)
+            isinstance(tokenizer.normalizer, BertNormalizer)
+            and isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
+            and tokenizer.truncation is None
+            and not any(token.normalized for token in added)
         )
         # Names such as [PAD] are looked for before anything is cut.
-        names = "|".join(re.escape(token["content"]) for token in added)
+        names = "|".join(re.escape(token.content) for token in added)
         self._named = re.compile(names or r"(?!)")
 
     def ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
@@ -76,10 +78,6 @@ class WordPieces:
         return _STRETCH.findall(text) if self._by_stretch and not self._named.search(text) else [text]
 
 
-def _type(tokenizer: dict[str, dict[str, str] | None], part: str) -> str:
-    return (tokenizer.get(part) or {}).get("type", "")
-
-
 def _packed(ids: list[int]) -> bytes:
     return np.array(ids, np.int32).tobytes()
 
@@ -95,18 +93,65 @@ _TOKENS_UNSAID = 512  # what a text is cut to where the config does not say, as 
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
-class Embedder:
-    """A loaded model. `id` follows from its content: the same files anywhere are the same model."""
+class Model(Protocol):
+    """What is asked of a model2vec model."""
 
-    def __init__(self, model: StaticModel) -> None:
+    @property
+    def embedding(self) -> NDArray[Any]: ...
+    @property
+    def weights(self) -> NDArray[Any] | None: ...
+    @property
+    def token_mapping(self) -> NDArray[Any] | None: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]: ...
+
+
+SHIPPED_MEDIAN_LENGTH = 343.7542724609375
+"""What `Embedder.measured_median_length` finds in the shipped model; a test compares."""
+
+
+class ShippedModel:
+    """The model that ships with excerpt, read from its files as model2vec reads them.
+
+    It takes .04 s of processor time, and .16 through model2vec: half of that is the import of what draws progress bars
+    and shares work among processes, half are copies and a table of all tokens. Other models may be of forms that this
+    does not know (weights, merged tokens, a bound of length), so model2vec loads them.
+    """
+
+    weights = None
+    token_mapping = None
+
+    def __init__(self, folder: Path) -> None:
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        _, tokenizer_file, tensors_file = (folder / name for name in _FILES)
+        self.embedding: NDArray[Any] = load_file(tensors_file)["embeddings"]
+        self.tokenizer = Tokenizer.from_file(str(tokenizer_file))
+        self._unknown = self.tokenizer.token_to_id(self.tokenizer.model.unk_token)
+
+    def tokenize(self, sentences: Sequence[str]) -> list[list[int]]:
+        encodings = self.tokenizer.encode_batch_fast(sentences, add_special_tokens=False)
+        return [[number for number in encoding.ids if number != self._unknown] for encoding in encodings]
+
+
+class Embedder:
+    """A loaded model."""
+
+    def __init__(self, model: Model) -> None:
         self._model = model
-        content = hashlib.blake2b(digest_size=8)
-        content.update(np.ascontiguousarray(model.embedding).tobytes())
-        content.update(model.tokenizer.to_str().encode())
-        self.id = content.hexdigest()
-        self.dimensions = int(model.dim)
-        self._words = WordPieces(model.tokenize, model.tokenizer.to_str())
+        self.dimensions = int(model.embedding.shape[1])
+        self._words = WordPieces(model.tokenize, model.tokenizer)
         self._told: dict[str, float] = {}
+
+    @cached_property
+    def id(self) -> str:
+        """Follows from the content: the same files anywhere are the same model. Takes 15 ms."""
+        content = hashlib.blake2b(digest_size=8)
+        content.update(np.ascontiguousarray(self._model.embedding).tobytes())
+        content.update(self._model.tokenizer.to_str().encode())
+        return content.hexdigest()
 
     def telling(self, words: Sequence[str]) -> NDArray[np.float32]:
         """How much each word says by itself, 0 to 1: about .15 for "the", .35 for "how", 1 for "publish".
@@ -126,6 +171,10 @@ class Embedder:
 
     @cached_property
     def _median_length(self) -> float:
+        return SHIPPED_MEDIAN_LENGTH if isinstance(self._model, ShippedModel) else self.measured_median_length()
+
+    def measured_median_length(self) -> float:
+        """The length of the median word's vector. Takes .05 s of processor time."""
         known = sorted(word for word in self._model.tokenizer.get_vocab() if word.isalpha())
         lengths = self._lengths(known[:: max(1, len(known) // _SAMPLE)])
         return float(np.median(lengths)) if len(lengths) else 1.0
@@ -212,10 +261,10 @@ def _is_anothers(thread: threading.Thread) -> bool:
 
 def _open(model: str) -> Embedder:
     if not model:
-        return _open_folder(_shipped())
+        return _open_folder(_shipped(), ShippedModel)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        return _open_folder(folder)
+        return _open_folder(folder, _from_files)
     if folder.is_absolute() or model.startswith((".", "~")) or model.count("/") != 1:
         raise ModelError(
             f"There is no embedding model at {model}.",
@@ -225,17 +274,17 @@ def _open(model: str) -> Embedder:
 
 
 def _shipped() -> Path:
-    return Path(str(resources.files("excerpt"))) / "embedding"
+    return Path(__file__).resolve().parent.parent / "embedding"
 
 
-def _open_folder(folder: Path) -> Embedder:
+def _open_folder(folder: Path, load: Callable[[Path], Model]) -> Embedder:
     missing = [name for name in _FILES if not (folder / name).is_file()]
     if missing:
         raise ModelError(
             f"The embedding model in {folder} is not complete: {', '.join(missing)} missing.",
             "Copy the model there again, or leave embedding.model empty for the one that ships with excerpt.",
         )
-    return _load(str(folder), lambda: _from_files(folder))
+    return _load(str(folder), lambda: load(folder))
 
 
 def _from_files(folder: Path) -> StaticModel:
@@ -265,7 +314,7 @@ def _fetched(name: str) -> StaticModel:
     return StaticModel.from_pretrained(name, force_download=False)
 
 
-def _load(source: str, load: Callable[[], StaticModel]) -> Embedder:
+def _load(source: str, load: Callable[[], Model]) -> Embedder:
     try:
         return Embedder(load())
     except Exception as error:

@@ -12,7 +12,7 @@ from excerpt.errors import ExcerptError
 from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
 from excerpt.model import Fragment, Note, Skipped
-from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
+from excerpt.text.fragments import fragments_of, version_of_cut
 from excerpt.text.tokens import open_tokenizer
 from excerpt.vault.readers import digest_of, load_bytes, reader_for
 
@@ -50,8 +50,7 @@ class Recipe:
 
     @property
     def cut(self) -> str:
-        """What a note is stored with, and prepared again without: the code that cuts it, the language it is set to."""
-        return f"{FRAGMENTS_VERSION}/{self.language}" if self.language else str(FRAGMENTS_VERSION)
+        return version_of_cut(self.language)
 
 
 @dataclass(frozen=True, slots=True)

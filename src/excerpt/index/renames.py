@@ -97,6 +97,11 @@ def settle(catalog: Catalog) -> None:
         catalog.rows(f"DELETE FROM {table} WHERE rowid <= ({newest})", MOST_KEPT)
 
 
+def is_settled(catalog: Catalog) -> bool:
+    """Whether `settle` has nothing to do: no note has gone or come since."""
+    return not catalog.rows("SELECT 1 FROM gone WHERE fresh UNION ALL SELECT 1 FROM arrived LIMIT 1")
+
+
 def last(rows: Callable[..., list[tuple[int]]]) -> int:
     """A number that grows with every move that is recorded. `rows` asks the catalog."""
     return rows("SELECT coalesce(max(rowid), 0) FROM moves")[0][0]

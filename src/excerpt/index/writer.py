@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from excerpt.index import renames
 from excerpt.index.catalog import FILE, Catalog, GivenUp, Placed, heading_path_from_row, is_damage, text_from_row
-from excerpt.index.embed import Embedder, model_source, open_embedder
+from excerpt.index.changes import made_with, name_of
+from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
-from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS, FIELDS_VERSION, FieldCollector, embedded_text, join
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS, FieldCollector, embedded_text, join
 from excerpt.index.prepare import Prepared, without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
 from excerpt.model import Skipped
 from excerpt.settings import Settings
 from excerpt.text.tokens import open_tokenizer
-from excerpt.text.words import ANALYZER_VERSION
 
 LOCK = "write.lock"
 
@@ -62,9 +62,7 @@ class IndexWriter:
         self._opened = self._state()
         if not self.catalog.generation:
             self._after = max(self._after, last_generation(index))
-        name = str(vault).encode("utf-8", "backslashreplace").decode()  # a path need not be text
-        if self.catalog.meta("vault") != name:
-            self.catalog.set_meta("vault", name)
+        self.catalog.set_meta("vault", name_of(vault))
 
     def close(self) -> None:
         self.catalog.close()
@@ -157,7 +155,7 @@ class IndexWriter:
             for file in files:
                 check(self._index, file)
             self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
-            if generation and self.catalog.meta("analyzer") != f"{ANALYZER_VERSION}/{FIELDS_VERSION}":
+            if generation and self.catalog.meta("analyzer") != made_with(self._settings)["analyzer"]:
                 reason = "words are told apart differently now"
             elif self._is_doubted("words"):
                 reason = "a check found it wrong"
@@ -171,7 +169,7 @@ class IndexWriter:
 
     def _open_matrix(self) -> str:
         """Open the matrix, or an empty one; returns why it must be filled anew, "" if it is sound."""
-        source = f"{model_source(self._settings.embedding.model)}/{EMBEDDED_TEXT_VERSION}"
+        source = made_with(self._settings)["model_source"]
         self._model = self.catalog.meta("model_id")
         self._dimensions = int(self.catalog.meta("dimensions") or 0)
         reason = ""
@@ -296,7 +294,7 @@ class IndexWriter:
         for name, value in (
             ("generation", str(generation)),
             ("updated", datetime.now(UTC).isoformat(timespec="seconds")),
-            ("analyzer", f"{ANALYZER_VERSION}/{FIELDS_VERSION}"),
+            ("analyzer", made_with(self._settings)["analyzer"]),
         ):
             self.catalog.set_meta(name, value)
         self._files_before = before

@@ -13,10 +13,8 @@ from itertools import pairwise
 
 from excerpt.kinds import BlockKind, Scope
 from excerpt.model import Block, Entry, Fragment, Hit, Pack, Span
-from excerpt.pack.citations import Paragraph
 from excerpt.pack.source import OpenNote, Range
 from excerpt.text.fragments import digest_of_text, note_id
-from excerpt.text.markdown import parse_note
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
 # --- expand -----------------------------------------------------------------------------------------------------------
@@ -317,6 +315,8 @@ def parts_of_block(hit: Hit) -> Iterator[tuple[Stretch, float]]:
 
 @lru_cache(maxsize=_BLOCKS_REMEMBERED)
 def _blocks(path: str, text: str) -> tuple[Block, ...]:
+    from excerpt.text.markdown import parse_note  # not imported where every hit fits whole: it takes .05 s
+
     # The empty line keeps a fragment that begins with dashes from being read as frontmatter.
     return tuple(block for section in parse_note(path, "\n" + text).sections for block in section.blocks)
 
@@ -354,6 +354,8 @@ def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
         end = _behind_space(text, middle + _LOOKED_AT, end)
     if block.kind in _WITHOUT_SENTENCES:
         return (start, end), [(start, end)]
+    from excerpt.pack.citations import Paragraph
+
     ends = {start + stop for _, stop in Paragraph(text[start:end]).sentences()}
     ends |= {at for line in block.cuts if start < (at := lines[line - 2]) < end}
     borders = sorted(ends | {start, end})

@@ -15,8 +15,6 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from rapidfuzz import process
-from rapidfuzz.distance import Levenshtein
 
 from excerpt.text.words import QueryWord, fold
 
@@ -253,6 +251,9 @@ class WordIndex:
         typed = word.terms[0]
         if len(typed) < SHORTEST_FUZZY or not any(c.isalpha() for c in typed):
             return []
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein
+
         found = process.extract(
             typed,
             self._reader.lexicon("text"),

@@ -7,9 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
-
 from excerpt.index.facets import property_name
 from excerpt.kinds import Strategy
 from excerpt.model import Hint
@@ -256,6 +253,9 @@ def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
         tried.add(key)
         if key in known.kinds or key in known.properties:
             continue
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA
+
         errors = 2 if len(key) >= _LONG else 1
         near = process.extractOne(key, names, scorer=OSA.distance, score_cutoff=errors)
         if near and _filter(f"{near[0]}:{match[2]}", 0, known):

@@ -19,6 +19,12 @@ FRAGMENTS_VERSION = 1
 """Raised when the same note is cut otherwise than before: an index made under another version is rebuilt."""
 
 
+def version_of_cut(language: str) -> str:
+    """What a note is stored with, and cut again without: the code that cuts it, the language it is set to ("" for
+    none)."""
+    return f"{FRAGMENTS_VERSION}/{language}" if language else str(FRAGMENTS_VERSION)
+
+
 @dataclass(frozen=True, slots=True)
 class FragmentLimits:
     """In words, as `words_in` counts them.

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import yaml
-from frontmatter.default_handlers import YAMLHandler
+if TYPE_CHECKING:
+    import yaml  # imported where there is a block to read: a pack parses fragments, which have none
 
 MAX_CHARACTERS = 256 * 1024
 """Of frontmatter; a longer block is text, with a warning. Real ones reach 100 KB (generated keyword lists)."""
@@ -37,13 +38,8 @@ class Frontmatter:
     warnings: tuple[str, ...] = ()
 
 
-class _Handler(YAMLHandler):
-    """python-frontmatter's rule for the block, held to exactly three dashes on the first line."""
-
-    FM_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
-
-
-_handler = _Handler()
+# python-frontmatter's rule for the block, held to exactly three dashes on the first line.
+_BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -55,7 +51,7 @@ class _Scalar:
 _Node = _Scalar | list["_Node"] | dict[str, "_Node"]
 
 
-class _TooDeepError(yaml.YAMLError):
+class _TooDeepError(Exception):
     pass
 
 
@@ -68,18 +64,18 @@ def read_frontmatter(text: str) -> Frontmatter:
 
     Prose between two rules is text, not frontmatter, and so is a block too large to be one.
     """
-    try:
-        block, body = _handler.split(text) if _handler.detect(text) else ("", text)
-    except ValueError:  # no closing line
-        block, body = "", text
-    if not block:
+    parts = _BOUNDARY.split(text, 2) if _BOUNDARY.match(text) else []
+    if len(parts) < 3 or not parts[1]:  # no closing line, or nothing before it
         return Frontmatter()
+    import yaml
+
+    _, block, body = parts
     lines = text.count("\n", 0, len(text) - len(body)) + 1
     if len(block) > MAX_CHARACTERS:
         return Frontmatter(warnings=(f"The frontmatter is over {MAX_CHARACTERS // 1024} KB; it was read as text.",))
     try:
         tree = _tree(block)
-    except (yaml.YAMLError, UnicodeError) as error:
+    except (yaml.YAMLError, _TooDeepError, UnicodeError) as error:
         return Frontmatter(lines, warnings=(f"The frontmatter is not valid YAML: {yaml_reason(error)}.",))
     if isinstance(tree, dict):
         return _collect(tree, lines)
@@ -98,6 +94,8 @@ def yaml_reason(error: Exception) -> str:
 
 def _tree(block: str) -> _Node:
     """The nodes of one YAML document; an empty one is an empty scalar."""
+    import yaml
+
     root: _Node = _Scalar("", 0)
     stack: list[tuple[_Node, list[str]]] = []  # open collections, each with the key that waits for its value
     anchors: dict[str, _Node] = {}
@@ -142,6 +140,8 @@ def _tree(block: str) -> _Node:
 
 
 def _node(event: yaml.NodeEvent) -> _Node:
+    import yaml
+
     if isinstance(event, yaml.MappingStartEvent):
         return {}
     if isinstance(event, yaml.SequenceStartEvent):

@@ -436,12 +436,31 @@ _CHUNK = r"{w}(?:[{j}]{w})*(?:\+\+(?:\d+)?|\#(?!\w))?"
 _ASCII_CHUNK = re.compile(_CHUNK.format(w=r"[A-Za-z0-9_]+", j=_JOINERS), re.ASCII)
 
 
+_INVISIBLE = "\u00ad\u200c\u200d\u2060"
+# All that is paired or tripled, and every mark: what is left of it are Latin letters, signs and pictures.
+_MARKED_OR_WIDE = re.compile("[\u0300-\u1fff\u20d0-\u20ff\u2c00-\U0001efff\U00020000-\U0003ffff]")
+
+
+def _chunk_pattern(text: str) -> re.Pattern[str]:
+    """What finds the chunks of a text. The pattern for any text takes .03 s to make, so one that has only Latin letters
+    and signs beyond ASCII, as most do, goes without."""
+    if text.isascii():
+        return _ASCII_CHUNK
+    return _wide_chunk() if _MARKED_OR_WIDE.search(text) else _narrow_chunk()
+
+
+@cache
+def _narrow_chunk() -> re.Pattern[str]:
+    """The pattern for a text without marks, and without scripts that have no spaces."""
+    return re.compile(_CHUNK.format(w=rf"\w+(?:[{_INVISIBLE}]+\w+)*", j=_JOINERS))
+
+
 @cache
 def _wide_chunk() -> re.Pattern[str]:
     """The pattern for any text. Python's word characters leave out the combining marks that many scripts spell with."""
     marks = _ranges(c for c in range(0x300, 0x1F000) if unicodedata.category(chr(c))[0] == "M")
     letter = rf"[^\W{_PAIRED}{_TRIPLED}]"
-    word = rf"{letter}(?:[{marks}\u00ad\u200c\u200d\u2060]*{letter})*[{marks}]*"
+    word = rf"{letter}(?:[{marks}{_INVISIBLE}]*{letter})*[{marks}]*"
     chunk = _CHUNK.format(w=word, j=_JOINERS)
     return re.compile(rf"(?P<paired>[{_PAIRED}]+)|(?P<tripled>[{_TRIPLED}]+)|{chunk}")
 
@@ -624,7 +643,7 @@ def chunks_of(text: str) -> Iterable[tuple[str, int]]:
     """The chunks of a text, each with the size of the stretches it is cut into, 0 for words."""
     if text.isascii():
         return zip(ascii_chunks_of(text), repeat(0), strict=False)
-    return ((match.group(), _GRAM_SIZES.get(match.lastgroup or "", 0)) for match in _wide_chunk().finditer(text))
+    return ((match.group(), _GRAM_SIZES.get(match.lastgroup or "", 0)) for match in _chunk_pattern(text).finditer(text))
 
 
 def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[int]]:
@@ -693,7 +712,7 @@ def _walk(text: str, cut: Callable[[str, int], tuple[list[_Piece], int]]) -> Ite
     `cut` takes runs of scripts without spaces apart.
     """
     position = 0
-    for match in (_ASCII_CHUNK if text.isascii() else _wide_chunk()).finditer(text):
+    for match in _chunk_pattern(text).finditer(text):
         size = _GRAM_SIZES.get(match.lastgroup or "", 0)
         pieces, width = cut(match.group(), size) if size else _pieces(match.group())
         for piece in pieces:

@@ -9,7 +9,7 @@ its `FORMAT`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -19,12 +19,16 @@ from excerpt.model import PackResult
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackUnreadableError, Renderer
 from excerpt.pack.formats.source_label import Links
 from excerpt.settings import PackSettings
-from excerpt.text.markdown import normalise_newlines
 
-FORMATS: Mapping[Format, PackFormat] = {
-    form: import_module(f"excerpt.pack.formats.{form}_format").FORMAT for form in Format if form is not Format.TEMPLATE
-}
+FORMATS: Sequence[Format] = tuple(form for form in Format if form is not Format.TEMPLATE)
 """All but the user's templates, which are not read back."""
+
+
+def format_named(form: Format) -> PackFormat:
+    """One of FORMATS, imported when it is first asked for."""
+    found = import_module(f"excerpt.pack.formats.{form}_format").FORMAT
+    assert isinstance(found, PackFormat)
+    return found
 
 
 def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links, folder: Path) -> Renderer:
@@ -43,20 +47,22 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links,
             )
         file = folder / Path(settings.template).expanduser()
         return TemplateRenderer(str(file), read_template(file), links, asked)
-    return FORMATS[settings.format].renderer(asked if settings.question else ())
+    return format_named(settings.format).renderer(asked if settings.question else ())
 
 
 def as_output(result: PackResult, links: Links) -> str:
     """What is copied, printed or kept: the text, or the data about it where that is the format."""
-    form = FORMATS.get(result.format)
+    form = format_named(result.format) if result.format in FORMATS else None
     return result.text if form is None or form.data is None else form.data(result, links)
 
 
 def read_pack(text: str) -> PackFile:
     """The pack in `text`, in whichever of the formats. Raises PackUnreadableError."""
+    from excerpt.text.markdown import normalise_newlines
+
     text = normalise_newlines(text.removeprefix("\ufeff"))
-    begun = (each for each in FORMATS.values() if each.beginning and text.lstrip().startswith(each.beginning))
-    pack = next(begun, FORMATS[Format.MARKDOWN]).read(text)
+    begun = (each for each in map(format_named, FORMATS) if each.beginning and text.lstrip().startswith(each.beginning))
+    pack = next(begun, format_named(Format.MARKDOWN)).read(text)
     if not pack.sources:
         raise PackUnreadableError("There is no source in the pack that could be checked.")
     twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]

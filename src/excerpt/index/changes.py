@@ -1,0 +1,103 @@
+"""What has changed since the last build: told by the files' sizes and times, without reading any and without a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.index import renames
+from excerpt.index.catalog import Catalog, KnownNote
+from excerpt.index.embed import model_source
+from excerpt.index.files import SUSPECT, check
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
+from excerpt.model import Skipped
+from excerpt.settings import Settings
+from excerpt.text.fragments import version_of_cut
+from excerpt.text.words import ANALYZER_VERSION
+from excerpt.vault.scan import FileState, Scan, scan
+
+BESIDE = "anew"
+"""The folder in the index's own where another is made to take its place."""
+
+# Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
+# some shares, 2 s on memory cards (FAT). As git does, what was so new when it was looked at is compared by content.
+_TICK_NS = 2_000_000_000
+
+
+def changed_ns(file: FileState) -> int:
+    """When a file was changed last, by the later of its times."""
+    return max(file.mtime_ns, file.ctime_ns)
+
+
+def sure_before(catalog: Catalog) -> int:
+    """A file of this time or later may have changed again since it was looked at, and be of that time still."""
+    return int(catalog.meta("looked") or 0) - _TICK_NS
+
+
+def is_as_known(file: FileState, note: KnownNote, sure: int) -> bool:
+    """Whether the file is surely the one that was read; `sure` is what `sure_before` tells."""
+    known = (note.size, note.mtime_ns, note.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
+    return known and changed_ns(file) < sure
+
+
+def made_with(settings: Settings) -> dict[str, str]:
+    """What an index by these settings, and this version of excerpt, has under the names of its catalog's `meta`."""
+    return {
+        "tokenizer": settings.pack.tokenizer,
+        "model": settings.embedding.model,
+        "model_source": f"{model_source(settings.embedding.model)}/{EMBEDDED_TEXT_VERSION}",
+        "analyzer": f"{ANALYZER_VERSION}/{FIELDS_VERSION}",
+    }
+
+
+def name_of(vault: Path) -> str:
+    """The vault's path as the catalog has it: a path need not be text."""
+    return str(vault).encode("utf-8", "backslashreplace").decode()
+
+
+def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault: Path, settings: Settings) -> bool:
+    """Whether a build of the vault's index in `folder` would leave it as it is; `keys` are those of the fragments in
+    its lexical index. False where only a build can tell: files that are very new, or were skipped for what they hold.
+
+    Raises VaultError and SettingsError as a scan does, DamagedFileError, OSError and sqlite3's errors.
+    """
+    if (folder / SUSPECT).exists() or (folder / BESIDE).exists() or catalog.meta("doubted"):
+        return False
+    made = {"vault": name_of(vault), **made_with(settings)}
+    if any(catalog.meta(name) != value for name, value in made.items()):
+        return False
+    if not renames.is_settled(catalog) or not _shows(catalog, scan(vault, settings.vault), settings):
+        return False
+    for kind in ("words", "vectors"):
+        for file in catalog.files(kind):
+            check(folder, file, grows=kind == "vectors")
+    return np.array_equal(keys, catalog.fragment_keys())
+
+
+def _shows(catalog: Catalog, found: Scan, settings: Settings) -> bool:
+    """Whether the catalog holds just the notes that were found, and what was skipped among them."""
+    known, sure, cut = catalog.known_notes(), sure_before(catalog), version_of_cut(settings.vault.language)
+    given_up = _given_up(catalog, found, cut)
+    notes = [file for file in found.files if file.path not in given_up]
+    return (
+        len(notes) == len(known)
+        and all(
+            (note := known.get(file.path)) is not None and note.cut == cut and is_as_known(file, note, sure)
+            for file in notes
+        )
+        and set(catalog.remarks(skipped=True)) == {*found.skipped, *given_up.values()}
+    )
+
+
+def _given_up(catalog: Catalog, found: Scan, cut: str) -> Mapping[str, Skipped]:
+    """Files that took more than a file may, and are as they were then."""
+    before = catalog.given_up()
+    return {
+        file.path: Skipped(file.path, one.reason)
+        for file in found.files
+        if (one := before.get(file.path)) is not None
+        and (one.size, one.mtime_ns, one.ctime_ns, one.cut) == (file.size, file.mtime_ns, file.ctime_ns, cut)
+    }
