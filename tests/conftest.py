@@ -12,7 +12,7 @@ from hypothesis import settings
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, for all that tests start too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-gc.set_threshold(20_000, 50, 10)  # a tenth of the time of tests of the screen goes into collecting
+gc.set_threshold(5_000, 10, 10)  # a tenth of the time of tests of the screen goes into collecting
 
 settings.register_profile("excerpt", deadline=None, max_examples=50, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)

@@ -96,6 +96,18 @@ def nothing(_path: str) -> None:
     pass
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder that is somebody's working directory")
+def test_workers_start_where_the_working_directory_is_gone(
+    recipe: Recipe, write: Callable[..., list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = write("a.md")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with Workers(1) as workers:
+        assert outcome(workers.prepare(recipe, tasks, nothing)) == [("a.md", "")]
+
+
 def numbered(*bad: str) -> list[str]:
     """Names of 40 good notes, and in between those of bad ones."""
     names = [f"{number:02}.md" for number in range(40)]

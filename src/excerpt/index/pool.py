@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -123,6 +124,7 @@ class Member:
     """One worker process: what it has in work, and since when. Raises OSError if it cannot be started."""
 
     def __init__(self, context: SpawnContext, prepare: Prepare, limits: Limits) -> None:
+        _leave_removed_folder()
         ours, theirs = context.Pipe()
         self.connection: Connection[Any, Any] = ours
         self._process = context.Process(target=work, args=(theirs, prepare, limits), daemon=True)
@@ -158,6 +160,14 @@ class Member:
         self._process.kill()
         self._process.join(_END_SECONDS)
         return self._process.exitcode or 0
+
+
+def _leave_removed_folder() -> None:
+    """Go to the root where the working directory is gone: multiprocessing asks for it, and no path leads from it."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        os.chdir(os.sep)
 
 
 class Run:
