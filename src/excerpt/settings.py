@@ -7,11 +7,9 @@ typing mistake never silently keeps a default.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
@@ -310,11 +308,15 @@ def load_settings(*files: Path) -> Settings:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}.") from error
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:  # brackets too deep
         raise SettingsError(
             f"{file} is not valid TOML: {error}.", "Mend it, or run `excerpt config --check`."
@@ -365,6 +367,8 @@ def _nearest(value: object, choices: Mapping[str, str]) -> str:
     """What was meant, as a hint: the choice whose value or name is the most like `value`; "" if none is."""
     if not isinstance(value, str):
         return ""
+    import difflib
+
     wanted = value.strip().lower()
     by_name = {name: choice for choice, name in choices.items()} | {choice: choice for choice in choices}
     # "en-GB" and "pt_BR" are meant by their language.
@@ -380,6 +384,8 @@ def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tu
         if dotted in _RETIRED:
             continue
         if key not in known:
+            import difflib
+
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known here: {', '.join(known)}."
             raise SettingsError(f"{file}: unknown key {dotted}.", hint)

@@ -114,9 +114,9 @@ SHIPPED_MEDIAN_LENGTH = 343.7542724609375
 class ShippedModel:
     """The model that ships with excerpt, read from its files as model2vec reads them.
 
-    It takes .04 s of processor time, and .16 through model2vec: half of that is the import of what draws progress bars
-    and shares work among processes, half are copies and a table of all tokens. Other models may be of forms that this
-    does not know (weights, merged tokens, a bound of length), so model2vec loads them.
+    It takes .04 s of processor time, and .18 through model2vec: half of the rest is the import of what draws progress
+    bars and shares work among processes, half are copies and a table of all tokens. Other models may be of forms
+    that this does not know (weights, merged tokens, a bound of length), so model2vec loads them.
     """
 
     weights = None

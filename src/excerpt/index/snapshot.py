@@ -162,8 +162,8 @@ class Snapshot:
             catalog.close()
 
     def is_up_to_date(self, vault: Path) -> bool:
-        """Whether a build would find nothing to do: a look that takes a tenth of what loading the builder does. Raises
-        VaultError and SettingsError as a build does."""
+        """Whether a build would find nothing to do, told without loading the builder. Raises VaultError and
+        SettingsError as a build does."""
         from excerpt.index.changes import nothing_to_do
 
         with _damage_noted(self._folder):

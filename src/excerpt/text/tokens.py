@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -63,6 +62,8 @@ def open_tokenizer(name: str) -> Tokenizer:
 def _open_file(name: str) -> Tokenizer:
     file = _file_of(name)
     if file is None:
+        import difflib
+
         near = difflib.get_close_matches(name, TOKENIZERS, n=1)
         guess = f"Did you mean {near[0]}? " if near else ""
         known = ", ".join(TOKENIZERS)
