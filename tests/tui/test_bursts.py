@@ -20,7 +20,7 @@ from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.worker import Offers
-from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.hit_list import HitList, rows_of
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
 from tests.tui.pictures.steps import results
@@ -195,7 +195,7 @@ async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_
         rows = screen_of(app).query_one(HitList)
         await until(pilot, lambda: bool(rows.marked), "the mark")
         assert pane_of(app).query_text == "sync conflict"
-        assert rows.marked == {rows.hits[1].fragment.id}
+        assert rows.marked == {rows_of(rows.hits)[1].hit.fragment.id}
 
 
 async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
