@@ -107,12 +107,12 @@ class Engine:
             step()
 
     def _preparing(self) -> tuple[Callable[[], object], ...]:
-        steps = (self._lay_out, self.index.warm, self.snapshot.lexical.check, self._read_places)
+        steps = (self._read_vectors, self.index.warm, self.snapshot.lexical.check, self._read_places)
         links = (self._read_links,) if self._settings.search.boosts.links else ()
         return *steps, *links, self.snapshot.let_go
 
-    def _lay_out(self) -> None:
-        self.snapshot.vectors.unfold()
+    def _read_vectors(self) -> None:
+        _ = self.snapshot.vectors
 
     def _read_places(self) -> None:
         _ = self.snapshot.table, self.snapshot.languages, self.snapshot.facets.modified
