@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
+from operator import mul
 
 import numpy as np
 import numpy.typing as npt
@@ -275,10 +276,7 @@ def count_matching(answers: Sequence[Answer]) -> int:
 
 def _signals(scored: Scored, place: int) -> tuple[Signal, ...]:
     values, weights = scored.values[place].tolist(), scored.weights.tolist()
-    return tuple(
-        Signal(name, value, weight, value * weight)
-        for name, value, weight in zip(scored.names, values, weights, strict=True)
-    )
+    return tuple(map(Signal._make, zip(scored.names, values, weights, map(mul, values, weights), strict=True)))
 
 
 def spread(order: Order, notes: Rows, per_note: int) -> Order:
