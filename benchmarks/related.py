@@ -140,7 +140,7 @@ def _tf_idf(snapshot: Snapshot) -> Scores:
 def _mean_vectors(snapshot: Snapshot) -> Scores:
     notes = snapshot.table.notes
     means = np.zeros((len(snapshot.table.paths), len(snapshot.vectors.mean)), np.float32)
-    np.add.at(means, notes, snapshot.vectors.of(np.arange(len(notes))))
+    np.add.at(means, notes, snapshot.vectors.rows(np.arange(len(notes))))
     return _cosines(means)
 
 

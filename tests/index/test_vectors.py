@@ -10,7 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.vectors import MatrixSource, MatrixWriter, Quantised, VectorMatrix, quantise
+from excerpt.index.vectors import (
+    CHUNK,
+    MatrixSource,
+    MatrixWriter,
+    Quantised,
+    VectorMatrix,
+    multiply_in_numpy,
+    quantise,
+)
 
 WIDE = 8
 
@@ -44,18 +52,36 @@ def test_rows_come_back_in_the_order_of_keys(tmp_path: Path) -> None:
     np.testing.assert_allclose(matrix.vectors, vectors(20), atol=0.01)
 
 
-def test_cosines_are_the_same_before_and_after_all_is_unfolded(tmp_path: Path) -> None:
+def test_similarities_are_the_cosines_with_the_rows(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     query = vectors(1, seed=3)[0]
-    first, second = matrix.similarities(query), matrix.similarities(query)
-    np.testing.assert_allclose(first, second, atol=1e-7)
+    np.testing.assert_allclose(matrix.similarities(query), matrix.vectors @ query, atol=3e-5)
+
+
+def test_the_mean_is_that_of_the_rows(tmp_path: Path) -> None:
+    matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("wide", [WIDE, 256, 1500])
+def test_similarities_are_the_same_to_the_last_bit_whoever_multiplies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: int
+) -> None:
+    rows = np.random.default_rng(1).normal(size=(CHUNK + 1, wide)).astype(np.float32)
+    rows[0], rows[1] = 1, -1  # the largest sums
+    all_keys = keys(1, len(rows))
+    source = MatrixSource(tmp_path, MatrixWriter(tmp_path, None, wide).commit(1, all_keys, all_keys, quantise(rows)))
+    matrix = VectorMatrix.read(source, all_keys, wide)
+    queries = (rows[0], rows[-1])
+    found = [matrix.similarities(query).tobytes() for query in queries]
+    monkeypatch.setattr("excerpt.index.vectors.multiply", multiply_in_numpy)
+    assert [matrix.similarities(query).tobytes() for query in queries] == found
 
 
 def test_some_rows_are_those_of_all(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     wanted = np.array([9_999, 0, 4_096, 4_095])
-    np.testing.assert_array_equal(matrix.of(wanted), matrix.vectors[wanted])
+    np.testing.assert_array_equal(matrix.rows(wanted), matrix.vectors[wanted])
 
 
 def test_a_commit_appends_only_what_is_new(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
+from excerpt.index.vectors import multiply_in_numpy
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result
 from excerpt.search.engine import FIRST, LISTED, Engine, spread
@@ -108,6 +109,15 @@ def test_the_same_query_gives_the_same_list(snapshot: Snapshot, engine: Engine, 
     again = Engine(snapshot, Settings())
     assert without_time(engine.search(query)) == without_time(again.search(query))
     assert without_time(engine.search(query)) == without_time(engine.search(query))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_list_is_the_same_without_the_library_that_multiplies(
+    engine: Engine, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = without_time(engine.search(query))
+    monkeypatch.setattr("excerpt.index.vectors.multiply", multiply_in_numpy)
+    assert without_time(engine.search(query)) == found
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -88,6 +88,7 @@ def _packed(ids: list[int]) -> bytes:
 
 _SAMPLE = 1000  # words that stand for all of a model's
 _MOST_TOLD = 10_000
+_FEW = 16  # texts that are tokenized one by one: 5 µs each
 _MOST_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is made
 _TOKENS_UNSAID = 512  # what a text is cut to where the config does not say, as model2vec has it
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
@@ -142,7 +143,7 @@ class Embedder:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.dimensions = int(model.embedding.shape[1])
-        self._words = WordPieces(model.tokenize, model.tokenizer)
+        self._words = WordPieces(self._tokenize, model.tokenizer)
         self._told: dict[str, float] = {}
 
     @cached_property
@@ -184,8 +185,15 @@ class Embedder:
             return np.zeros(0, np.float32)
         clean = [word.encode("utf-8", "replace").decode() for word in words]
         # A rare word is in many pieces, and says what all of them say together; so their sum, not the model's mean.
-        lengths = [float(np.linalg.norm(self._pieces(ids).sum(axis=0))) for ids in self._model.tokenize(clean)]
+        lengths = [float(np.linalg.norm(self._pieces(ids).sum(axis=0))) for ids in self._tokenize(clean)]
         return np.array(lengths, np.float32)
+
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        # For a batch the library wakes its threads, which takes longer than a query's few words one by one.
+        if len(texts) <= _FEW:
+            return [self._model.tokenize([text])[0] for text in texts]
+        found: list[list[int]] = self._model.tokenize(texts)
+        return found
 
     def _pieces(self, ids: Sequence[int] | NDArray[np.int32]) -> NDArray[np.float32]:
         """The model's weighted vectors of some tokens."""

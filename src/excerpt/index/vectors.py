@@ -1,4 +1,4 @@
-"""The vector matrix: int8 with a scale a row on disk, float32 in memory where many queries come."""
+"""The vector matrix, on disk and in memory: int8 with a scale a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,11 @@ class Quantised:
 
     scales: NDArray[np.float32]
     rows: NDArray[np.int8]
+
+    @property
+    def floats(self) -> NDArray[np.float32]:
+        """The vectors themselves."""
+        return self.rows * self.scales[:, None]
 
     @staticmethod
     def joined(parts: Sequence[Quantised]) -> Quantised:
@@ -171,31 +176,33 @@ def _block(keys: Keys, quantised: Quantised) -> bytes:
 
 
 # --- in memory --------------------------------------------------------------------------------------------------------
-# The vectors of one generation in memory: as they are on disk at first, then as float32, where many queries are to
-# come.
+# The vectors of one generation in memory, int8 as on disk.
 #
-# As float32 they take four times the memory, and a third of the time of each query. They are laid out in chunks that
-# generations share: each adds what is new behind what is there, and knows by itself which places are its own. So taking
-# up a generation costs what it changed.
+# They are laid out in chunks that generations share: each adds what is new behind what is there, and knows by itself
+# which places are its own. So taking up a generation costs what it changed.
 
 CHUNK = 4096
-"""Rows that are multiplied at a time: 4 MB, which the processor's cache holds. Always a whole chunk: of fewer rows,
-BLAS adds the last ones up in another order, and a cosine would depend on which row it stands in."""
+"""Rows that are multiplied at a time: 1 MB, which the processor's cache holds."""
+_PIECE = 512
+"""Rows of a chunk that numpy takes at a time, as float32."""
 _LEAST_LIVING = 0.75
 """A chunk with fewer living rows than this is given up, and they move behind the others."""
+_STEPS = 254
+"""Steps of a query's second digit in one of the first."""
 
 Floats = NDArray[np.float32]
+Int8s = NDArray[np.int8]
 
 
 class _Room:
     """The last chunk, as far as it is empty. Several generations may add to it, each behind all others."""
 
-    def __init__(self, chunk: Floats, used: int) -> None:
-        self.chunk = chunk
-        self._used = used
+    def __init__(self, dimensions: int) -> None:
+        self.chunk: Int8s = np.zeros((CHUNK, dimensions), np.int8)
+        self._used = 0
         self._lock = threading.Lock()
 
-    def put(self, rows: Floats) -> tuple[Floats, int, int]:
+    def put(self, rows: Int8s) -> tuple[Int8s, int, int]:
         """Put in as many of `rows` as fit: into which chunk, from where on, and how many."""
         with self._lock:
             if self._used == len(self.chunk):
@@ -208,24 +215,33 @@ class _Room:
 
 @dataclass(frozen=True, slots=True)
 class _Laid:
-    """Vectors laid out: row i stands at `places[i]` of `chunks`, one after the other; `room` is for more."""
+    """Vectors laid out: row i stands at `places[i]` of `chunks`, one after the other, and is that times `scales[i]`;
+    `room` is for more."""
 
-    chunks: tuple[Floats, ...]
+    chunks: tuple[Int8s, ...]
     places: NDArray[np.int32]
+    scales: Floats
     room: _Room
 
-    def rows(self, numbers: NDArray[np.integer]) -> Floats:
+    @staticmethod
+    def empty(dimensions: int) -> _Laid:
+        return _Laid((), np.zeros(0, np.int32), np.zeros(0, np.float32), _Room(dimensions))
+
+    def rows(self, numbers: NDArray[np.integer]) -> Quantised:
         """Some vectors, a copy."""
         places = self.places[numbers]
-        found = np.empty((len(places), self.room.chunk.shape[1]), np.float32)
+        found = np.empty((len(places), self.room.chunk.shape[1]), np.int8)
         for number in np.unique(places // CHUNK).tolist():
             of_it = np.flatnonzero(places // CHUNK == number)
             found[of_it] = self.chunks[number][places[of_it] % CHUNK]
-        return found
+        return Quantised(self.scales[numbers], found)
 
-    def with_rows(self, kept: NDArray[np.integer], count: int, added: NDArray[np.integer], rows: Floats) -> _Laid:
-        """As many as `count` vectors: those of the rows `kept`, with `rows` put in so that they stand at `added`."""
-        places = np.empty(count, np.int32)
+    def with_rows(
+        self, kept: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Sequence[Quantised]
+    ) -> _Laid:
+        """As many as `count` vectors: those of the rows `kept`, with those of `parts` put in so that they stand at
+        `added`."""
+        places, scales = np.empty(count, np.int32), np.empty(count, np.float32)
         stays = np.ones(count, np.bool_)
         stays[added] = False
         kept_at = np.flatnonzero(stays)
@@ -239,40 +255,39 @@ class _Laid:
         renumbered = (np.cumsum(keep) - 1)[old[stay] // CHUNK]
         places[kept_at[stay]] = renumbered * CHUNK + old[stay] % CHUNK
         chunks = [chunk for chunk, stays_on in zip(self.chunks, full, strict=True) if stays_on]
-        places[kept_at[~stay]] = _put(self.rows(kept[~stay]), chunks, self.room)
-        places[added] = _put(rows, chunks, self.room)
-        return _Laid(tuple(chunks), places, self.room)
+        places[kept_at[~stay]] = _put([self.rows(kept[~stay])], chunks, self.room)
+        places[added] = _put(parts, chunks, self.room)
+        scales[kept_at] = self.scales[kept]
+        scales[added] = np.concatenate([np.zeros(0, np.float32), *(part.scales for part in parts)])
+        return _Laid(tuple(chunks), places, scales, self.room)
 
 
-def _put(rows: Floats, chunks: list[Floats], room: _Room) -> NDArray[np.int32]:
+def _put(parts: Iterable[Quantised], chunks: list[Int8s], room: _Room) -> NDArray[np.int32]:
     """Put rows into the room, whose chunks join `chunks`: their places."""
     places = [np.zeros(0, np.int32)]
-    while len(rows):
-        chunk, at, count = room.put(rows)
-        if not chunks or chunks[-1] is not chunk:
-            chunks.append(chunk)
-        first = (len(chunks) - 1) * CHUNK + at
-        places.append(np.arange(first, first + count, dtype=np.int32))
-        rows = rows[count:]
+    for part in parts:
+        rows = part.rows
+        while len(rows):
+            chunk, at, count = room.put(rows)
+            if not chunks or chunks[-1] is not chunk:
+                chunks.append(chunk)
+            first = (len(chunks) - 1) * CHUNK + at
+            places.append(np.arange(first, first + count, dtype=np.int32))
+            rows = rows[count:]
     return np.concatenate(places)
 
 
 class VectorMatrix:
-    """A row a fragment, in the order of `keys` (ascending).
+    """A row a fragment, in the order of `keys` (ascending). `mean` is the mean of all, shape (dimensions,): the cosine
+    that a query has with the vault as a whole."""
 
-    Laying out all vectors takes as long as a hundred queries. So the first query unfolds a chunk at a time, and the
-    second lays all of them out, or whoever is going to ask more calls `unfold` before. `mean` is the mean of all, shape
-    (dimensions,): the cosine that a query has with the vault as a whole.
-    """
-
-    def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, held: Quantised | _Laid) -> None:
+    def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, laid: _Laid) -> None:
         """`total` is the sum of all vectors, `source` where they were read."""
         self.keys = keys
         self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
         self._total = total
         self._file, self._size = source.identity, source.size
-        self._held = held
-        self._asked = False
+        self._laid = laid
 
     @classmethod
     def read(
@@ -280,66 +295,93 @@ class VectorMatrix:
     ) -> VectorMatrix:
         """The rows of the living `keys`. With `before`, an older generation in which every key has the same vector,
         what lives on is shared, and only what is new is read. Raises DamagedFileError."""
-        if before is not None and isinstance(before._held, _Laid) and len(before.mean) == dimensions:
-            return before._followed(before._held, source, keys)
-        quantised = _read(source, keys, dimensions)
-        return cls(keys, _sum(_unfolded(quantised), dimensions), source, quantised)
+        if before is not None and len(before.mean) == dimensions:
+            return before._followed(source, keys)
+        parts = _read(source, keys, dimensions)
+        none, all_rows = np.zeros(0, np.intp), np.arange(len(keys))
+        laid = _Laid.empty(dimensions).with_rows(none, len(keys), all_rows, parts)
+        return cls(keys, _sum(parts, dimensions), source, laid)
 
     @property
     def vectors(self) -> Floats:
         """All of them, shape (n, dimensions): a copy."""
-        return self._laid_out().rows(np.arange(len(self.keys)))
+        return self.rows(np.arange(len(self.keys)))
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
         """Some of them, shape (len(numbers), dimensions): a copy."""
-        return self._laid_out().rows(numbers)
-
-    def unfold(self) -> None:
-        """Lay the vectors out as float32, for many queries."""
-        self._laid_out()
+        return self._laid.rows(numbers).floats
 
     def similarities(self, query: Floats) -> Floats:
-        """Cosine of the normalised `query` with each row, shape (n,)."""
-        if self._asked:
-            self.unfold()
-        self._asked = True
-        held = self._held
-        chunks = held.chunks if isinstance(held, _Laid) else _unfolded(held)
-        found = np.concatenate([np.zeros(0, np.float32), *(chunk @ query for chunk in chunks)])
-        return found[held.places] if isinstance(held, _Laid) else found[: len(self.keys)]
+        """Cosine of the normalised `query` with each row, shape (n,).
 
-    def of(self, rows: NDArray[np.integer]) -> Floats:
-        """The vectors of some rows, shape (rows, dimensions): a copy."""
-        return self._laid_out().rows(rows)
+        The query is taken as two int8 digits, 2^-16 of its largest component fine, so that all products are of whole
+        numbers and exact: the same to the last bit from any processor and either way of multiplying.
+        """
+        laid = self._laid
+        digits, step = _in_digits(query)
+        sums = np.empty((len(laid.chunks), CHUNK), np.float32)
+        for number, chunk in enumerate(laid.chunks):
+            first, second = multiply(digits, chunk).astype(np.float64)
+            sums[number] = first * _STEPS + second
+        found: Floats = sums.ravel()[laid.places]
+        found *= laid.scales * np.float32(step)
+        return found
 
-    def _laid_out(self) -> _Laid:
-        if isinstance(self._held, Quantised):
-            count, dimensions = self._held.rows.shape
-            chunks = tuple(_unfolded(self._held, kept=True))
-            empty = count % CHUNK
-            room = _Room(chunks[-1], empty) if empty else _Room(np.zeros((CHUNK, dimensions), np.float32), 0)
-            self._held = _Laid(chunks, np.arange(count, dtype=np.int32), room)
-        return self._held
-
-    def _followed(self, held: _Laid, source: MatrixSource, keys: Keys) -> VectorMatrix:
+    def _followed(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
         """The generation of `keys`, which shares the rows that live on."""
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
         # Of a file that has grown, what was recorded before is known.
         start = self._size if source.identity == self._file else 0
-        read = _read(source, keys[~known], len(self.mean), start)
-        added = read.rows * read.scales[:, None]
+        parts = _read(source, keys[~known], len(self.mean), start)
         kept = at[known]
-        gone = held.rows(np.delete(np.arange(len(self.keys)), kept))
-        total = self._total + _sum([added], len(self.mean)) - _sum([gone], len(self.mean))
-        return VectorMatrix(keys, total, source, held.with_rows(kept, len(keys), np.flatnonzero(~known), added))
+        gone = self._laid.rows(np.delete(np.arange(len(self.keys)), kept))
+        total = self._total + _sum(parts, len(self.mean)) - _sum([gone], len(self.mean))
+        return VectorMatrix(keys, total, source, self._laid.with_rows(kept, len(keys), np.flatnonzero(~known), parts))
 
 
-def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Quantised:
-    """The rows of `keys`, as they are in the file from the byte `start` on."""
+def _in_digits(query: Floats) -> tuple[Int8s, float]:
+    """The query as first * _STEPS + second, shape (2, dimensions), in units of the step that comes with them."""
+    first = quantise(query[None])
+    scale = float(first.scales[0])
+    second = np.rint((query / np.float64(scale) - first.rows[0]) * _STEPS)
+    return np.stack([first.rows[0], second.astype(np.int8)]), scale / _STEPS
+
+
+Products = NDArray[np.float32] | NDArray[np.float64]
+Multiply = Callable[[Int8s, Int8s], Products]
+"""Gives the dot product of each of some digits with each row of a chunk, exact: digits x rows."""
+
+
+def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
+    # A float32 holds each sum of so many products of int8 exactly, so their order does not matter.
+    kind = np.float32 if digits.shape[1] * 127 * 127 < 2**24 else np.float64
+    factors = digits.T.astype(kind)
+    found = np.empty((len(chunk), len(digits)), kind)
+    rows = np.empty((_PIECE, digits.shape[1]), kind)
+    for at in range(0, len(chunk), _PIECE):
+        rows[:] = chunk[at : at + _PIECE]
+        np.matmul(rows, factors, out=found[at : at + _PIECE])
+    return found.T
+
+
+def _fastest() -> Multiply:
+    try:
+        from simsimd import cdist
+    except ImportError:  # no wheel for this machine
+        return multiply_in_numpy
+    # Not into an array of ours: with `out`, 6.5 counts one reference to None too few, and CPython 3.11 dies of it.
+    return lambda digits, chunk: np.asarray(cdist(digits, chunk, "dot"))
+
+
+multiply: Multiply = _fastest()
+
+
+def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> list[Quantised]:
+    """The rows of `keys`, in their order, as they are in the file from the byte `start` on."""
     found = np.zeros(len(keys), bool)
-    parts = [Quantised.from_bytes([], dimensions)]
+    parts: list[Quantised] = []
     for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
         at = np.searchsorted(keys, block_keys)
         alive = np.zeros(len(block_keys), bool)
@@ -351,28 +393,15 @@ def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> 
     if not found.all():
         raise DamagedFileError(f"{np.count_nonzero(~found)} vectors are missing from the matrix.")
     # New keys lie above all older ones, so the blocks one after the other are in the order of keys.
-    return parts[1] if len(parts) == 2 else Quantised.joined(parts)
+    return parts
 
 
-def _unfolded(quantised: Quantised, *, kept: bool = False) -> Iterator[Floats]:
-    """The vectors, a chunk at a time, the last filled up with noughts; unless they are to be `kept`, each is good until
-    the next is asked for."""
-    rows, scales = quantised.rows, quantised.scales
-    chunk = np.zeros((CHUNK, rows.shape[1]), np.float32)
-    for at in range(0, len(rows), CHUNK):
-        if at and kept:
-            chunk = np.zeros_like(chunk)
-        count = min(CHUNK, len(rows) - at)
-        chunk[:count] = rows[at : at + count]
-        chunk[:count] *= scales[at : at + count, None]
-        chunk[count:] = 0
-        yield chunk
-
-
-def _sum(parts: Iterable[Floats], dimensions: int) -> NDArray[np.float64]:
+def _sum(parts: Iterable[Quantised], dimensions: int) -> NDArray[np.float64]:
     """The sum of vectors. It is exact, whatever their order: what some hundred thousand components between -1 and 1
     add up to needs fewer bits than a float64 has. So a mean does not tell how a generation came about."""
     total = np.zeros(dimensions)
     for part in parts:
-        total += part.sum(axis=0, dtype=np.float64)
+        for at in range(0, len(part.rows), CHUNK):
+            some = Quantised(part.scales[at : at + CHUNK], part.rows[at : at + CHUNK])
+            total += some.floats.sum(axis=0, dtype=np.float64)
     return total

@@ -589,7 +589,7 @@ def _proposed_by_meaning(snapshot: Snapshot, origin: Origin) -> Floats:
     notes, count, vectors = snapshot.table.notes, len(snapshot.table.paths), snapshot.vectors
     if not len(origin.rows):
         return np.zeros(count, np.float32)
-    centre = (vectors.of(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
+    centre = (vectors.rows(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
     similar = vectors.similarities(centre) - np.float32(vectors.mean @ centre)
     return (np.bincount(notes, similar, count) / np.maximum(np.bincount(notes, minlength=count), 1)).astype(np.float32)
 
@@ -611,7 +611,7 @@ def by_meaning(snapshot: Snapshot, origin: Origin, notes: Ints) -> Floats:
 
 def centred(snapshot: Snapshot, rows: Rows) -> Floats:
     """The vectors of rows as seen from the middle of the vault's, of length 1: as they are, all lie close together."""
-    found = snapshot.vectors.of(rows) - snapshot.vectors.mean
+    found = snapshot.vectors.rows(rows) - snapshot.vectors.mean
     lengths: Floats = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
     return found / lengths
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
+from operator import mul
 
 import numpy as np
 import numpy.typing as npt
@@ -108,12 +109,12 @@ class Engine:
             step()
 
     def _preparing(self) -> tuple[Callable[[], object], ...]:
-        steps = (self._lay_out, self.index.warm, self.snapshot.lexical.check, self._read_places)
+        steps = (self._read_vectors, self.index.warm, self.snapshot.lexical.check, self._read_places)
         links = (self._read_links,) if self._settings.search.boosts.links else ()
         return *steps, *links, self.snapshot.let_go
 
-    def _lay_out(self) -> None:
-        self.snapshot.vectors.unfold()
+    def _read_vectors(self) -> None:
+        _ = self.snapshot.vectors
 
     def _read_places(self) -> None:
         _ = self.snapshot.table, self.snapshot.languages, self.snapshot.facets.modified
@@ -277,10 +278,7 @@ def count_matching(answers: Sequence[Answer]) -> int:
 
 def _signals(scored: Scored, place: int) -> tuple[Signal, ...]:
     values, weights = scored.values[place].tolist(), scored.weights.tolist()
-    return tuple(
-        Signal(name, value, weight, value * weight)
-        for name, value, weight in zip(scored.names, values, weights, strict=True)
-    )
+    return tuple(map(Signal._make, zip(scored.names, values, weights, map(mul, values, weights), strict=True)))
 
 
 def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
