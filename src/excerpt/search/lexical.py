@@ -226,7 +226,7 @@ class WordIndex:
 
     @cached_property
     def _norms(self) -> Floats:
-        """What one occurrence counts, the rows of each field behind those of the one before: the field's weight over its
+        """What one occurrence counts, all rows of a field behind all of the one before: the field's weight over its
         relative length."""
         norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
         for number, field in enumerate(NUMBERED):
