@@ -1,6 +1,7 @@
 """Searches one after another in one process: excerpt, FTS5 and tantivy on the same queries, and the first one cold.
 
-excerpt's time is the whole search: all signals, the top 50, their text fetched and marked. Warm means that the index
+excerpt's time is the whole search: all signals, the top 50, their text fetched. In the batch form nothing is marked, as
+`search --batch --json` prints no marks; beside it the same by the `elapsed_ms` that it prints, and with all marked. Warm means that the index
 was opened and warmed before, not that the same query was asked before: each is asked once. Cold is the first query
 after an index was opened and nothing of it warmed, in a process that has searched another index, as the app has.
 """
@@ -20,6 +21,7 @@ from benchmarks.peers import Fts5, Tantivy
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))
 LIMIT = 50
+BATCH = "excerpt, batch form"
 COLD = 7
 """Queries, each asked of an index opened anew; the middle time counts."""
 
@@ -48,8 +50,20 @@ def _measure(data: Data, vault: Path, name: str, queries: list[str]) -> list[Seq
     with closing(Snapshot.open(folder, Settings())) as snapshot:
         engine = Engine(snapshot, Settings())
         engine.warm()
-        times = {"excerpt": [_timed(partial(engine.search, limit=LIMIT), query) for query in queries]}
-    cold = {"excerpt": _middle([_cold(folder, query) for query in queries[:COLD]])}
+        told: list[float] = []
+
+        def batch(query: str) -> None:
+            told.append(engine.search(query, limit=LIMIT, marked=0).elapsed_ms)
+
+        times = {
+            BATCH: [_timed(batch, query) for query in queries],
+            f"{BATCH}, elapsed_ms": told,
+        }
+    with closing(Snapshot.open(folder, Settings())) as snapshot:
+        engine = Engine(snapshot, Settings())
+        engine.warm()
+        times["excerpt, all marked"] = [_timed(partial(engine.search, limit=LIMIT), query) for query in queries]
+    cold = {BATCH: _middle([_cold(folder, query) for query in queries[:COLD]])}
     if data.baseline.is_file():
         for kind, peer in (("fts5", Fts5), ("tantivy", Tantivy)):
             target = peer_folder(kind, name)
@@ -62,7 +76,7 @@ def _measure(data: Data, vault: Path, name: str, queries: list[str]) -> list[Seq
                 warm(query)
             times[peer.name] = [_timed(warm, query) for query in queries]
     plain = times.get(Fts5.name)
-    return [_row(f"{name}: {who}", spent, cold[who], plain) for who, spent in times.items()]
+    return [_row(f"{name}: {who}", spent, cold.get(who), plain) for who, spent in times.items()]
 
 
 def _cold(folder: Path, query: str) -> float:
@@ -71,7 +85,7 @@ def _cold(folder: Path, query: str) -> float:
     from excerpt.settings import Settings
 
     with closing(Snapshot.open(folder, Settings())) as snapshot:
-        return _timed(partial(Engine(snapshot, Settings()).search, limit=LIMIT), query)
+        return _timed(partial(Engine(snapshot, Settings()).search, limit=LIMIT, marked=0), query)
 
 
 def _timed(search: Callable[[str], object], query: str) -> float:
@@ -85,8 +99,9 @@ def _middle(spent: Sequence[float]) -> float:
     return sorted(spent)[len(spent) // 2]
 
 
-def _row(name: str, spent: list[float], cold: float, plain: list[float] | None) -> Sequence[str]:
+def _row(name: str, spent: list[float], cold: float | None, plain: list[float] | None) -> Sequence[str]:
     p50, p95 = percentile(spent, 0.5), percentile(spent, 0.95)
     pairs = ((p50, 0.5), (p95, 0.95), (cold, 0.95))
-    ratios = [f"{mine / percentile(plain, share):.2f}" if plain else "-" for mine, share in pairs]
-    return name, str(len(spent)), f"{p50:.2f}", f"{p95:.2f}", f"{max(spent):.1f}", f"{cold:.1f}", *ratios
+    ratios = [f"{mine / percentile(plain, share):.2f}" if plain and mine is not None else "-" for mine, share in pairs]
+    cold_ms = "-" if cold is None else f"{cold:.1f}"
+    return name, str(len(spent)), f"{p50:.2f}", f"{p95:.2f}", f"{max(spent):.1f}", cold_ms, *ratios

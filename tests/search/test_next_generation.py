@@ -151,10 +151,10 @@ def rows_read(before: Snapshot, index: Path, wanted: Settings, monkeypatch: pyte
 
     def counted(
         self: vectors.MatrixSource, dimensions: int, start: int = 0
-    ) -> list[tuple[vectors.Keys, vectors.Quantised]]:
-        found = blocks(self, dimensions, start)
+    ) -> Iterator[tuple[vectors.Keys, vectors.Quantised]]:
+        found = list(blocks(self, dimensions, start))
         read.append(sum(len(keys) for keys, _ in found))
-        return found
+        return iter(found)
 
     monkeypatch.setattr(vectors.MatrixSource, "blocks", counted)
     with closing(Snapshot.open(index, wanted, before=before)) as after:

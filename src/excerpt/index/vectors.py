@@ -6,7 +6,7 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,29 +90,29 @@ class MatrixSource:
     def close(self) -> None:
         self._file.close()
 
-    def blocks(self, dimensions: int, start: int = 0) -> list[tuple[Keys, Quantised]]:
-        """The recorded blocks, from the one that begins at the byte `start`. Raises DamagedFileError."""
+    def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, Quantised]]:
+        """The recorded blocks, from the one that begins at the byte `start`, each read when it is its turn. Raises
+        DamagedFileError."""
         record = self._record
+        there = os.fstat(self._file.fileno()).st_size
+        if there < record.size:
+            raise DamagedFileError(f"{record.name} is cut short: {there} of {record.size} bytes.")
         self._file.seek(start)
-        data = memoryview(self._file.read(max(record.size - start, 0)))
-        if len(data) != record.size - start:
-            raise DamagedFileError(f"{record.name} is cut short: {start + len(data)} of {record.size} bytes.")
-        blocks, at = [], 0
-        while at < len(data):
+        at = start
+        while at < record.size:
             try:
-                magic, width, count, crc = _HEAD.unpack_from(data, at)
+                magic, width, count, crc = _HEAD.unpack(self._file.read(_HEAD.size))
             except struct.error as error:
                 raise DamagedFileError(f"{record.name} has a broken block.") from error
-            at += _HEAD.size
-            body = data[at : at + count * (12 + width)]
-            if magic != _MAGIC or width != dimensions or len(body) < count * (12 + width) or zlib.crc32(body) != crc:
+            size = count * (12 + width)
+            at += _HEAD.size + size
+            body = memoryview(self._file.read(size if at <= record.size else 0))
+            if magic != _MAGIC or width != dimensions or len(body) < size or zlib.crc32(body) != crc:
                 raise DamagedFileError(f"{record.name} has a broken block.")
-            at += len(body)
             scales_at, rows_at = 8 * count, 12 * count
             keys = np.frombuffer(body[:scales_at], "<i8").astype(np.int64)
             scales = np.frombuffer(body[scales_at:rows_at], "<f4").astype(np.float32)
-            blocks.append((keys, Quantised(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))))
-        return blocks
+            yield keys, Quantised(scales, np.frombuffer(body[rows_at:], np.int8).reshape(count, width))
 
 
 class MatrixWriter:
@@ -142,7 +142,7 @@ class MatrixWriter:
             return []
         source = MatrixSource(self._index, self._file)
         try:
-            return source.blocks(self._dimensions)
+            return list(source.blocks(self._dimensions))
         finally:
             source.close()
 
@@ -184,7 +184,7 @@ def _block(keys: Keys, quantised: Quantised) -> bytes:
 CHUNK = 4096
 """Rows that are multiplied at a time: 1 MB, which the processor's cache holds."""
 _PIECE = 512
-"""Rows of a chunk that numpy takes at a time, as float32."""
+"""Rows of a chunk that numpy takes at a time, as floats."""
 _LEAST_LIVING = 0.75
 """A chunk with fewer living rows than this is given up, and they move behind the others."""
 _STEPS = 254
@@ -237,7 +237,7 @@ class _Laid:
         return Quantised(self.scales[numbers], found)
 
     def with_rows(
-        self, kept: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Sequence[Quantised]
+        self, kept: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
     ) -> _Laid:
         """As many as `count` vectors: those of the rows `kept`, with those of `parts` put in so that they stand at
         `added`."""
@@ -255,17 +255,17 @@ class _Laid:
         renumbered = (np.cumsum(keep) - 1)[old[stay] // CHUNK]
         places[kept_at[stay]] = renumbered * CHUNK + old[stay] % CHUNK
         chunks = [chunk for chunk, stays_on in zip(self.chunks, full, strict=True) if stays_on]
-        places[kept_at[~stay]] = _put([self.rows(kept[~stay])], chunks, self.room)
-        places[added] = _put(parts, chunks, self.room)
+        places[kept_at[~stay]], _ = _put([self.rows(kept[~stay])], chunks, self.room)
+        places[added], scales[added] = _put(parts, chunks, self.room)
         scales[kept_at] = self.scales[kept]
-        scales[added] = np.concatenate([np.zeros(0, np.float32), *(part.scales for part in parts)])
         return _Laid(tuple(chunks), places, scales, self.room)
 
 
-def _put(parts: Iterable[Quantised], chunks: list[Int8s], room: _Room) -> NDArray[np.int32]:
-    """Put rows into the room, whose chunks join `chunks`: their places."""
-    places = [np.zeros(0, np.int32)]
+def _put(parts: Iterable[Quantised], chunks: list[Int8s], room: _Room) -> tuple[NDArray[np.int32], Floats]:
+    """Put rows into the room, whose chunks join `chunks`: their places and scales."""
+    places, scales = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
     for part in parts:
+        scales.append(part.scales)
         rows = part.rows
         while len(rows):
             chunk, at, count = room.put(rows)
@@ -274,7 +274,7 @@ def _put(parts: Iterable[Quantised], chunks: list[Int8s], room: _Room) -> NDArra
             first = (len(chunks) - 1) * CHUNK + at
             places.append(np.arange(first, first + count, dtype=np.int32))
             rows = rows[count:]
-    return np.concatenate(places)
+    return np.concatenate(places), np.concatenate(scales)
 
 
 class VectorMatrix:
@@ -297,10 +297,10 @@ class VectorMatrix:
         what lives on is shared, and only what is new is read. Raises DamagedFileError."""
         if before is not None and len(before.mean) == dimensions:
             return before._followed(source, keys)
-        parts = _read(source, keys, dimensions)
+        total = np.zeros(dimensions)
+        parts = _added_to(total, _read(source, keys, dimensions))
         none, all_rows = np.zeros(0, np.intp), np.arange(len(keys))
-        laid = _Laid.empty(dimensions).with_rows(none, len(keys), all_rows, parts)
-        return cls(keys, _sum(parts, dimensions), source, laid)
+        return cls(keys, total, source, _Laid.empty(dimensions).with_rows(none, len(keys), all_rows, parts))
 
     @property
     def vectors(self) -> Floats:
@@ -321,8 +321,8 @@ class VectorMatrix:
         digits, step = _in_digits(query)
         sums = np.empty((len(laid.chunks), CHUNK), np.float32)
         for number, chunk in enumerate(laid.chunks):
-            first, second = multiply(digits, chunk).astype(np.float64)
-            sums[number] = first * _STEPS + second
+            first, second = multiply(digits, chunk)
+            sums[number] = first.astype(np.float64) * _STEPS + second
         found: Floats = sums.ravel()[laid.places]
         found *= laid.scales * np.float32(step)
         return found
@@ -334,11 +334,11 @@ class VectorMatrix:
         known[known] = self.keys[at[known]] == keys[known]
         # Of a file that has grown, what was recorded before is known.
         start = self._size if source.identity == self._file else 0
-        parts = _read(source, keys[~known], len(self.mean), start)
         kept = at[known]
-        gone = self._laid.rows(np.delete(np.arange(len(self.keys)), kept))
-        total = self._total + _sum(parts, len(self.mean)) - _sum([gone], len(self.mean))
-        return VectorMatrix(keys, total, source, self._laid.with_rows(kept, len(keys), np.flatnonzero(~known), parts))
+        total = self._total - _sum(self._laid.rows(np.delete(np.arange(len(self.keys)), kept)))
+        parts = _added_to(total, _read(source, keys[~known], len(self.mean), start))
+        laid = self._laid.with_rows(kept, len(keys), np.flatnonzero(~known), parts)
+        return VectorMatrix(keys, total, source, laid)
 
 
 def _in_digits(query: Floats) -> tuple[Int8s, float]:
@@ -378,10 +378,9 @@ def _fastest() -> Multiply:
 multiply: Multiply = _fastest()
 
 
-def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> list[Quantised]:
+def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[Quantised]:
     """The rows of `keys`, in their order, as they are in the file from the byte `start` on."""
     found = np.zeros(len(keys), bool)
-    parts: list[Quantised] = []
     for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
         at = np.searchsorted(keys, block_keys)
         alive = np.zeros(len(block_keys), bool)
@@ -389,19 +388,24 @@ def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> 
         alive[inside] = keys[at[inside]] == block_keys[inside]
         found[at[alive]] = True
         whole = bool(alive.all())
-        parts.append(quantised if whole else Quantised(quantised.scales[alive], quantised.rows[alive]))
+        # New keys lie above all older ones, so the blocks one after the other are in the order of keys.
+        yield quantised if whole else Quantised(quantised.scales[alive], quantised.rows[alive])
     if not found.all():
         raise DamagedFileError(f"{np.count_nonzero(~found)} vectors are missing from the matrix.")
-    # New keys lie above all older ones, so the blocks one after the other are in the order of keys.
-    return parts
 
 
-def _sum(parts: Iterable[Quantised], dimensions: int) -> NDArray[np.float64]:
+def _added_to(total: NDArray[np.float64], parts: Iterable[Quantised]) -> Iterator[Quantised]:
+    """The same parts, each added to `total` on its way."""
+    for part in parts:
+        total += _sum(part)
+        yield part
+
+
+def _sum(part: Quantised) -> NDArray[np.float64]:
     """The sum of vectors. It is exact, whatever their order: what some hundred thousand components between -1 and 1
     add up to needs fewer bits than a float64 has. So a mean does not tell how a generation came about."""
-    total = np.zeros(dimensions)
-    for part in parts:
-        for at in range(0, len(part.rows), CHUNK):
-            some = Quantised(part.scales[at : at + CHUNK], part.rows[at : at + CHUNK])
-            total += some.floats.sum(axis=0, dtype=np.float64)
+    total = np.zeros(part.rows.shape[1])
+    scales = part.scales.astype(np.float64)
+    for at in range(0, len(scales), _PIECE):
+        total += scales[at : at + _PIECE] @ part.rows[at : at + _PIECE].astype(np.float64)
     return total

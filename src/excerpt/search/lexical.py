@@ -216,7 +216,7 @@ class WordIndex:
         rows = np.concatenate([entries.rows for entries in found])
         fields = np.concatenate([entries.fields for entries in found])
         tf = np.concatenate([entries.tf for entries in found]).astype(np.float32)
-        weighted = tf * self._norms[fields, rows]
+        weighted = tf * self._norms.take(fields * np.int32(count) + rows)
         rows, frequency, fields = _by_row(rows, weighted, np.left_shift(np.uint8(1), fields), np.add, len(found) > 1)
         idf = float(np.log1p((count - len(rows) + 0.5) / (len(rows) + 0.5)))
         gain = np.float32(idf * (K1 + 1)) * frequency / (frequency + np.float32(K1))
@@ -224,7 +224,8 @@ class WordIndex:
 
     @cached_property
     def _norms(self) -> Floats:
-        """What one occurrence counts, fields x rows: the field's weight over its relative length."""
+        """What one occurrence counts, all rows of a field behind all of the one before: the field's weight over its
+        relative length."""
         norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
         for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
@@ -232,7 +233,7 @@ class WordIndex:
             mean = float(filled.mean()) if len(filled) else 1.0
             shape = FIELDS[field]
             norms[number] = shape.weight / (1 - shape.b + shape.b * lengths / mean)
-        return norms
+        return norms.ravel()
 
     def _longer(self, typed: str) -> list[str]:
         """Terms that `typed` may become; or, as terms are stems, the one it has outgrown by a half-typed ending."""
@@ -271,7 +272,9 @@ def _by_row(
     if unsorted:
         order = np.argsort(rows, kind="stable")
         rows, values, fields = rows[order], values[order], fields[order]
-    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    begins = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=begins[1:])
+    first = np.flatnonzero(begins)
     return rows[first], put_together.reduceat(values, first), np.bitwise_or.reduceat(fields, first)
 
 

@@ -160,20 +160,29 @@ def _rows_of(snapshot: Snapshot, phrase: str, asked: Asked) -> Rows:
 def rows_with(reader: PositionReader, asked: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)) -> Rows:
     """Rows, ascending, in which a field has the words of one phrase in order and without a gap."""
     words = [word for word in asked if not word.whole] or list(asked)
-    return reduce(np.union1d, (_in_field(reader, field, words) for field in fields)).astype(np.int32)
+    return np.unique(np.concatenate([_in_field(reader, field, words) for field in fields]))
 
 
 def _in_field(reader: PositionReader, field: str, words: Sequence[QueryWord]) -> Rows:
-    have = [
-        reduce(np.union1d, (reader.postings(field, term).rows for term in word.terms)).astype(np.int32)
-        for word in words
-    ]
-    rows = reduce(np.intersect1d, sorted(have, key=len))
+    having = [[reader.postings(field, term).rows for term in word.terms] for word in words]
+    # From the rarest word on, so that of a common one nothing is looked at but what the others have too.
+    rarest, *others = sorted(having, key=lambda of_terms: sum(map(len, of_terms)))
+    rows = np.unique(np.concatenate(rarest))
+    for of_terms in others:
+        rows = rows[np.logical_or.reduce([_among(rows, found) for found in of_terms])]
     if not len(rows) or len(words) == 1:
         return rows
     first = words[0].position
     starts = (line_of(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
     return rows[np.unique(reduce(np.intersect1d, starts) // FAR)]
+
+
+def _among(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+    """Which of `rows` are among others, both ascending."""
+    if not len(others):
+        return np.zeros(len(rows), np.bool_)
+    found: npt.NDArray[np.bool_] = others[np.minimum(np.searchsorted(others, rows), len(others) - 1)] == rows
+    return found
 
 
 # --- as it stands -----------------------------------------------------------------------------------------------------
