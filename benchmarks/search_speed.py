@@ -1,9 +1,10 @@
 """Searches one after another in one process: excerpt, FTS5 and tantivy on the same queries, and the first one cold.
 
-excerpt's time is the whole search: all signals, the top 50, their text fetched. In the batch form nothing is marked, as
-`search --batch --json` prints no marks; beside it the same by the `elapsed_ms` that it prints, and with all marked. Warm means that the index
-was opened and warmed before, not that the same query was asked before: each is asked once. Cold is the first query
-after an index was opened and nothing of it warmed, in a process that has searched another index, as the app has.
+excerpt's time is the whole search: all signals, the top 50, their text fetched. The batch form is what
+`search --batch --json` does, which prints no marks; beside it the same by the `elapsed_ms` that it prints, and a search
+that marks all 50. Warm means that the index was opened and warmed before, not that the same query was asked before:
+each is asked once. Cold is the first query after an index was opened and nothing of it warmed, in a process that has
+searched another index, as the app has.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _measure(data: Data, vault: Path, name: str, queries: list[str]) -> list[Seq
         engine = Engine(snapshot, Settings())
         engine.warm()
         times["excerpt, all marked"] = [_timed(partial(engine.search, limit=LIMIT), query) for query in queries]
-    cold = {BATCH: _middle([_cold(folder, query) for query in queries[:COLD]])}
+    cold: dict[str, float] = {BATCH: _middle([_cold(folder, query) for query in queries[:COLD]])}
     if data.baseline.is_file():
         for kind, peer in (("fts5", Fts5), ("tantivy", Tantivy)):
             target = peer_folder(kind, name)
