@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from excerpt.search.engine import Engine
 from excerpt.search.evidence import above_mean, trust_in_meaning
+from excerpt.settings import Settings
+from tests.search.library import open_vault
 from tests.search.tiny import rows_of
 
 COSINES = np.array([0.9, 0.5, 0.3, 0.7], np.float32)
@@ -37,3 +42,9 @@ def test_a_mixed_query_is_trusted_in_part() -> None:
 
 def test_a_query_without_letters_is_no_other_language() -> None:
     assert trust_in_meaning("1.0.21", ("en",)) == 1.0
+
+
+def test_a_fragment_alone_in_its_vault_does_not_stand_out(tmp_path: Path) -> None:
+    snapshot = open_vault(tmp_path, {"Kitchen.md": "# Kitchen\n\nSimmer red lentils with cumin.\n"})
+    assert not Engine(snapshot, Settings()).search("walrus").hits
+    snapshot.close()

@@ -234,9 +234,9 @@ def _similarities(text: str, snapshot: Snapshot) -> tuple[Floats, float]:
     """Each row's cosine to `text`, and their mean; all alike for a text without meaning to the model."""
     if not text.strip():
         return np.zeros(snapshot.lexical.doc_count, np.float32), 0.0
-    vectors = snapshot.vectors
-    vector = snapshot.embedder.embed([text])[0]
-    return vectors.similarities(vector), float(vectors.mean @ vector)
+    similarities = snapshot.vectors.similarities(snapshot.embedder.embed([text])[0])
+    # Not the mean vector's cosine, which is rounded otherwise: a fragment alone in its vault would stand out.
+    return similarities, float(similarities.mean(dtype=np.float64)) if len(similarities) else 0.0
 
 
 def _named_rows(text: str, snapshot: Snapshot) -> Rows:
