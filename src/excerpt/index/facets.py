@@ -41,9 +41,10 @@ class LinkTargets:
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: defaultdict[str, list[str]] = defaultdict(list)
         for path in paths:
-            self._by_name[_fold(_without_suffix(posixpath.basename(path)))].append(path)
+            self._by_name[_fold(_without_suffix(path.rpartition("/")[2]))].append(path)
         for same in self._by_name.values():
-            same.sort(key=lambda path: (path.count("/"), path))
+            if len(same) > 1:
+                same.sort(key=lambda path: (path.count("/"), path))
 
     def resolve(self, target: str, source: str) -> str | None:
         """The path of the note that `target` means when it is written in the note `source`; None if there is none.
@@ -67,7 +68,10 @@ class LinkTargets:
 
 def _without_suffix(path: str) -> str:
     lower = path.lower()
-    return next((path[: -len(suffix)] for suffix in NOTE_SUFFIXES if lower.endswith(suffix)), path)
+    for suffix in NOTE_SUFFIXES:
+        if lower.endswith(suffix):
+            return path[: -len(suffix)]
+    return path
 
 
 def _fold(path: str) -> str:
