@@ -1,3 +1,150 @@
-"""excerpt finds the few passages in a Markdown vault that answer a question and packs them for an LLM prompt."""
+"""excerpt finds the few passages in a Markdown vault that answer a question and packs them for an LLM prompt.
+
+    import excerpt
+
+    with excerpt.open("~/notes") as vault:
+        print(vault.pack("how do sync conflicts end?", budget=1000).text)
+
+Importing it imports nothing of its own: each name below is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from excerpt.api import Memories, Vault, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.errors import (
+        ExcerptError,
+        IndexBusyError,
+        IndexUnusableError,
+        MemoryUnusableError,
+        ModelError,
+        NotThereError,
+        SettingsError,
+        VaultEmptiedError,
+        VaultError,
+    )
+    from excerpt.insight.facet_map import Branch, VaultMap
+    from excerpt.insight.notes import NoteLines, Peek
+    from excerpt.insight.overview_parts import Overview
+    from excerpt.insight.related import MatchedFragment, Related, RelatedNote
+    from excerpt.kinds import Confidence, Format, Scope, Strategy
+    from excerpt.memory.recall import Offer, Recalled, Remembered
+    from excerpt.memory.stale import MemoryStanding, SourceStatus
+    from excerpt.model import (
+        BuildReport,
+        Fragment,
+        Hit,
+        Memory,
+        Pack,
+        PackResult,
+        Progress,
+        Result,
+        Signal,
+        Source,
+        Span,
+        Status,
+    )
+    from excerpt.pack.check import (
+        Check,
+        CheckedCitation,
+        CheckedQuotation,
+        CheckedSentence,
+        SourceLines,
+        SourceStanding,
+        State,
+        Verdict,
+    )
+    from excerpt.pack.formats.pack_format import PackSource
+    from excerpt.search.explain import Explanation, NoteExplanation, StrategyRank, WordPart
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "api": "Memories Vault open",
+    "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotThereError "
+    "SettingsError VaultEmptiedError VaultError",
+    "insight.facet_map": "Branch VaultMap",
+    "insight.notes": "NoteLines Peek",
+    "insight.overview_parts": "Overview",
+    "insight.related": "MatchedFragment Related RelatedNote",
+    "kinds": "Confidence Format Scope Strategy",
+    "memory.recall": "Offer Recalled Remembered",
+    "memory.stale": "MemoryStanding SourceStatus",
+    "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status",
+    "pack.check": "Check CheckedCitation CheckedQuotation CheckedSentence SourceLines SourceStanding State Verdict",
+    "pack.formats.pack_format": "PackSource",
+    "search.explain": "Explanation NoteExplanation StrategyRank WordPart",
+}
+"""The module of each public name, as type checkers read it above."""
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "Branch",
+    "BuildReport",
+    "Check",
+    "CheckedCitation",
+    "CheckedQuotation",
+    "CheckedSentence",
+    "Confidence",
+    "ExcerptError",
+    "Explanation",
+    "Format",
+    "Fragment",
+    "Hit",
+    "IndexBusyError",
+    "IndexUnusableError",
+    "MatchedFragment",
+    "Memories",
+    "Memory",
+    "MemoryStanding",
+    "MemoryUnusableError",
+    "ModelError",
+    "NotThereError",
+    "NoteExplanation",
+    "NoteLines",
+    "Offer",
+    "Overview",
+    "Pack",
+    "PackResult",
+    "PackSource",
+    "Peek",
+    "Progress",
+    "Recalled",
+    "Related",
+    "RelatedNote",
+    "Remembered",
+    "Result",
+    "Scope",
+    "SettingsError",
+    "Signal",
+    "Source",
+    "SourceLines",
+    "SourceStanding",
+    "SourceStatus",
+    "Span",
+    "State",
+    "Status",
+    "Strategy",
+    "StrategyRank",
+    "Vault",
+    "VaultEmptiedError",
+    "VaultError",
+    "VaultMap",
+    "Verdict",
+    "WordPart",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'excerpt' has no attribute {name!r}")
+    return getattr(import_module(f"excerpt.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-from excerpt.errors import ExcerptError
+from excerpt.errors import ExcerptError, VaultError
 from excerpt.settings import Places, is_around_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import counted
@@ -117,6 +117,19 @@ def too_broad(where: Places, vault: Path, home: Path) -> str:
         return "" if _file(where, vault).exists() or where.index_folder(vault).exists() else named
     except OSError:  # what may not be looked at does not speak for it
         return named
+
+
+def check_breadth(vault: Path, where: Places) -> None:
+    """Raises VaultError for a folder of much else than notes that has never been opened or indexed."""
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:  # there is none
+        return
+    if named := too_broad(where, vault, home):
+        raise VaultError(
+            f"{vault} is {named}: every note below it would be indexed.",
+            "Name the folder of your notes, or insist with `excerpt index --accept-all`, naming this one.",
+        )
 
 
 def known_vaults(where: Places, environment: Mapping[str, str]) -> tuple[Path, ...]:

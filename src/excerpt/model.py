@@ -1,4 +1,4 @@
-"""The nouns of excerpt, as plain values. Imports nothing of ours but their kinds.
+"""The nouns of excerpt, as plain values. Imports nothing of ours but their kinds and how JSON has them.
 
 Lines are 1-based and inclusive everywhere; a note's lines are its text split at CRLF, LF or CR (never at the other
 separators that `str.splitlines` knows, which editors do not count). Tokens are those of the tokenizer named in the
@@ -7,10 +7,11 @@ settings. Paths are relative to the vault, with "/".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from excerpt.json_forms import fields_of, picked
 from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Stopped, Strategy
 
 # --- a note and its parts ---------------------------------------------------------------------------------------------
@@ -104,6 +105,10 @@ class Fragment:
     digest: str
     key: int = 0
 
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON has them."""
+        return fields_of(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -137,6 +142,11 @@ class Signal(NamedTuple):
     part: float
 
 
+def signals_to_dict(signals: Sequence[Signal]) -> dict[str, Any]:
+    """Each under its name: a signal is a tuple, which would be a list."""
+    return {signal.name: picked(signal, "value", "weight", "part") for signal in signals}
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of a text, in characters, `end` exclusive: of a fragment, a title or a heading."""
@@ -161,6 +171,19 @@ class Hit:
     confidence: Confidence | None = None
     named: tuple[tuple[Span, ...], ...] = ()
     modified: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt search --json` has of it: its fragment's fields beside its own, and none that only the screen
+        needs."""
+        fragment = self.fragment
+        return {
+            **picked(fragment, "path", "title", "heading_path", "line_start", "line_end"),
+            **picked(self, "score", "confidence"),
+            "signals": signals_to_dict(self.signals),
+            "tokens": fragment.tokens,
+            "fragment_id": fragment.id,
+            "text": fragment.text,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +226,15 @@ class Result:
         sure = [hit.confidence for hit in self.hits[:10] if hit.confidence is not None]
         return min(sure, key=list(Confidence).index, default=None)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt search --json` prints."""
+        return {
+            **picked(self, "query", "strategy", "confidence"),
+            "elapsed_ms": round(self.elapsed_ms, 3),
+            **picked(self, "matched", "generation"),
+            "hits": [hit.to_dict() for hit in self.hits],
+        }
+
 
 # --- pack -------------------------------------------------------------------------------------------------------------
 
@@ -224,7 +256,8 @@ class Pack:
     `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of
     `text` alone. `cut_above` and `cut_below` say that its fragment, section or note goes on there but had no room; then
     `text` may begin or end within the first or last of its lines.
-    `modified` is the day on which the note's file was last changed when it was read, ISO 8601, UTC.
+    `modified` is the day on which the note's file was last changed when it was read, ISO 8601, UTC. `link` is the
+    address that opens the note in Obsidian; "" for a memory, and where nobody asked for it.
     """
 
     id: str
@@ -242,6 +275,20 @@ class Pack:
     cut_above: bool = False
     cut_below: bool = False
     modified: str = ""
+    link: str = ""
+
+    def to_dict(self, number: int) -> dict[str, Any]:
+        """What `excerpt pack --json` has of it, as the pack of this number, counted from 1."""
+        return {
+            **picked(self, "id", "path", "heading_path", "line_start", "line_end", "scope", "entry", "fragment_ids"),
+            **picked(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
+            "number": number,
+            **({"link": self.link} if self.link else {}),
+        }
+
+
+TOO_LARGE = "too large"
+"""Why a hit was left out that the whole budget could not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +300,10 @@ class LeftOut:
     line_end: int
     tokens: int
     reason: str
+
+
+_VALUE_DIGITS = 6
+"""Of what the choice maximised; what context adds to it is beyond them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +334,15 @@ class PackResult:
     def saved(self) -> float:
         """Share of the source notes' tokens that need not be pasted, 0 to 1."""
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt pack --json` prints; `tokens` are those of the text in Markdown."""
+        return {
+            **picked(self, "query", "strategy", "budget", "tokenizer", "tokens"),
+            "value": round(self.value, _VALUE_DIGITS),
+            "packs": [pack.to_dict(number) for number, pack in enumerate(self.packs, start=1)],
+            **picked(self, "left_out", "source_tokens"),
+        }
 
 
 # --- index ------------------------------------------------------------------------------------------------------------
@@ -332,6 +392,10 @@ class BuildReport:
     seconds: float
     rebuilt: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON has them."""
+        return fields_of(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -346,6 +410,10 @@ class Status:
     model: str
     tokenizer: str
     updated: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON has them."""
+        return fields_of(self)
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -374,3 +442,7 @@ class Memory:
     updated: str
     source: Source | None = None
     query: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON has them."""
+        return fields_of(self)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -72,6 +72,15 @@ def close_if_open(folders: Iterable[Path]) -> None:
     for folder in folders:
         if os.name == "posix" and _is_open(folder):
             close_to_others(folder)
+
+
+def make_private(folders: Sequence[Path]) -> None:
+    """Make those of the folders that are not there, for their owner alone, whatever the umask: what a program that is
+    not ours makes in them with our code is out of others' reach. Where that cannot be, who writes there says so."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+    close_if_open(folders)
 
 
 def _is_open(path: Path) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from excerpt.cli.printing import ProgressLine, as_data, for_stdout, picked, print_json, put
+from excerpt.cli.printing import ProgressLine, for_stdout, print_json, put
+from excerpt.json_forms import as_data, picked
 from excerpt.kinds import Scope
 from excerpt.model import Entry, LeftOut, Progress
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from excerpt.kinds import Scope, Strategy
-from excerpt.model import Hit, PackResult
+from excerpt.model import TOO_LARGE, Hit, PackResult
 from excerpt.pack.budget import GRAIN
-from excerpt.pack.build import DROPPED, MARKDOWN, OUT_OF_BUDGET, TOO_LARGE, build_pack
+from excerpt.pack.build import DROPPED, MARKDOWN, OUT_OF_BUDGET, build_pack
 from excerpt.pack.check import State, standing_of
 from excerpt.pack.formats.json_format import as_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer

@@ -8,12 +8,12 @@ import pytest
 
 from excerpt.kinds import Strategy
 from excerpt.search.engine import Engine
-from excerpt.search.explain import NoteExplanation, explain_fragment, explain_note, ordinal, verdict
+from excerpt.search.explain import NoteExplanation, explain_fragment, explain_note, ordinal
 
 
 def of_rank(engine: Engine, query: str, rank: int, strategy: Strategy = Strategy.AUTO) -> str:
     hit = engine.search(query, strategy, 100).hits[rank - 1]
-    return verdict(explain_fragment(engine, query, hit.fragment, strategy))
+    return explain_fragment(engine, query, hit.fragment, strategy).verdict
 
 
 def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy.AUTO) -> NoteExplanation:
@@ -56,14 +56,14 @@ def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
         ("title", "the first has a title nearer to your words"),
     ):
         first = replace(told, gaps=(replace(gaps[signal], cost=9.0),))
-        assert verdict(first).endswith(f"; {said}.")
+        assert first.verdict.endswith(f"; {said}.")
     many = replace(told, compared=2, gaps=(replace(gaps["proximity"], cost=9.0),))
-    assert verdict(many).endswith("; those above have your words closer together.")
+    assert many.verdict.endswith("; those above have your words closer together.")
 
 
 def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
-    assert verdict(replace(told, gaps=(), compared=1)).endswith(
+    assert replace(told, gaps=(), compared=1).verdict.endswith(
         "; the first has the same score, and a path or line before its own."
     )
 
@@ -71,13 +71,13 @@ def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
 def test_one_held_back_for_others_of_its_note_is_said_to_be(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
     behind = replace(told, gaps=(replace(told.gaps[0], cost=-0.2),))
-    assert verdict(behind).endswith("; others of its note stand among the first already.")
+    assert behind.verdict.endswith("; others of its note stand among the first already.")
 
 
 def test_a_note_that_is_not_there_has_its_reason(engine: Engine) -> None:
     told = of_note(engine, "!a tablet", "Cooking/Soup.md")
     assert told.absence is not None
-    assert verdict(told) == told.absence.reason
+    assert told.verdict == told.absence.reason
 
 
 def test_ranks_are_ordinals() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from excerpt.cli.printing import put
-from excerpt.cli.vaults import VaultFolder, check_breadth, last_vault
+from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
-from excerpt.known_vaults import DEMO, recent_vaults, recognise, remember_vault
+from excerpt.known_vaults import DEMO, check_breadth, recent_vaults, recognise, remember_vault
 from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
 from excerpt.tui.startup import prefer_the_screen
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
-from excerpt.settings import places, settings_of
+from excerpt.cli.vaults import opened, refresh_option, vault_option
 
 _MOST = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 
@@ -41,22 +40,13 @@ def check_command(
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
     said, packed = read_input(answer, "answer", _MOST), read_input(pack_file, "pack", _MOST)
-    where, chosen = places(), chosen_vault(vault)
-    settings = settings_of(chosen, where)
+    with opened(vault, refresh=not no_refresh) as found:
+        check = found.check(said, packed)
 
-    from excerpt.cli.checked import check_as_json, print_check, summary_of
-    from excerpt.memory.store import MemoryStore
-    from excerpt.pack.check import check_answer
-    from excerpt.pack.citations import read_answer
-    from excerpt.pack.formats.registry import read_pack
-    from excerpt.pack.memories import LookupWithMemories
+    from excerpt.cli.checked import print_check, summary_of
 
-    pack = read_pack(packed)
-    memories = MemoryStore(where.memory_folder(chosen)).all().memories
-    with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
-        check = check_answer(read_answer(said), pack, LookupWithMemories(snapshot, memories))
     if as_json:
-        print_json(check_as_json(check))
+        print_json(check.to_dict())
     else:
         print_check(check, uncited=uncited)
     narrate(summary_of(check))

@@ -1,4 +1,4 @@
-"""A check of citations as JSON for programs and as a table for readers.
+"""A check of citations as a table for readers.
 
 Answer, pack and vault are all untrusted here, so every line of the table has its controls shown, on a terminal and in
 a pipe alike.
@@ -11,21 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, unified_diff
 from itertools import groupby
-from typing import Any, TypeVar
 
-from excerpt.cli.hits import columns_of, cut, paint, share_of
-from excerpt.cli.printing import picked, put
-from excerpt.pack.check import (
+from excerpt import (
     Check,
     CheckedCitation,
     CheckedQuotation,
     CheckedSentence,
+    PackSource,
     SourceLines,
-    SourceStanding,
     State,
     Verdict,
 )
-from excerpt.pack.formats.pack_format import PackSource
+from excerpt.cli.hits import columns_of, cut, paint, share_of
+from excerpt.cli.printing import put
 from excerpt.text.display import counted, line_range, visible_line
 
 _WIDTH = 100
@@ -33,81 +31,9 @@ _VERDICT = 14
 _INDENT = " " * (7 + _VERDICT)
 _MOST_DIFFERENCES = 6
 _MOST_BELOW = 10
-_MOST = 1_000  # of each kind as JSON, and lines of the table: any answer that is read has fewer
 _MOST_CITED = 20  # numbers of a quotation
+_MOST_LINES = 1_000  # any answer that is read has fewer
 _ENDS = " .,;:!?。，"
-# --- JSON -------------------------------------------------------------------------------------------------------------
-
-
-def check_as_json(check: Check) -> dict[str, Any]:
-    """Not the values as they are: a pack's sources have their standing beside them, and of many only so many come."""
-    citations, quotations = _most(check.citations), _most(check.quotations)
-    sentences, uncited, unchecked = check.sentences[:_MOST], check.uncited[:_MOST], check.unchecked[:_MOST]
-    return {
-        "true": check.holds,
-        "sources": [
-            _source(source, standing, check.cited.get(source.number, 0))
-            for source, standing in zip(check.pack.sources, check.standings, strict=True)
-        ],
-        "citations": [
-            {**picked(each.citation, "line", "text"), **picked(each, "number", "state", "times")} for each in citations
-        ],
-        "quotations": [_quotation(each) for each in quotations],
-        "sentences": [
-            {
-                **picked(each.sentence, "line", "text"),
-                "cited": each.cited,
-                "words": len(each.words),
-                **picked(each, "found", "missing"),
-            }
-            for each in sentences
-        ],
-        "uncited": [picked(each, "line", "text") for each in uncited],
-        "unchecked": unchecked,
-        "more": {
-            "citations": check.cited.total() - sum(each.times for each in citations),
-            "quotations": len(check.quotations) - len(quotations),
-            "sentences": len(check.sentences) - len(sentences),
-            "uncited": len(check.uncited) - len(uncited),
-            "unchecked": len(check.unchecked) - len(unchecked),
-        },
-    }
-
-
-_Told = TypeVar("_Told", CheckedCitation, CheckedQuotation, "_TableRow")
-
-
-def _most(found: Sequence[_Told]) -> Sequence[_Told]:
-    """As many as are told, in their order: of more than that, what does not hold before the others."""
-    if len(found) <= _MOST:
-        return found
-    first = sorted(range(len(found)), key=lambda number: found[number].holds)[:_MOST]
-    return [found[number] for number in sorted(first)]
-
-
-def _source(source: PackSource, standing: SourceStanding, cited: int) -> dict[str, Any]:
-    gone = standing.state is State.GONE
-    return {
-        **picked(source, "number", "path", "line_start", "line_end"),
-        "cited": cited,
-        "state": standing.state,
-        "intact": source.intact,
-        "now": None if gone else picked(standing, "path", "line_start", "line_end", "text"),
-    }
-
-
-def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
-    quotation = checked.quotation
-    return {
-        **picked(quotation, "line", "kind", "text"),
-        "cited": quotation.cited[:_MOST_CITED],
-        **picked(checked, "verdict", "differences"),
-        "similarity": round(checked.similarity, 3),
-        **picked(checked, "place", "now", "turned_by"),
-    }
-
-
-# --- a table ----------------------------------------------------------------------------------------------------------
 
 
 def print_check(check: Check, uncited: bool = False) -> None:
@@ -121,7 +47,7 @@ def print_check(check: Check, uncited: bool = False) -> None:
         _TableRow(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked
     ]
     rows += [_TableRow(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
-    shown = _most(sorted(_merged(rows), key=lambda row: row.line))
+    shown = _shown(sorted(_merged(rows), key=lambda row: row.line))
     for row in shown:
         put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.said)}")
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
@@ -130,6 +56,14 @@ def print_check(check: Check, uncited: bool = False) -> None:
     untold = check.cited.total() - sum(each.times for each in check.citations)
     if more := sum(row.times for row in rows) - sum(row.times for row in shown) + untold:
         put(f"       and {more:,} more")
+
+
+def _shown(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
+    """As many as are shown, in their order: of more than that, what does not hold before the others."""
+    if len(rows) <= _MOST_LINES:
+        return rows
+    first = sorted(range(len(rows)), key=lambda number: rows[number].holds)[:_MOST_LINES]
+    return [rows[number] for number in sorted(first)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt import known_vaults
-from excerpt.cli.printing import ProgressLine, picked, print_json, put
+from excerpt.cli.printing import ProgressLine, print_json, put
 from excerpt.cli.vaults import last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
+from excerpt.json_forms import picked
 from excerpt.model import Progress
 from excerpt.settings import Places, check_apart, open_vault, places
 from excerpt.text.display import counted, visible_line

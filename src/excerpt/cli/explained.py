@@ -1,39 +1,23 @@
-"""Explanations as JSON for programs and as tables for readers."""
+"""Explanations as tables for readers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from excerpt.cli.hits import INDENT, bar, columns_of, cut, hit_as_json, paint, place_of, said_of, share_of, wrapped
-from excerpt.cli.printing import picked, put
+from excerpt.cli.hits import INDENT, bar, columns_of, cut, paint, place_of, said_of, share_of, wrapped
+from excerpt.cli.printing import put
 from excerpt.model import Signal
-from excerpt.search.explain import Explanation, NoteExplanation, StrategyRank, WordPart, lacking, verdict
 from excerpt.text.display import line_range, visible_line
+
+if TYPE_CHECKING:
+    from excerpt import Explanation, NoteExplanation, StrategyRank, WordPart
 
 _WIDTH = 80
 _WORD = 15
 _NAME = 12
 _BAR = 24
 _TOGETHER = "\N{NO-BREAK SPACE}"
-
-
-def explanation_as_json(told: Explanation) -> dict[str, Any]:
-    """What the hit beside it does not say."""
-    return picked(told, "rank", "share", "words")
-
-
-def note_as_json(told: NoteExplanation) -> dict[str, Any]:
-    """The explanation stands in its hit, and the words that are lacking by themselves."""
-    explained = told.explanation
-    hit = None if explained is None else {**hit_as_json(explained.hit), "explanation": explanation_as_json(explained)}
-    return {
-        "query": told.query,
-        "strategy": told.asked,
-        **picked(told, "note", "path", "absence", "from_limit", "standings", "compared", "gaps"),
-        "lacking": [] if explained is None else [word.word for word in lacking(explained.words)],
-        "hit": hit,
-    }
 
 
 # --- a hit ------------------------------------------------------------------------------------------------------------
@@ -95,7 +79,7 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
         put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(visible_line(place_of(fragment)), bold=True)}")
         lines = visible_line(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
         put(f"{INDENT}{paint(lines, fg='green')}")
-        said = visible_line(verdict(told))
+        said = visible_line(told.verdict)
         for start, end in wrapped(said, _WIDTH - len(INDENT)):
             put(f"{INDENT}{said[start:end]}")
     if any(standing.rank is not None for standing in told.standings):
@@ -141,7 +125,7 @@ def _gaps(told: NoteExplanation) -> Iterator[str]:
 
 
 def _sentences(told: NoteExplanation, explained: Explanation, usual_limit: int) -> Iterator[str]:
-    missing = [visible_line(word.word) for word in lacking(explained.words)]
+    missing = [visible_line(word.word) for word in explained.lacking]
     if missing:
         yield f"It lacks {', '.join(missing)}."
     if told.from_limit is not None and told.from_limit > usual_limit:

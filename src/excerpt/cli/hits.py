@@ -1,4 +1,4 @@
-"""Hits as JSON for programs and as text for readers."""
+"""Hits as text for readers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import click
 
-from excerpt.cli.printing import picked, put
+from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
-from excerpt.model import Fragment, Hit, Result, Signal, Span
+from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.text.display import line_range, percent, visible_line
 
 _SEPARATOR = " › "
@@ -22,24 +21,6 @@ INDENT = " " * 5
 """What stands under a hit's first line begins here."""
 _SNIPPET_LINES = 2
 _WIDEST = 120
-
-
-def hit_as_json(hit: Hit) -> dict[str, Any]:
-    """Its fragment's fields stand beside its own, and none of those that only the screen needs."""
-    fragment = hit.fragment
-    return {
-        **picked(fragment, "path", "title", "heading_path", "line_start", "line_end"),
-        **picked(hit, "score", "confidence"),
-        "signals": signals_as_json(hit.signals),
-        "tokens": fragment.tokens,
-        "fragment_id": fragment.id,
-        "text": fragment.text,
-    }
-
-
-def signals_as_json(signals: Sequence[Signal]) -> dict[str, Any]:
-    """Each under its name: a signal is a tuple, which would be a list."""
-    return {signal.name: picked(signal, "value", "weight", "part") for signal in signals}
 
 
 def said_of(hit: Hit) -> str:

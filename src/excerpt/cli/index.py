@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import as_data, narrate, picked, print_json, put
-from excerpt.cli.vaults import build_index, check_breadth, chosen_vault, refresh_option, snapshot_of, vault_option
+from excerpt.cli.printing import narrate, print_json, put
+from excerpt.cli.vaults import build_index, chosen_vault, opened, refresh_option, vault_option
 from excerpt.errors import ExcerptError
+from excerpt.json_forms import as_data, picked
+from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import places, settings_of
 from excerpt.text.display import percent, visible_line
@@ -112,13 +114,11 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     from excerpt.pack.savings import SavingsFile
 
     where = places()
-    chosen = chosen_vault(vault)
-    settings = settings_of(chosen, where)
-    file = SavingsFile(where.savings_file(chosen))
-    if clear_savings:
-        _clear(file)
-    with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
-        status = snapshot.status()
+    with opened(vault, refresh=not no_refresh) as found:
+        chosen, file = found.folder, SavingsFile(where.savings_file(found.folder))
+        if clear_savings:
+            _clear(file)
+        status = found.status()
     savings = file.read()
     watched = is_watched(where.watch_folder(chosen))
     if as_json:

@@ -7,22 +7,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.hits import INDENT, bar, columns_of, cut, paint, signals_as_json, snippet
-from excerpt.cli.printing import as_data, for_stdout, narrate, picked, print_json, put
-from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
-from excerpt.settings import MOST, places, settings_of
+from excerpt.cli.hits import INDENT, bar, columns_of, cut, paint, snippet
+from excerpt.cli.printing import for_stdout, narrate, print_json, put
+from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.settings import MOST
 from excerpt.text.display import counted, line_range, visible, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.index.snapshot import Snapshot
-    from excerpt.insight.facet_map import Branch, VaultMap
-    from excerpt.insight.notes import Peek
-    from excerpt.insight.overview_parts import Overview
-    from excerpt.insight.related import MatchedFragment, Related, RelatedNote
+    from excerpt import Branch, MatchedFragment, Overview, Peek, Related, RelatedNote, VaultMap
 
 
 @click.command()
@@ -42,23 +38,15 @@ def overview_command(
     written about, and what else is named, as Markdown within a budget of tokens. TOPIC is read like a query of
     `excerpt search`, filters and all.
     """
-    where = places()
-    folder = chosen_vault(vault)
-    settings = settings_of(folder, where)
-    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
-        from excerpt.insight.overview import BUDGET, overview
-        from excerpt.insight.render import as_markdown
-        from excerpt.search.engine import Engine
-        from excerpt.search.usage import UseLog
-
-        engine = Engine(snapshot, settings, UseLog(where.use_file(folder)))
-        found = overview(engine, " ".join(topic), BUDGET if budget is None else budget)
+    with opened(vault, refresh=not no_refresh) as notes:
+        found = notes.overview(" ".join(topic), budget=budget)
+        text = "" if as_json else notes.as_markdown(found)
+        tokens = notes.tokens(text)
     if as_json:
-        print_json(overview_as_json(found))
+        print_json(found.to_dict())
     elif found.found:
-        text = as_markdown(found)
         put(for_stdout(text), end="")
-        narrate(_summary(found, text))
+        narrate(_summary(found, tokens))
     else:
         narrate(f"Nothing here is about {found.topic!r}.")
     return 0 if found.found else 1
@@ -68,38 +56,10 @@ def overview_command(
 # `excerpt overview`: what the vault holds about a topic, on one screen.
 
 
-def _summary(found: Overview, text: str) -> str:
-    from excerpt.text.tokens import open_tokenizer
-
-    if not text:
+def _summary(found: Overview, tokens: int) -> str:
+    if not tokens:
         return f"Not even its first lines fit into {found.budget:,} tokens."
-    tokens = open_tokenizer(found.tokenizer).count(text)
     return f"{found.notes:,} notes about {found.topic!r} · {tokens:,} of {found.budget:,} tokens"
-
-
-_WITH_PLACE = ("main_notes", "sections", "passages", "themes", "standouts", "related")
-
-
-def overview_as_json(found: Overview) -> dict[str, Any]:
-    """The place of each part stands beside the rest of it; what was asked for, the budget, is left out."""
-    data = as_data(found)
-    del data["budget"], data["tokenizer"]
-    timeline = data["timeline"]
-    months = [_with_place(month) for month in timeline["months"]]
-    return {
-        **data,
-        **{name: [_with_place(part) for part in data[name]] for name in _WITH_PLACE},
-        # `path` of a name is that of the note that is meant, not of where it is named.
-        "names": [
-            {**picked(name, "name"), "note": name.path, **picked(name, "notes", "overall"), **as_data(name.place)}
-            for name in found.names
-        ],
-        "timeline": {"date": timeline["date"], "undated": timeline["undated"], "months": months},
-    }
-
-
-def _with_place(part: dict[str, Any]) -> dict[str, Any]:
-    return {**part.pop("place"), **part}
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
@@ -123,30 +83,13 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
     are the passages that say alike, rare words and links in common, what the score is made of, and where one note names
     the other and no link leads there.
     """
-    where = places()
-    folder = chosen_vault(vault)
-    settings = settings_of(folder, where)
-    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
-        from excerpt.insight.related import LIMIT, related
-        from excerpt.search.engine import Engine
-
-        path, line = _asked(snapshot, note)
-        found = related(Engine(snapshot, settings), path, line, LIMIT if limit is None else limit)
+    with opened(vault, refresh=not no_refresh) as notes:
+        found = notes.related(note, limit=limit)
     if as_json:
-        print_json(related_as_json(found))
+        print_json(found.to_dict())
     else:
         _print(found)
     return 0 if found.notes else 1
-
-
-def _asked(snapshot: Snapshot, note: str) -> tuple[str, int | None]:
-    """The path and the line, None for the whole note. Raises NotThereError."""
-    from excerpt.insight.notes import place_called, section_called
-
-    place = place_called(snapshot, note)
-    if place.heading:
-        return place.path, section_called(snapshot, place.path, place.heading).line_start
-    return place.path, place.first if place.last is not None or place.first > 1 else None
 
 
 # --- for a reader -----------------------------------------------------------------------------------------------------
@@ -205,42 +148,6 @@ def _passage(passage: MatchedFragment, columns: int) -> str:
     return lines + cut(visible_line(text), columns - len(lines))
 
 
-# --- for a program ----------------------------------------------------------------------------------------------------
-
-
-def related_as_json(found: Related) -> dict[str, Any]:
-    """Not the values as they are: of a fragment a part is told, and properties with the fields."""
-    return {
-        **picked(found, "path", "title", "line"),
-        "fragment_id": found.fragment.id if found.fragment else None,
-        "generation": found.generation,
-        "elapsed_ms": round(found.elapsed_ms, 3),
-        "notes": [_note(note) for note in found.notes],
-    }
-
-
-def _note(note: RelatedNote) -> dict[str, Any]:
-    return {
-        **picked(note, "path", "title", "line", "score"),
-        "signals": signals_as_json(note.signals),
-        **picked(note, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
-        "matches": [
-            {"here": _side(match.here), "there": _side(match.there), **picked(match, "similarity", "words")}
-            for match in note.matches
-        ],
-    }
-
-
-def _side(passage: MatchedFragment) -> dict[str, Any]:
-    fragment = passage.fragment
-    return {
-        **picked(fragment, "path", "heading_path", "line_start", "line_end"),
-        "fragment_id": fragment.id,
-        "text": fragment.text,
-        "spans": [(span.start, span.end) for span in passage.spans],
-    }
-
-
 # --- map --------------------------------------------------------------------------------------------------------------
 # `excerpt map`: where in the vault a query's matches are.
 
@@ -248,6 +155,7 @@ _KINDS = ("folders", "tags", "properties", "modified", "created")
 _LABEL, _BAR = 34, 16  # columns; of a narrow terminal two thirds
 _NARROW = 110
 _LEAST_NAMES = 4
+_VALUES = 50  # of a property, whatever --top
 _LEAST = 8  # columns for a filter; of less none is of use
 
 
@@ -268,16 +176,10 @@ def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, 
     Each line has a count of fragments, one of notes, and the filter that leads there: put in front of QUERY, it finds
     exactly as many. Without a QUERY, everything is counted.
     """
-    where = places()
-    folder = chosen_vault(vault)
-    settings = settings_of(folder, where)
-    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
-        from excerpt.insight.facet_map import EVERYTHING, VALUES, matches_map
-        from excerpt.search.engine import Engine
-
-        found = matches_map(Engine(snapshot, settings), query or EVERYTHING, None if as_json else max(VALUES, top))
+    with opened(vault, refresh=not no_refresh) as notes:
+        found = notes.map(query or "", most=None if as_json else max(_VALUES, top))
     if as_json:
-        print_json(found)
+        print_json(found.to_dict())
     elif found.fragments:
         for line in map_lines(found, depth, top):
             put(line)
@@ -361,15 +263,10 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 
     NOTE is a path, the end of one, a file name, a title or an alias.
     """
-    where = places()
-    folder = chosen_vault(vault)
-    settings = settings_of(folder, where)
-    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
-        from excerpt.insight.notes import peek
-
-        found = peek(snapshot, note, lines)
+    with opened(vault, refresh=not no_refresh) as notes:
+        found = notes.peek(note, first_lines=lines)
     if as_json:
-        print_json(peek_as_json(found))
+        print_json(found.to_dict())
     else:
         for line in _lines(found):
             put(line)
@@ -378,14 +275,6 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 
 # --- peek -------------------------------------------------------------------------------------------------------------
 # `excerpt peek`: what a note holds, in brief.
-
-
-def peek_as_json(found: Peek) -> dict[str, Any]:
-    """The values of a property stand together under its name."""
-    properties: dict[str, list[str]] = {}
-    for name, value in found.properties:
-        properties.setdefault(name, []).append(value)
-    return {**as_data(found), "properties": properties}
 
 
 def _lines(found: Peek) -> Iterator[str]:
@@ -423,15 +312,10 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
     NOTE is a path, the end of one, a file name, a title or an alias. Lines are counted from 1; NOTE:A is one line,
     NOTE:A- goes to the end.
     """
-    where = places()
-    folder = chosen_vault(vault)
-    settings = settings_of(folder, where)
-    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
-        from excerpt.insight.notes import read
-
-        found = read(snapshot, note)
+    with opened(vault, refresh=not no_refresh) as notes:
+        found = notes.read(note)
     if as_json:
-        print_json(found)
+        print_json(found.to_dict())
     else:
         put(for_stdout(found.text))
         lines = line_range(found.line_start, found.line_end)

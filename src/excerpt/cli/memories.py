@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import as_data, for_stdout, narrate, picked, print_json, put, read_input
-from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
+from excerpt.cli.printing import for_stdout, narrate, print_json, put, read_input
+from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.model import Memory, Source
-from excerpt.settings import MOST, Places, Settings, places, settings_of
+from excerpt.settings import MOST
 from excerpt.text.dates import period_of
 from excerpt.text.display import line_range, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.memory.recall import Offer, Recalled, Recaller
-    from excerpt.memory.stale import MemoryStanding
-    from excerpt.memory.store import MemoryStore
+    from excerpt import MemoryStanding, Vault
 
 
 # --- printed ----------------------------------------------------------------------------------------------------------
@@ -30,37 +25,13 @@ if TYPE_CHECKING:
 _BEGINNING = 60
 
 
-@contextmanager
-def recaller_of(vault: Path, settings: Settings, where: Places) -> Iterator[Recaller]:
-    """What recalls the memories of a vault; says on stderr which files cannot be read as one."""
-    from excerpt.memory.recall import Recaller
-
-    recaller = Recaller(where.memory_folder(vault), where.memory_index_folder(vault), settings)
-    everything = recaller.store.all()
+def _tell_odd_files(vault: Vault) -> None:
+    """Say on stderr which files cannot be read as a memory, and which are copies."""
+    everything = vault.memories.all()
     for broken in everything.broken:
         narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
     for copied in everything.copies:
         narrate(f"the memory {copied.path} is a copy of {copied.of}; it goes by {copied.id}.")
-    try:
-        yield recaller
-    finally:
-        recaller.close()
-    if recaller.unranked:
-        narrate(f"memories were looked for by words alone: {recaller.unranked}")
-
-
-def offer_as_json(offer: Offer) -> dict[str, Any]:
-    """Of the memory no more than it takes to know it by."""
-    return {
-        **picked(offer.memory, "id", "text"),
-        "same_source": offer.is_same_source,
-        "likeness": round(offer.likeness, 3),
-    }
-
-
-def standing_as_json(standing: MemoryStanding) -> dict[str, Any]:
-    """The memory that it is the standing of is around it."""
-    return {"kind": standing.kind, "stale": standing.is_stale, **picked(standing, "source", "now")}
 
 
 def beginning_of(memory: Memory) -> str:
@@ -84,7 +55,7 @@ def shown(memory: Memory, standing: MemoryStanding | None = None) -> str:
 
 def _told(standing: MemoryStanding) -> list[str]:
     """What became of the source, in one line, and where it has changed, the lines that differ."""
-    from excerpt.memory.stale import SourceStatus, side_by_side
+    from excerpt import SourceStatus
 
     source = standing.source
     if standing.kind is SourceStatus.GONE:
@@ -93,7 +64,7 @@ def _told(standing: MemoryStanding) -> list[str]:
         return []
     if standing.kind is SourceStatus.MOVED:
         return [visible_line(f"moved: now at {_place(source)}")]
-    rows = [row for row in side_by_side(standing.memory.text, standing.now) if not row.is_same]
+    rows = standing.changed_lines
     before = [f"- {row.before}" for row in rows if row.before is not None]
     after = [f"+ {row.after}" for row in rows if row.after is not None]
     return [visible_line(line) for line in (f"changed: see {_place(source)}", *before, *after)]
@@ -137,17 +108,21 @@ def remember_command(
     if text is None and fragment is None and source is None:
         raise click.UsageError("Give a TEXT, or where it is to be taken from: --fragment or --source.")
     said = read_input("-", "text") if text == "-" else text
-    where, chosen = places(), chosen_vault(vault)
-    settings = settings_of(chosen, where)
-    origin: Source | None = None
-    if fragment is not None or source is not None:
-        origin, there = _taken(chosen, settings, where, fragment, source, refresh=not no_refresh)
-        said = there if said is None else said
-    assert said is not None
-    memory, similar = _kept(chosen, settings, where, Memory("", said, tags, why, "", "", origin, query), into)
+    with opened(vault, refresh=not no_refresh) as found:
+        _tell_odd_files(found)
+        kept = found.memories.remember(
+            said,
+            tags=tags,
+            why=why,
+            fragment=fragment,
+            source=source,
+            query=query,
+            into=into,
+        )
     if as_json:
-        print_json({**as_data(memory), "similar": [offer_as_json(offer) for offer in similar]})
+        print_json(kept.to_dict())
         return
+    memory, similar = kept.memory, kept.similar
     put(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
         reason = "is about the same lines" if offer.is_same_source else "says much the same"
@@ -156,37 +131,8 @@ def remember_command(
         narrate(f"To make one of two: excerpt edit {similar[0].memory.id} --merge {memory.id}")
 
 
-# --- remember ---------------------------------------------------------------------------------------------------------
-# `excerpt remember`: keep a finding.
-
-
-def _taken(
-    vault: Path, settings: Settings, where: Places, fragment: str | None, source: str | None, *, refresh: bool
-) -> tuple[Source, str]:
-    from excerpt.memory.stale import from_fragment, from_lines
-
-    with snapshot_of(vault, settings, where, refresh=refresh) as snapshot:
-        return from_lines(snapshot, source or "") if fragment is None else from_fragment(snapshot, fragment)
-
-
-def _kept(
-    vault: Path, settings: Settings, where: Places, wanted: Memory, into: str | None
-) -> tuple[Memory, Sequence[Offer]]:
-    """The memory as it was kept, and what is much like it."""
-    from excerpt.memory.recall import merged, offers
-
-    found = wanted.text, wanted.tags, wanted.why, wanted.source
-    with recaller_of(vault, settings, where) as recaller:
-        if into is not None:
-            return recaller.store.change(into, lambda memory: merged(memory, *found)), ()
-        similar = offers(wanted.text, wanted.source, recaller)
-        return recaller.store.remember(*found, query=wanted.query), similar
-
-
 # --- recall -----------------------------------------------------------------------------------------------------------
 # `excerpt recall`: find what was remembered.
-
-Found = tuple["Recalled", "MemoryStanding | None"]
 
 
 def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
@@ -234,47 +180,29 @@ def recall_command(
     WORDS are a query as for `excerpt search`: the memories that answer it, best first. Without WORDS, all of them,
     newest first.
     """
-    where, chosen = places(), chosen_vault(vault, offer=True)
-    settings = settings_of(chosen, where)
-    with recaller_of(chosen, settings, where) as recaller:
-        from excerpt.memory.store import standing_asked
-
-        query, wanted = standing_asked(" ".join(words))
-        wanted = True if stale else wanted
-        recalled = recaller.recall(query, tags, source, since, limit if wanted is None else None)
-        for hint in recaller.hints:
-            narrate(hint.said)
-    found: Sequence[Found] = [(each, None) for each in recalled]
-    if (sources or wanted is not None) and recalled:
-        from excerpt.memory.stale import standing
-
-        with snapshot_of(chosen, settings, where, refresh=not no_refresh) as snapshot:
-            found = [(each, standing(each.memory, snapshot)) for each in recalled]
-    if wanted is not None:
-        found = [(each, stands) for each, stands in found if (stands is not None and stands.is_stale) is wanted][:limit]
+    with opened(vault, refresh=not no_refresh, offer=True) as notes:
+        _tell_odd_files(notes)
+        found = notes.memories.recall(
+            " ".join(words),
+            tags=tags,
+            source=source,
+            since=since,
+            limit=limit,
+            standings=sources,
+            stale=True if stale else None,
+        )
     if as_json:
-        print_json({"memories": [_as_json(*each) for each in found]})
+        print_json({"memories": [each.to_dict() for each in found]})
     elif found:
-        if not any(each.answers for each, _ in found):
+        if not any(each.answers for each in found):
             narrate(NO_ANSWER)
-        put("\n\n".join(shown(each.memory, stands) for each, stands in found))
+        put("\n\n".join(shown(each.memory, each.standing) for each in found))
     else:
-        narrate(_nothing(asked=bool(words or tags or source or since), stale=bool(wanted)))
+        narrate(_nothing(asked=bool(words or tags or source or since), stale=stale))
     return 0 if found else 1
 
 
 NO_ANSWER = "no memory answers this; those that share a word with it are below."
-
-
-def _as_json(recalled: Recalled, standing: MemoryStanding | None) -> dict[str, Any]:
-    """The memory's fields stand beside what is said of it."""
-    told = {} if standing is None else {"standing": standing_as_json(standing)}
-    return {
-        **as_data(recalled.memory),
-        "score": round(recalled.score, 6),
-        **picked(recalled, "confidence", "answers"),
-        **told,
-    }
 
 
 def _nothing(*, asked: bool, stale: bool) -> str:
@@ -293,17 +221,17 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
 
     Other memories of the same text are kept, and named.
     """
-    from excerpt.memory.store import TRASH, MemoryStore
-
-    store = MemoryStore(places().memory_folder(chosen_vault(vault)))
-    copies = {copied.id for copied in store.all().copies if copied.of == memory_id}
-    memory = store.restore(memory_id) if undo else store.forget(memory_id)
-    told = f"Took back {memory.id}." if undo else f"Forgot {memory.id}; its file is in {store.folder / TRASH}."
+    with opened(vault) as found:
+        memories = found.memories
+        copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
+        memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
+        others = () if undo else memories.all().memories
+        told = f"Took back {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
     if as_json:
-        print_json(memory)
+        print_json(memory.to_dict())
     else:
         put(visible_line(told))
-    for other in () if undo else store.all().memories:
+    for other in others:
         if other.id in copies or other.text == memory.text:
             narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")
 
@@ -346,8 +274,6 @@ def edit_command(
 ) -> None:
     """Change the memory ID: what it says, its tags, why it matters, or what becomes of it now that its source has
     changed. What it was goes to the trash folder."""
-    from excerpt.memory.store import MemoryStore
-
     new_text = read_input("-", "text") if text == "-" else text
     if new_text is not None and not new_text.strip():
         raise click.UsageError("There is no text; to be rid of a memory, forget it.")
@@ -357,52 +283,12 @@ def edit_command(
         )
     if other == memory_id:
         raise click.UsageError("A memory cannot be merged with itself.")
-    chosen = chosen_vault(vault)
-    store = MemoryStore(places().memory_folder(chosen))
-    if decision is not None:
-        _decide(store, chosen, memory_id, decision, refresh=not no_refresh)
-    if other is not None:
-        _take_in(store, memory_id, other)
-    memory = store.change(memory_id, _edited(new_text, tags, untags, why))
+    with opened(vault, refresh=not no_refresh) as found:
+        memories = found.memories
+        if decision is not None:
+            {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
+        memory = memories.edit(memory_id, text=new_text, tags=tags, untags=untags, why=why, merge=other or "")
     if as_json:
-        print_json(memory)
+        print_json(memory.to_dict())
     else:
         put(shown(memory))
-
-
-def _edited(
-    text: str | None, tags: tuple[str, ...], untags: tuple[str, ...], why: str | None
-) -> Callable[[Memory], Memory]:
-    from excerpt.memory.store import normalise_tags
-
-    off = set(normalise_tags(untags))
-
-    def edited(memory: Memory) -> Memory:
-        return replace(
-            memory,
-            text=memory.text if text is None else text,
-            tags=tuple(tag for tag in normalise_tags((*memory.tags, *tags)) if tag not in off),
-            why=memory.why if why is None else why,
-        )
-
-    return edited
-
-
-def _take_in(store: MemoryStore, memory_id: str, other: str) -> None:
-    from excerpt.memory.recall import merged
-
-    taken = store.get(other)
-    store.change(memory_id, lambda memory: merged(memory, taken.text, taken.tags, taken.why, taken.source))
-    store.forget(other)
-
-
-def _decide(store: MemoryStore, vault: Path, memory_id: str, decision: str, *, refresh: bool) -> None:
-    """Look at the source in the vault, and do what was decided of it."""
-    from excerpt.memory import stale
-
-    where = places()
-    memory = store.get(memory_id)
-    with snapshot_of(vault, settings_of(vault, where), where, refresh=refresh) as snapshot:
-        found = stale.standing(memory, snapshot)
-    decide = {"follow": stale.follow, "update": stale.update, "keep": stale.keep}
-    decide[decision](store, found)

@@ -10,13 +10,13 @@ import shutil
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import click
-import msgspec
 
 from excerpt.errors import ExcerptError, StreamError
+from excerpt.json_forms import as_data
 from excerpt.state_files import users_umask
 from excerpt.text.display import visible, visible_json, visible_line
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 def put(text: str, end: str = "\n") -> None:
     """Data to stdout, byte for byte (click.echo takes escape sequences out where stdout is a pipe). Raises StreamError,
     and BrokenPipeError where the reader is gone."""
+    ProgressLine.clear()
     try:
         sys.stdout.write(text + end)
         sys.stdout.flush()  # who reads us shows progress, or has had enough and is gone
@@ -49,26 +50,6 @@ def print_json(value: Any) -> None:
     put(visible_json(json.dumps(as_data(value), ensure_ascii=False)))
 
 
-def as_data(value: Any) -> Any:
-    """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
-    its text."""
-    return msgspec.to_builtins(value, enc_hook=_plain)
-
-
-def _plain(value: object) -> Any:
-    """What msgspec does not know: paths, and NumPy's floats, which json takes for Python's."""
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, PurePath):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-def picked(value: object, *names: str) -> dict[str, Any]:
-    """Those attributes of a value, in that order, for a form that has not all of its fields."""
-    return {name: getattr(value, name) for name in names}
-
-
 def for_stdout(text: str) -> str:
     """Text of the vault as stdout may have it: a terminal gets its controls shown, a pipe gets it as it is.
 
@@ -85,12 +66,17 @@ def narrate(sentence: str) -> None:
 
 def say(text: str) -> None:
     """Text to stderr. Where it cannot be written, the command goes on all the same."""
+    ProgressLine.clear()
     with suppress(OSError):
         click.echo(text, err=True, nl=False)
 
 
 class ProgressLine:
-    """A build's progress on one line of a terminal, written over again and again; silent where there is none."""
+    """A build's progress on one line of a terminal, written over again and again, and gone when anything else is
+    printed; silent where there is no terminal."""
+
+    drawn: ClassVar[ProgressLine | None] = None
+    """The one that the terminal shows."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -104,11 +90,16 @@ class ProgressLine:
         width = shutil.get_terminal_size().columns
         self._stream.write(f"\r\x1b[K{line[: width - 1]}")
         self._stream.flush()
+        ProgressLine.drawn = self
 
-    def clear(self) -> None:
-        if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+    @classmethod
+    def clear(cls) -> None:
+        """Clear the line, if there is one."""
+        line, cls.drawn = cls.drawn, None
+        if line is not None:
+            with suppress(OSError):
+                line._stream.write("\r\x1b[K")
+                line._stream.flush()
 
 
 # --- files that the user names ----------------------------------------------------------------------------------------

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.hits import hit_as_json, print_hits
+from excerpt.cli.hits import print_hits
 from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import chosen_vault, refresh_option, snapshot_of, vault_option
+from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result
-from excerpt.settings import MOST, places, settings_of
+from excerpt.settings import MOST
 
 if TYPE_CHECKING:
-    from excerpt.search.engine import Engine
-    from excerpt.search.explain import Explanation
+    from excerpt import Explanation, Vault
 
 _SHOWN_TO_READERS = 10
 NO_ANSWER = "Nothing here answers this; the nearest are below."
@@ -72,24 +71,17 @@ def search_command(
     if (explain or note is not None) and batch is not None:
         raise click.UsageError("--explain and --why are of one QUERY, not of a --batch.")
     asked = None if batch is None else read_batch(batch)
-    where = places()
-    folder = chosen_vault(vault)
-    settings = settings_of(folder, where)
-    chosen = Strategy(strategy) if strategy else settings.search.strategy
-    most = limit or (settings.search.limit if as_json else _SHOWN_TO_READERS)
-    with snapshot_of(folder, settings, where, refresh=not no_refresh) as snapshot:
-        from excerpt.search.engine import Engine
-        from excerpt.search.usage import UseLog
-
-        engine = Engine(snapshot, settings, UseLog(where.use_file(folder)))
+    with opened(vault, refresh=not no_refresh) as found:
+        chosen = Strategy(strategy) if strategy else found.settings.search.strategy
+        most = limit or (found.settings.search.limit if as_json else _SHOWN_TO_READERS)
+        found.warm()  # so that elapsed_ms is the search alone here too
         if asked is not None:
-            return _answer_batch(engine, asked, chosen, most)
+            return _answer_batch(found, asked, chosen, most)
         assert query is not None
-        engine.warm()  # so that elapsed_ms is the search alone here too
         if note is not None:
-            return _answer_why(engine, query, note, chosen, as_json=as_json)
-        result = engine.search(query, chosen, most, marked=0 if as_json else None)
-        explanations = _explanations(engine, result) if explain else ()
+            return _answer_why(found, query, note, chosen, as_json=as_json)
+        result = found.search(query, strategy=chosen, limit=most, spans=not as_json)
+        explanations = found.explain(result) if explain else ()
     for hint in result.hints:
         narrate(hint.said)
     if as_json:
@@ -99,19 +91,12 @@ def search_command(
     return 0 if result.hits else 1
 
 
-def _explanations(engine: Engine, result: Result) -> tuple[Explanation, ...]:
-    from excerpt.search.explain import explain_hits
+def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
+    from excerpt.cli.explained import print_note
 
-    return explain_hits(engine, result)
-
-
-def _answer_why(engine: Engine, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
-    from excerpt.cli.explained import note_as_json, print_note
-    from excerpt.search.explain import explain_note
-
-    told = explain_note(engine, query, note, strategy)
+    told = vault.why_not(query, note, strategy=strategy)
     if as_json:
-        print_json(note_as_json(told))
+        print_json(told.to_dict())
     else:
         print_note(told, _SHOWN_TO_READERS)
     return 0 if told.explanation is not None else 1
@@ -148,36 +133,23 @@ def read_batch(file: Path) -> list[tuple[str, str]]:
     return asked
 
 
-def _answer_batch(engine: Engine, asked: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
-    engine.warm()
+def _answer_batch(vault: Vault, asked: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
     found = False
     for name, query in asked:
-        result = engine.search(query, strategy, limit, marked=0)
+        result = vault.search(query, strategy=strategy, limit=limit, spans=False)
         found = found or bool(result.hits)
-        print_json({"id": name, **_answer(result)})
+        answer = result.to_dict()
+        del answer["matched"], answer["generation"]
+        print_json({"id": name, **answer})
     return 0 if found else 1
 
 
-def _answer(result: Result) -> dict[str, Any]:
-    return {
-        "query": result.query,
-        "strategy": result.strategy,
-        "confidence": result.confidence,
-        "elapsed_ms": round(result.elapsed_ms, 3),
-        "hits": [hit_as_json(hit) for hit in result.hits],
-    }
-
-
 def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
-    """The answer to one query: a batch's line with how many fragments matched and the index's generation."""
-    answer = _answer(result)
-    hits = answer.pop("hits")
-    if explanations:
-        from excerpt.cli.explained import explanation_as_json
-
-        for hit, told in zip(hits, explanations, strict=False):
-            hit["explanation"] = explanation_as_json(told)
-    return {**answer, "matched": result.matched, "generation": result.generation, "hits": hits}
+    """The answer to one query, each hit with its explanation where there is one."""
+    answer = result.to_dict()
+    for hit, told in zip(answer["hits"], explanations, strict=False):
+        hit["explanation"] = told.to_dict()
+    return answer
 
 
 def _summary(result: Result) -> str:

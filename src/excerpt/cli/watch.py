@@ -16,8 +16,9 @@ import click
 
 from excerpt.cli.crash import report as crash_report
 from excerpt.cli.printing import ProgressLine, narrate, print_json, put
-from excerpt.cli.vaults import check_breadth, chosen_vault, vault_option
+from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
+from excerpt.known_vaults import check_breadth
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
 from excerpt.text.display import visible_line
@@ -127,7 +128,7 @@ class _Lines:
         if event == "progress":
             self._line(Progress(**fields))
             return
-        self._line.clear()
+        ProgressLine.clear()
         if event == "done":
             self._put_update(fields)
         elif event == "watching":

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from excerpt.cli.printing import as_data
 from excerpt.errors import ExcerptError, IndexBusyError, VaultEmptiedError, VaultError
 from excerpt.index.build import BuildCancelled, Control, Updater
+from excerpt.json_forms import as_data
 from excerpt.model import Progress
 from excerpt.settings import Settings
 from excerpt.vault.watch import Batch, VaultWatch

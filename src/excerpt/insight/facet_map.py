@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from excerpt.index.facets import UNKNOWN_DAY, Facets, property_name
 from excerpt.index.snapshot import Snapshot
+from excerpt.json_forms import fields_of
 from excerpt.search.engine import Engine
 from excerpt.search.filters import FIRST, LAST, midnight
 from excerpt.search.query import OPERATORS
@@ -348,6 +350,10 @@ class VaultMap:
     modified: tuple[Branch, ...]
     created: tuple[Branch, ...]
     generation: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt map --json` prints."""
+        return fields_of(self)
 
 
 def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:

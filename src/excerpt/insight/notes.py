@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 from rapidfuzz import process
@@ -13,6 +14,7 @@ from rapidfuzz import process
 from excerpt.errors import NotThereError
 from excerpt.index.facets import names_other_file
 from excerpt.index.snapshot import Snapshot
+from excerpt.json_forms import fields_of
 from excerpt.model import Section
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
@@ -124,6 +126,10 @@ class NoteLines:
     note_tokens: int
     text: str
 
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt read --json` prints."""
+        return fields_of(self)
+
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
@@ -163,6 +169,13 @@ class Peek:
     links_to: int
     linked_from: int
     links_nowhere: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt peek --json` prints: the values of a property stand together under its name."""
+        properties: dict[str, list[str]] = {}
+        for name, value in self.properties:
+            properties.setdefault(name, []).append(value)
+        return {**fields_of(self), "properties": properties}
 
 
 def read(snapshot: Snapshot, name: str) -> NoteLines:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
+from excerpt.json_forms import fields_of, picked
 from excerpt.kinds import Confidence
 
 
@@ -182,3 +184,28 @@ class Overview:
     def found(self) -> bool:
         """Whether anything in the vault is about the topic."""
         return bool(self.main_notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt overview --json` prints: the place of each part beside the rest of it. What was asked for, the
+        budget, is left out."""
+        data = fields_of(self)
+        del data["budget"], data["tokenizer"]
+        timeline = data["timeline"]
+        months = [_with_place(month) for month in timeline["months"]]
+        return {
+            **data,
+            **{name: [_with_place(part) for part in data[name]] for name in _WITH_PLACE},
+            # `path` of a name is that of the note that is meant, not of where it is named.
+            "names": [
+                {**picked(name, "name"), "note": name.path, **picked(name, "notes", "overall"), **fields_of(name.place)}
+                for name in self.names
+            ],
+            "timeline": {"date": timeline["date"], "undated": timeline["undated"], "months": months},
+        }
+
+
+_WITH_PLACE = ("main_notes", "sections", "passages", "themes", "standouts", "related")
+
+
+def _with_place(part: dict[str, Any]) -> dict[str, Any]:
+    return {**part.pop("place"), **part}

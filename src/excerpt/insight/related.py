@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,8 @@ from excerpt.insight.similarity import (
     spread,
     text_alone,
 )
-from excerpt.model import Fragment, Signal, Span
+from excerpt.json_forms import picked
+from excerpt.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import SpanFinder
 from excerpt.search.lexical import Rows
@@ -263,6 +265,14 @@ class MatchedFragment:
     fragment: Fragment
     spans: tuple[Span, ...] = ()
 
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **picked(self.fragment, "path", "heading_path", "line_start", "line_end"),
+            "fragment_id": self.fragment.id,
+            "text": self.fragment.text,
+            "spans": [[span.start, span.end] for span in self.spans],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
@@ -338,6 +348,17 @@ class RelatedNote:
         """Where to look first in the related note: where its best passage begins."""
         return self.matches[0].there.fragment.line_start if self.matches else 1
 
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **picked(self, "path", "title", "line", "score"),
+            "signals": signals_to_dict(self.signals),
+            **picked(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
+            "matches": [
+                {"here": match.here.to_dict(), "there": match.there.to_dict(), **picked(match, "similarity", "words")}
+                for match in self.matches
+            ],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Related:
@@ -350,6 +371,16 @@ class Related:
     notes: tuple[RelatedNote, ...]
     elapsed_ms: float
     generation: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt related --json` prints."""
+        return {
+            **picked(self, "path", "title", "line"),
+            "fragment_id": self.fragment.id if self.fragment else None,
+            "generation": self.generation,
+            "elapsed_ms": round(self.elapsed_ms, 3),
+            "notes": [note.to_dict() for note in self.notes],
+        }
 
 
 def related(engine: Engine, path: str, line: int | None = None, limit: int = LIMIT) -> Related:

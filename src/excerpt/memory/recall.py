@@ -16,8 +16,9 @@ from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.facets import UNKNOWN_DAY, Facets, Notes
 from excerpt.index.snapshot import Snapshot
+from excerpt.json_forms import picked
 from excerpt.kinds import Confidence
-from excerpt.memory.stale import standing
+from excerpt.memory.stale import MemoryStanding, standing
 from excerpt.memory.store import TRASH, Contents, MemoryStore, normalise_tags
 from excerpt.model import Hint, Hit, Memory, Source, Span
 from excerpt.search.engine import Engine, Ranking
@@ -94,13 +95,23 @@ _NEAREST = 5  # memories told of where none answers
 class Recalled:
     """A memory that was found. `spans` are what matched, in its text; `confidence` is None where nothing was asked that
     could be answered, and where words alone were looked for. Where no memory `answers`, those that have a word of the
-    query are told of."""
+    query are told of. `standing` is there where sources were looked at."""
 
     memory: Memory
     score: float = 0.0
     confidence: Confidence | None = None
     spans: tuple[Span, ...] = ()
     answers: bool = True
+    standing: MemoryStanding | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt recall --json` has of it: the memory's fields stand beside what is said of it."""
+        return {
+            **self.memory.to_dict(),
+            "score": round(self.score, 6),
+            **picked(self, "confidence", "answers"),
+            **({} if self.standing is None else {"standing": self.standing.to_dict()}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +423,26 @@ class Offer:
     memory: Memory
     is_same_source: bool
     likeness: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt remember --json` has of it: of the memory no more than it takes to know it by."""
+        return {
+            **picked(self.memory, "id", "text"),
+            "same_source": self.is_same_source,
+            "likeness": round(self.likeness, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A memory as it was kept, and those that it could be merged with."""
+
+    memory: Memory
+    similar: tuple[Offer, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt remember --json` prints."""
+        return {**self.memory.to_dict(), "similar": [offer.to_dict() for offer in self.similar]}
 
 
 def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges | None = None) -> list[Offer]:

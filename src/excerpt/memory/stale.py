@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
+from typing import Any
 
 from rapidfuzz import fuzz, process
 
 from excerpt.errors import MemoryUnusableError
 from excerpt.index.snapshot import Snapshot
+from excerpt.json_forms import picked
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
 from excerpt.text.fragments import digest_of_text, words_in
@@ -114,6 +116,15 @@ class MemoryStanding:
     def is_stale(self) -> bool:
         """Whether there is something to decide."""
         return self.kind in (SourceStatus.CHANGED, SourceStatus.GONE) and not self.is_seen
+
+    @property
+    def changed_lines(self) -> tuple[DiffRow, ...]:
+        """The lines in which the memory and what is there now differ."""
+        return tuple(row for row in side_by_side(self.memory.text, self.now) if not row.is_same)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt recall --sources --json` has beside the memory."""
+        return {"kind": self.kind, "stale": self.is_stale, **picked(self, "source", "now")}
 
 
 _LEAST_MOVED = 3

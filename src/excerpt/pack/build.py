@@ -12,7 +12,7 @@ from heapq import nlargest
 from typing import Concatenate, Generic, ParamSpec
 
 from excerpt.kinds import Scope, Stopped, Strategy
-from excerpt.model import Fragment, Hit, LeftOut, Pack, PackResult, Result
+from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Pack, PackResult, Result
 from excerpt.pack.budget import (
     LEADING,
     Choices,
@@ -148,7 +148,6 @@ def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
 
 _Ordering = Callable[[Sequence[Made]], list[Pack]]
 
-TOO_LARGE = "too large"
 OUT_OF_BUDGET = "out of budget"
 MARKDOWN = MarkdownRenderer()
 

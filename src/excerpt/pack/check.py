@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
+from typing import Any, Protocol, TypeVar
 
+from excerpt.json_forms import as_data, picked
 from excerpt.pack.citations import Citation, CitedAnswer, Quotation, Sentence, Unchecked
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.pack.lookup import Lookup
@@ -175,6 +177,86 @@ class Check:
     def holds(self) -> bool:
         """Whether every source cited is there and stands, and every quotation is true."""
         return all(each.holds for each in self.citations) and all(each.holds for each in self.quotations)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt check --json` prints: a pack's sources have their standing beside them, and of many of a kind
+        only MOST_TOLD come."""
+        citations, quotations = most_told(self.citations), most_told(self.quotations)
+        sentences, uncited = self.sentences[:MOST_TOLD], self.uncited[:MOST_TOLD]
+        unchecked = self.unchecked[:MOST_TOLD]
+        return {
+            "true": self.holds,
+            "sources": [
+                _source(source, standing, self.cited.get(source.number, 0))
+                for source, standing in zip(self.pack.sources, self.standings, strict=True)
+            ],
+            "citations": [
+                {**picked(each.citation, "line", "text"), **picked(each, "number", "state", "times")}
+                for each in citations
+            ],
+            "quotations": [_quotation(each) for each in quotations],
+            "sentences": [
+                {
+                    **picked(each.sentence, "line", "text"),
+                    **picked(each, "cited"),
+                    "words": len(each.words),
+                    **picked(each, "found", "missing"),
+                }
+                for each in sentences
+            ],
+            "uncited": [picked(each, "line", "text") for each in uncited],
+            "unchecked": as_data(unchecked),
+            "more": {
+                "citations": self.cited.total() - sum(each.times for each in citations),
+                "quotations": len(self.quotations) - len(quotations),
+                "sentences": len(self.sentences) - len(sentences),
+                "uncited": len(self.uncited) - len(uncited),
+                "unchecked": len(self.unchecked) - len(unchecked),
+            },
+        }
+
+
+MOST_TOLD = 1_000
+"""Findings of each kind that are told: any answer that is read has fewer."""
+_MOST_CITED = 20  # numbers of a quotation
+
+
+class _Holding(Protocol):
+    @property
+    def holds(self) -> bool: ...
+
+
+Told = TypeVar("Told", bound=_Holding)
+
+
+def most_told(found: Sequence[Told]) -> Sequence[Told]:
+    """As many as are told, in their order: of more than that, what does not hold before the others."""
+    if len(found) <= MOST_TOLD:
+        return found
+    first = sorted(range(len(found)), key=lambda number: found[number].holds)[:MOST_TOLD]
+    return [found[number] for number in sorted(first)]
+
+
+def _source(source: PackSource, standing: SourceStanding, cited: int) -> dict[str, Any]:
+    gone = standing.state is State.GONE
+    return {
+        **picked(source, "number", "path", "line_start", "line_end"),
+        "cited": cited,
+        "state": standing.state,
+        "intact": source.intact,
+        "now": None if gone else picked(standing, "path", "line_start", "line_end", "text"),
+    }
+
+
+def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
+    quotation = checked.quotation
+    return {
+        **picked(quotation, "line", "kind", "text"),
+        "cited": quotation.cited[:_MOST_CITED],
+        **picked(checked, "verdict", "differences"),
+        "similarity": round(checked.similarity, 3),
+        **picked(checked, "place", "now", "turned_by"),
+    }
 
 
 ALTERED = 0.8

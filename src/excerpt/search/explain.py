@@ -11,12 +11,14 @@ from enum import StrEnum
 from functools import partial, reduce
 from itertools import groupby
 from pathlib import PurePosixPath
+from typing import Any
 
 import numpy as np
 from rapidfuzz import process
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.terms import TermPostings
+from excerpt.json_forms import picked
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Signal, Span
 from excerpt.search.candidates import Candidates
@@ -205,6 +207,16 @@ class Explanation:
     share: float
     words: tuple[WordPart, ...]
 
+    @property
+    def lacking(self) -> tuple[WordPart, ...]:
+        """The words that the fragment does not have, the rarest first."""
+        missing = (word for word in self.words if word.is_missing)
+        return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt search --explain --json` has beside the hit."""
+        return picked(self, "rank", "share", "words")
+
 
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:
     """The hits of a result from place `first` up to `last` (exclusive), taken apart; without words where the engine
@@ -378,11 +390,6 @@ def _at(rows: Rows, values: Floats, row: int) -> float:
     return float(values[at]) if at < len(rows) and rows[at] == row else 0.0
 
 
-def lacking(words: Sequence[WordPart]) -> tuple[WordPart, ...]:
-    """The words that a fragment does not have, the rarest first."""
-    return tuple(sorted((word for word in words if word.is_missing), key=lambda word: -word.idf * word.telling))
-
-
 # --- why a note is not higher -----------------------------------------------------------------------------------------
 # Why a note is not higher, or not there at all: where it stands under each strategy, and what those above have more.
 #
@@ -457,6 +464,27 @@ class NoteExplanation:
     gaps: tuple[Gap, ...] = ()
     compared: int = 0
     from_limit: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Why the note is where it is, or why it is not there; what it holds of the query, then what others have."""
+        found = self.explanation
+        if found is None:
+            return self.absence.reason if self.absence is not None else ""
+        said = f"{ordinal(found.rank)}: {_has(found)}"
+        return f"{said}; {ahead}." if (ahead := _ahead(self, found)) else f"{said}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt search --why --json` prints: the explanation stands in its hit, and the words that are lacking
+        by themselves."""
+        found = self.explanation
+        return {
+            "query": self.query,
+            "strategy": self.asked,
+            **picked(self, "note", "path", "absence", "from_limit", "standings", "compared", "gaps"),
+            "lacking": [] if found is None else [word.word for word in found.lacking],
+            "hit": None if found is None else {**found.hit.to_dict(), "explanation": found.to_dict()},
+        }
 
 
 def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteExplanation:
@@ -691,15 +719,6 @@ _AHEAD: Mapping[str, str] = {
 """By what signal the hits above are ahead."""
 _THE_FIRST = {"who": "the first", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
 _THOSE_ABOVE = {"who": "those above", "has": "have", "is_": "are", "was": "were", "it": "them", "its": "their"}
-
-
-def verdict(told: NoteExplanation) -> str:
-    """Return why a note is where it is, or why it is not there; what it holds of the query, then what others have."""
-    found = told.explanation
-    if found is None:
-        return told.absence.reason if told.absence is not None else ""
-    said = f"{ordinal(found.rank)}: {_has(found)}"
-    return f"{said}; {ahead}." if (ahead := _ahead(told, found)) else f"{said}."
 
 
 def ordinal(number: int) -> str:

@@ -4,61 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 
-from excerpt.model import Pack, PackResult
+from excerpt.model import PackResult
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, PackUnreadableError
 from excerpt.pack.formats.source_label import Links
 
-_VALUE_DIGITS = 6
-"""Of what the choice maximised; what context adds to it is beyond them."""
-
-
 # --- written ----------------------------------------------------------------------------------------------------------
-
-_PACK_KEYS = (
-    "id",
-    "path",
-    "heading_path",
-    "line_start",
-    "line_end",
-    "scope",
-    "entry",
-    "fragment_ids",
-    "tokens",
-    "text",
-    "title",
-    "modified",
-    "digest",
-    "cut_above",
-    "cut_below",
-)
 
 
 def as_json(result: PackResult, links: Links | None = None) -> str:
     """The packs as JSON. `tokens` are those of the text in Markdown, `value` is what the choice maximised."""
-    data = {
-        "query": result.query,
-        "strategy": result.strategy,
-        "budget": result.budget,
-        "tokenizer": result.tokenizer,
-        "tokens": result.tokens,
-        "value": round(result.value, _VALUE_DIGITS),
-        "packs": [_pack_data(number, pack, links) for number, pack in enumerate(result.packs, start=1)],
-        "left_out": [asdict(left) for left in result.left_out],
-        "source_tokens": result.source_tokens,
-    }
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-
-
-def _pack_data(number: int, pack: Pack, links: Links | None) -> dict[str, object]:
-    data = asdict(pack)
-    link = links.obsidian(pack) if links is not None else ""
-    return {**{key: data[key] for key in _PACK_KEYS}, "number": number, **({"link": link} if link else {})}
+    told = result if links is None else links.added(result)
+    return json.dumps(told.to_dict(), ensure_ascii=False, indent=2) + "\n"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------

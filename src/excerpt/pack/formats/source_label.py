@@ -5,11 +5,11 @@ All of it is the vault's, so it is kept to one line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from excerpt.model import Pack
+from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import line_range, visible_line
 
@@ -46,6 +46,10 @@ class Links:
         if memory_id_of(pack.path) is not None:
             return ""
         return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}"
+
+    def added(self, result: PackResult) -> PackResult:
+        """The result with each pack's address in Obsidian."""
+        return replace(result, packs=tuple(replace(pack, link=self.obsidian(pack)) for pack in result.packs))
 
     def file(self, pack: Pack) -> str:
         """`file:line`, as editors and terminals know it; a memory by its name in packs."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from excerpt.kinds import Format, Strategy
-from excerpt.model import Fragment, Hit, LeftOut, Memory, PackResult
+from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Memory, PackResult
 from excerpt.pack.selection import AS_RANKED, Mark, Overrides
 from excerpt.settings import PackSettings
 
@@ -125,7 +125,7 @@ class Packer:
 
     def cost(self, source: Moving, request: PackRequest, mark: Mark) -> Cost:
         """What marking that fragment too would cost. A copy of what is in costs nothing, and is no reason."""
-        from excerpt.pack.build import OUT_OF_BUDGET, TOO_LARGE
+        from excerpt.pack.build import OUT_OF_BUDGET
 
         source = self._with_memories(source, request)
         request, _ = _moved(request, source)

@@ -22,7 +22,7 @@ from textual.widgets import Input, Static
 
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal
-from excerpt.search.explain import ordinal, verdict
+from excerpt.search.explain import ordinal
 from excerpt.text.display import lines_named, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
@@ -137,7 +137,7 @@ class WhyView(VerticalScroll):
 def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
     """All there is to say of a fragment or note: the verdict, then what it is made of."""
     found = told.explanation
-    parts: list[RenderableType] = [Text(f"{visible_line(verdict(told))}\n", "bold")]
+    parts: list[RenderableType] = [Text(f"{visible_line(told.verdict)}\n", "bold")]
     if found is not None:
         parts += hit_sum(found.hit, found.share, colours)
         if found.words:

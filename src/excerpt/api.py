@@ -1,0 +1,655 @@
+"""The public door for programs: `excerpt.open` gives a `Vault`, which answers as the commands do.
+
+The commands that answer from an index, and the MCP server, stand on it and reach nothing of the engine past it. What
+is heavy is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from excerpt.errors import ExcerptError, IndexUnusableError, NotThereError, SettingsError, VaultEmptiedError
+from excerpt.kinds import Format, Scope, Strategy
+from excerpt.known_vaults import check_breadth, recognise, take_down
+from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status
+from excerpt.settings import PackSettings, Places, Settings, check_apart, open_vault, places, settings_of
+from excerpt.state_files import make_private, users_umask
+from excerpt.text.display import local_time
+
+if TYPE_CHECKING:
+    from excerpt.index.snapshot import Snapshot
+    from excerpt.insight.facet_map import VaultMap
+    from excerpt.insight.notes import NoteLines, Peek
+    from excerpt.insight.overview_parts import Overview
+    from excerpt.insight.related import Related
+    from excerpt.memory.recall import Recalled, Recaller, Remembered
+    from excerpt.memory.stale import MemoryStanding
+    from excerpt.memory.store import Memories as KeptMemories
+    from excerpt.memory.store import MemoryStore
+    from excerpt.pack.check import Check
+    from excerpt.pack.memories import Moving
+    from excerpt.pack.selection import KeptMarks
+    from excerpt.search.engine import Engine
+    from excerpt.search.explain import Explanation, NoteExplanation
+
+OnProgress = Callable[[Progress], None]
+OnNotice = Callable[[str], None]
+
+_PATIENCE = 1.0  # seconds to wait for another process that writes the index, before what is there is taken
+
+Choice = TypeVar("Choice", Strategy, Scope, Format)
+
+
+def open(  # noqa: A001 - read as `excerpt.open`
+    path: str | Path,
+    *,
+    refresh: bool = True,
+    on_progress: OnProgress | None = None,
+    on_notice: OnNotice | None = None,
+    offer: bool = False,
+) -> Vault:
+    """Open the vault at `path`, a folder of Markdown notes, with the user's settings for it.
+
+    Its index is opened when it is first needed (`Vault.load`), and with `refresh` brought up to date before, which is
+    told to `on_progress`. `on_notice` gets sentences that a user should know, such as that a damaged index was made
+    anew; without it they are logged as warnings of "excerpt". With `offer`, memories of a vault that may have moved
+    here are told of each time, not only the first.
+
+    Raises VaultError where there is no such folder, SettingsError where the settings are not valid.
+    """
+    vault, where = open_vault(path), places()
+    check_apart(vault, where)
+    notice = on_notice or logging.getLogger("excerpt").warning
+    if users_umask() < 0:  # a program of someone else's, whose files are nobody's secret
+        make_private(where.folders)
+    for sentence in recognise(where, vault, offer=offer):
+        notice(sentence)
+    take_down(where, vault)
+    return Vault(vault, settings_of(vault, where), where, refresh=refresh, on_progress=on_progress, on_notice=notice)
+
+
+class Vault:
+    """A vault and its index: a context manager, to be made by `excerpt.open` and used from one thread at a time.
+
+    Notes are named as a user names them: by path, the end of one, file name, title or alias. What is not given is as in
+    the settings. Methods raise ExcerptError: IndexUnusableError where there is no index to answer from, NotThereError
+    for a note that is not there.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        where: Places,
+        *,
+        refresh: bool,
+        on_progress: OnProgress | None,
+        on_notice: OnNotice,
+    ) -> None:
+        self.folder = folder
+        self.settings = settings
+        self._where = where
+        self._refresh = refresh
+        self._on_progress = on_progress
+        self._notice = on_notice
+        self._engine: Engine | None = None
+        self._memories: Memories | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the index. A question asked later opens it again."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.snapshot.close()
+        memories, self._memories = self._memories, None
+        if memories is not None:
+            memories.close()
+
+    # --- the index ----------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Open the index now, and not with the first question.
+
+        While another excerpt is indexing the vault, what it has committed so far is used; if no note is left in the
+        vault, or the index cannot be written, it is used as it is. Raises IndexUnusableError where there is nothing to
+        read, VaultError for a home folder or a disk that has never been indexed.
+        """
+        self._loaded()
+
+    def warm(self) -> None:
+        """Load what the first searches would have to wait for."""
+        self._loaded().warm()
+
+    def renew(self) -> bool:
+        """Take up the newest generation of the index, where another process has committed one; says whether it has.
+
+        Opens the index as it is, with nothing brought up to date, where that was not done yet.
+        """
+        from excerpt.index.snapshot import Snapshot
+
+        engine = self._engine
+        if engine is None:
+            self._engine = self._engine_on(Snapshot.open(self._index, self.settings))
+            return True
+        before = engine.snapshot
+        if Snapshot.current_generation(self._index) in (0, before.generation):
+            return False
+        self._engine = self._engine_on(Snapshot.open(self._index, self.settings, before=before))
+        before.close()
+        return True
+
+    def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
+        """Bring the index up to date with the vault's files, here and now.
+
+        Raises VaultError, IndexUnusableError, and IndexBusyError while another process writes the index.
+        """
+        report = self._build(on_progress)
+        self.renew()
+        return report
+
+    def status(self) -> Status:
+        """Return what is indexed, and which files were skipped."""
+        return self._snapshot.status()
+
+    def tokens(self, text: str) -> int:
+        """Count the tokens of `text` by the tokenizer of the index."""
+        from excerpt.text.tokens import open_tokenizer
+
+        return open_tokenizer(self._snapshot.tokenizer).count(text)
+
+    @property
+    def _index(self) -> Path:
+        return self._where.index_folder(self.folder)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._loaded().snapshot
+
+    def _loaded(self) -> Engine:
+        if self._engine is None:
+            self._engine = self._engine_on(self._opened())
+        return self._engine
+
+    def _engine_on(self, snapshot: Snapshot) -> Engine:
+        from excerpt.search.engine import Engine
+        from excerpt.search.usage import UseLog
+
+        return Engine(snapshot, self.settings, UseLog(self._where.use_file(self.folder)))
+
+    def _opened(self) -> Snapshot:
+        from excerpt.index.snapshot import Snapshot
+
+        if not self._refresh:
+            return Snapshot.open(self._index, self.settings)
+        return self._up_to_date() or self._built()
+
+    def _up_to_date(self) -> Snapshot | None:
+        """The index as it is, if there is nothing to build: what tells it is a look at the files alone."""
+        from excerpt.index.snapshot import Snapshot
+
+        with suppress(IndexUnusableError), ExitStack() as opened:
+            snapshot = Snapshot.open(self._index, self.settings)
+            opened.callback(snapshot.close)
+            if snapshot.is_up_to_date(self.folder):
+                opened.pop_all()
+                return snapshot
+        return None
+
+    def _built(self) -> Snapshot:
+        from excerpt.index.snapshot import Snapshot
+
+        as_it_is = ""
+        try:
+            self._build(self._on_progress)
+        except IndexUnusableError as unusable:
+            as_it_is = unusable.message
+        except VaultEmptiedError as emptied:
+            as_it_is = str(emptied)
+        try:
+            snapshot = Snapshot.open(self._index, self.settings)
+        except IndexUnusableError:
+            self._build(self._on_progress)  # opening found the damage, building mends it
+            snapshot = Snapshot.open(self._index, self.settings)
+        if as_it_is:
+            self._notice(f"{as_it_is} Answering from the index of {local_time(snapshot.status().updated)}.")
+        return snapshot
+
+    def _build(self, on_progress: OnProgress | None) -> BuildReport:
+        from excerpt.index.build import build
+
+        check_breadth(self.folder, self._where)
+        report = build(self.folder, self._index, self.settings, on_progress, wait=_PATIENCE)
+        if report.rebuilt:
+            self._notice(f"made anew: {report.rebuilt}")
+        return report
+
+    # --- search -------------------------------------------------------------------------------------------------------
+
+    def search(
+        self, query: str, *, strategy: Strategy | str | None = None, limit: int | None = None, spans: bool = True
+    ) -> Result:
+        """Find the fragments that answer `query`, best first. Without `spans` hits do not say what matched in them,
+        which takes as long as the rest."""
+        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return self._loaded().search(query, wanted, limit, marked=None if spans else 0)
+
+    def explain(self, result: Result) -> tuple[Explanation, ...]:
+        """Take each hit of a result apart, by signal and by word."""
+        from excerpt.search.explain import explain_hits
+
+        return explain_hits(self._loaded(), result)
+
+    def why_not(self, query: str, note: str, *, strategy: Strategy | str | None = None) -> NoteExplanation:
+        """Tell why `note` is not higher among what `query` finds, or not there at all."""
+        from excerpt.search.explain import explain_note
+
+        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return explain_note(self._loaded(), query, note, wanted)
+
+    def fragment(self, fragment_id: str) -> Fragment | None:
+        """Return the fragment of this id, None where the index has none."""
+        return self._snapshot.fragment(fragment_id)
+
+    def fragments(self, note: str) -> tuple[Fragment, ...]:
+        """Return the fragments of a note, in its order."""
+        from excerpt.insight.notes import note_called
+
+        return tuple(self._snapshot.note_fragments(note_called(self._snapshot, note)))
+
+    # --- pack ---------------------------------------------------------------------------------------------------------
+
+    def pack(
+        self,
+        *queries: str,
+        budget: int | None = None,
+        scope: Scope | str | None = None,
+        neighbors: int | None = None,
+        limit: int | None = None,
+        strategy: Strategy | str | None = None,
+        ranked: bool = True,
+        format: Format | str | None = None,  # noqa: A002 - as the option and the setting are called
+        template: str | Path | None = None,
+        tokenizer: str | None = None,
+        question: bool | None = None,
+        ids: Sequence[str] = (),
+        marks: bool = False,
+    ) -> PackResult:
+        """Pack the passages that answer the queries, within `budget` tokens, for a prompt: `PackResult.text`.
+
+        Of several queries, each passage counts by the one that it answers best. With `ids` those fragments are packed,
+        and with `marks` those marked in the app, in that order, whatever the queries find. `limit` is from how many of
+        the best hits; not `ranked`, passages stand as in the vault. A `template` chooses its format. Raises
+        SettingsError for a format or tokenizer that there is not, NotThereError where nothing is marked.
+        """
+        given = {
+            "budget": budget,
+            "scope": None if scope is None else _chosen(Scope, scope, Scope.NONE),
+            "neighbors": neighbors,
+            "limit": limit,
+            "format": Format.TEMPLATE if template else format and _chosen(Format, format, Format.MARKDOWN),
+            "template": None if template is None else _absolute(template),
+            "tokenizer": tokenizer,
+            "question": question,
+        }
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        wanted = replace(self.settings.pack, **changes)
+        led = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return self._packed(queries, wanted, led, ranked=ranked, ids=ids, marks=marks)
+
+    def count_saved(self, packed: PackResult) -> None:
+        """Add a pack that is used to what packs have saved (`excerpt status`)."""
+        from excerpt.pack.savings import SavingsFile
+
+        with suppress(OSError):  # where it cannot be kept, the pack is no worse for it
+            SavingsFile(self._where.savings_file(self.folder)).add(packed, date.today())
+
+    def check(self, answer: str, pack: str) -> Check:
+        """Check the citations and quotations of an LLM's `answer` against the pack that it was given, in any format
+        but the user's own, and the vault as it is now. Raises PackUnreadableError."""
+        from excerpt.memory.store import MemoryStore
+        from excerpt.pack.check import check_answer
+        from excerpt.pack.citations import read_answer
+        from excerpt.pack.formats.registry import read_pack
+        from excerpt.pack.memories import LookupWithMemories
+
+        file = read_pack(pack)
+        memories = MemoryStore(self._where.memory_folder(self.folder)).all().memories
+        return check_answer(read_answer(answer), file, LookupWithMemories(self._snapshot, memories))
+
+    def _packed(
+        self,
+        queries: Sequence[str],
+        wanted: PackSettings,
+        strategy: Strategy,
+        *,
+        ranked: bool,
+        ids: Sequence[str],
+        marks: bool,
+    ) -> PackResult:
+        from excerpt.pack.build import build_pack, search_all
+        from excerpt.pack.formats.registry import renderer_for
+        from excerpt.pack.formats.source_label import Links
+        from excerpt.pack.selection import NOTHING_KEPT
+        from excerpt.text.tokens import open_tokenizer
+
+        kept = self._marks() if marks else NOTHING_KEPT
+        source = self._with_memories(kept)
+        asked = tuple(queries) or ((kept.query,) if kept.query else ())
+        links = Links(self.folder)
+        renderer = renderer_for(wanted, asked, links, self._where.config)
+        tokenizer = open_tokenizer(wanted.tokenizer)
+        led, hits = strategy, _hits_of(kept, source)
+        if asked and not kept.marks:
+            most = max(wanted.limit, self.settings.search.limit)
+            result = search_all(self._loaded(), asked, strategy, most)
+            led, hits = result.strategy, result.hits
+        packed = build_pack(
+            source,
+            hits,
+            query=" | ".join(asked),
+            strategy=led,
+            settings=wanted,
+            tokenizer=tokenizer,
+            renderer=renderer,
+            marked=[*(mark.fragment for mark in kept.marks), *ids],
+            overrides=kept.overrides,
+            ranked=ranked,
+        )
+        return links.added(packed)
+
+    def _marks(self) -> KeptMarks:
+        from excerpt.pack.memories import followed
+        from excerpt.pack.selection import read_marks
+
+        kept = followed(read_marks(self._where.marks_file(self.folder)), self._snapshot)
+        if not kept.marks:
+            raise NotThereError("nothing is marked in this vault: mark fragments in the app with the tab key.")
+        return kept
+
+    def _with_memories(self, kept: KeptMarks) -> Moving:
+        """The vault, with the memories that are marked beside it."""
+        from excerpt.pack.memory_fragment import memory_id_of
+
+        ids = [memory_id for mark in kept.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
+        if not ids:
+            return self._snapshot
+        from excerpt.memory.store import MemoryStore
+        from excerpt.pack.memories import WithMemories
+
+        known = {memory.id: memory for memory in MemoryStore(self._where.memory_folder(self.folder)).all().memories}
+        source = WithMemories(self._snapshot, self.tokens)
+        source.add(known[each] for each in ids if each in known)
+        return source
+
+    # --- notes and topics ---------------------------------------------------------------------------------------------
+
+    def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
+        """Return a note, or lines of it: those from and to which `lines` says, or as `NOTE:A-B`, or the section of
+        `NOTE#Heading`."""
+        from excerpt.insight.notes import note_called, read
+
+        if lines is not None:
+            note = f"{note_called(self._snapshot, note)}:{lines[0]}-{lines[1]}"
+        return read(self._snapshot, note)
+
+    def peek(self, note: str, *, first_lines: int = 8) -> Peek:
+        """Tell what a note holds without reading it: size, tags, links, so many first lines, outline."""
+        from excerpt.insight.notes import peek
+
+        return peek(self._snapshot, note, first_lines)
+
+    def related(self, note: str, *, limit: int | None = None) -> Related:
+        """Find the notes nearest to a note, or to the passage at `NOTE:LINE` or `NOTE#Heading`, and why; at most
+        `limit`, by default ten."""
+        from excerpt.insight.notes import place_called, section_called
+        from excerpt.insight.related import LIMIT, related
+
+        place = place_called(self._snapshot, note)
+        line = place.first if place.last is not None or place.first > 1 else None
+        if place.heading:
+            line = section_called(self._snapshot, place.path, place.heading).line_start
+        return related(self._loaded(), place.path, line, LIMIT if limit is None else limit)
+
+    def overview(self, topic: str, *, budget: int | None = None) -> Overview:
+        """Tell what the vault holds about a topic, read like a query; as Markdown it has at most `budget` tokens, by
+        default 800."""
+        from excerpt.insight.overview import BUDGET, overview
+
+        return overview(self._loaded(), topic, BUDGET if budget is None else budget)
+
+    def as_markdown(self, overview: Overview) -> str:
+        """Write an overview as Markdown within its budget; "" where nothing was found, or fits."""
+        from excerpt.insight.render import as_markdown
+
+        return as_markdown(overview)
+
+    def map(self, query: str = "", *, most: int | None = None) -> VaultMap:
+        """Tell in which folders, tags, properties and months the matches of a query are, or without one, all
+        fragments; of each property at most so many values."""
+        from excerpt.insight.facet_map import EVERYTHING, matches_map
+
+        return matches_map(self._loaded(), query or EVERYTHING, most)
+
+    @property
+    def memories(self) -> Memories:
+        """What the user remembered of this vault."""
+        if self._memories is None:
+            where = self._where
+            folder, cache = where.memory_folder(self.folder), where.memory_index_folder(self.folder)
+            self._memories = Memories(folder, cache, self.settings, lambda: self._snapshot, self._notice)
+        return self._memories
+
+
+class Memories:
+    """The memories of a vault, as `Vault.memories`. Methods raise MemoryUnusableError for an id that is not there, and
+    where memories cannot be read or written."""
+
+    def __init__(
+        self, folder: Path, cache: Path, settings: Settings, snapshot: Callable[[], Snapshot], notice: OnNotice
+    ) -> None:
+        """`folder` has the memories and `cache` the index of them; `snapshot` gives that of the vault."""
+        self._folder, self._cache, self._settings = folder, cache, settings
+        self._snapshot = snapshot
+        self._notice = notice
+        self._recaller: Recaller | None = None
+
+    def close(self) -> None:
+        recaller, self._recaller = self._recaller, None
+        if recaller is not None:
+            recaller.close()
+
+    @property
+    def trash(self) -> Path:
+        """The folder that forgotten memories are in."""
+        from excerpt.memory.store import TRASH
+
+        return self._folder / TRASH
+
+    def all(self) -> KeptMemories:
+        """Return every memory, newest first, and every file that cannot be read as one, with its reason."""
+        return self._store.all()
+
+    def remember(
+        self,
+        text: str | None = None,
+        *,
+        tags: Sequence[str] = (),
+        why: str = "",
+        fragment: str | None = None,
+        source: str | None = None,
+        query: str = "",
+        into: str | None = None,
+    ) -> Remembered:
+        """Keep `text` as a memory, and tell which others say much the same.
+
+        It is from the `fragment` of this id, or from the lines `source` names (NOTE:A-B), and without `text` is what
+        stands there. With `into`, it is put into the memory of this id instead.
+        """
+        from excerpt.memory.recall import Remembered, merged, offers
+        from excerpt.memory.stale import from_fragment, from_lines
+
+        origin: Source | None = None
+        if fragment is not None or source is not None:
+            snapshot = self._snapshot()
+            origin, there = (
+                from_lines(snapshot, source or "") if fragment is None else from_fragment(snapshot, fragment)
+            )
+            text = there if text is None else text
+        said = text or ""
+        recaller = self._recalling()
+        if into is not None:
+            kept = recaller.store.change(into, lambda memory: merged(memory, said, tags, why, origin))
+            return Remembered(kept)
+        similar = tuple(offers(said, origin, recaller))
+        return Remembered(recaller.store.remember(said, tags, why, origin, query=query), similar)
+
+    def recall(
+        self,
+        words: str = "",
+        *,
+        tags: Sequence[str] = (),
+        source: str = "",
+        since: str = "",
+        limit: int | None = None,
+        standings: bool = False,
+        stale: bool | None = None,
+    ) -> tuple[Recalled, ...]:
+        """Find memories by words and meaning, best first, or without words all, newest first: with all `tags`, from the
+        note or folder `source`, remembered `since` a day (2025-03-01) or so long ago (7d).
+
+        With `standings` each says how it stands to its source; with `stale` only those are kept whose source has
+        changed or gone, or, where it is False, has not.
+        """
+        from excerpt.memory.stale import standing
+        from excerpt.memory.store import standing_asked
+
+        query, asked = standing_asked(words)
+        stale = asked if stale is None else stale
+        recaller = self._recalling()
+        found = recaller.recall(query, tags, source, since, limit if stale is None else None)
+        for hint in recaller.hints:
+            self._notice(hint.said)
+        if recaller.unranked:
+            self._notice(f"memories were looked for by words alone: {recaller.unranked}")
+        if not (standings or stale is not None) or not found:
+            return tuple(found)
+        snapshot = self._snapshot()
+        stood = [(each, standing(each.memory, snapshot)) for each in found]
+        kept = [replace(each, standing=stands) for each, stands in stood if stale in (None, stands.is_stale)]
+        return tuple(kept if stale is None else kept[:limit])
+
+    def edit(
+        self,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        tags: Sequence[str] = (),
+        untags: Sequence[str] = (),
+        why: str | None = None,
+        merge: str = "",
+    ) -> Memory:
+        """Change a memory: its text, tags added and taken off, why it matters; with `merge` it takes in the memory of
+        that id, which is then forgotten. What it was goes to the trash folder."""
+        from excerpt.memory.recall import merged
+        from excerpt.memory.store import normalise_tags
+
+        store = self._store
+        if merge:
+            other = store.get(merge)
+            store.change(memory_id, lambda memory: merged(memory, other.text, other.tags, other.why, other.source))
+            store.forget(merge)
+        off = set(normalise_tags(untags))
+        return store.change(
+            memory_id,
+            lambda memory: replace(
+                memory,
+                text=memory.text if text is None else text,
+                tags=tuple(tag for tag in normalise_tags((*memory.tags, *tags)) if tag not in off),
+                why=memory.why if why is None else why,
+            ),
+        )
+
+    def standing(self, memory_id: str) -> MemoryStanding:
+        """Tell whether what a memory is from still stands in the vault."""
+        from excerpt.memory.stale import standing
+
+        return standing(self._store.get(memory_id), self._snapshot())
+
+    def follow(self, memory_id: str) -> Memory:
+        """Let the link of a memory follow its source, where that has moved."""
+        from excerpt.memory.stale import follow
+
+        return follow(self._store, self.standing(memory_id))
+
+    def update(self, memory_id: str) -> Memory:
+        """Take the text that is there now for that of a memory, where its source has changed."""
+        from excerpt.memory.stale import update
+
+        return update(self._store, self.standing(memory_id))
+
+    def keep(self, memory_id: str) -> Memory:
+        """Leave a memory as it is, and do not call it stale, where its source has changed or gone."""
+        from excerpt.memory.stale import keep
+
+        return keep(self._store, self.standing(memory_id))
+
+    def forget(self, memory_id: str) -> Memory:
+        """Move a memory to the trash folder; returns the one forgotten."""
+        return self._store.forget(memory_id)
+
+    def restore(self, memory_id: str) -> Memory:
+        """Bring back what was last forgotten under this id."""
+        return self._store.restore(memory_id)
+
+    @property
+    def _store(self) -> MemoryStore:
+        """What keeps them; of its own where nothing was recalled yet, as that takes the engine."""
+        from excerpt.memory.store import MemoryStore
+
+        return MemoryStore(self._folder) if self._recaller is None else self._recaller.store
+
+    def _recalling(self) -> Recaller:
+        from excerpt.memory.recall import Recaller
+
+        if self._recaller is None:
+            self._recaller = Recaller(self._folder, self._cache, self._settings)
+        return self._recaller
+
+
+def _chosen(kind: type[Choice], given: Choice | str | None, default: Choice) -> Choice:
+    if given is None:
+        return default
+    try:
+        return kind(given)
+    except ValueError:
+        name = kind.__name__.lower()
+        raise ExcerptError(f"There is no {name} {given}.", f"There are: {', '.join(kind)}.") from None
+
+
+def _absolute(template: str | Path) -> str:
+    """The path of a template, which in the settings would count from their folder."""
+    try:
+        return str(Path(template).expanduser().absolute())
+    except (OSError, RuntimeError) as error:  # the working directory is gone, the ~ of a user there is not
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
+
+
+def _hits_of(kept: KeptMarks, source: Moving) -> Sequence[Hit]:
+    """The marks as hits, with what matched when they were made."""
+    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in kept.marks)
+    return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

@@ -1,0 +1,36 @@
+"""Values as JSON has them. What each command prints, and `to_dict` gives, is described in the guide's note on JSON
+forms."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+
+def as_data(value: Any) -> Any:
+    """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
+    its text."""
+    return msgspec.to_builtins(value, enc_hook=_plain)
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """All fields of a dataclass, as `as_data` has them."""
+    data = as_data(value)
+    assert isinstance(data, dict)
+    return data
+
+
+def _plain(value: object) -> Any:
+    """What msgspec does not know: paths, and NumPy's floats, which json takes for Python's."""
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def picked(value: object, *names: str) -> dict[str, Any]:
+    """Those attributes of a value, in that order, for a form that has not all of its fields."""
+    return {name: as_data(getattr(value, name)) for name in names}
