@@ -67,8 +67,6 @@ def open(  # noqa: A001 - read as `excerpt.open`
     vault, where = open_vault(path), places()
     check_apart(vault, where)
     notice = on_notice or logging.getLogger("excerpt").warning
-    if users_umask() < 0:  # a program of someone else's, whose files are nobody's secret
-        make_private(where.folders)
     for sentence in recognise(where, vault, offer=offer):
         notice(sentence)
     take_down(where, vault)
@@ -232,10 +230,16 @@ class Vault:
         from excerpt.index.build import build
 
         check_breadth(self.folder, self._where)
+        self._keep_to_owner()
         report = build(self.folder, self._index, self.settings, on_progress, wait=_PATIENCE)
         if report.rebuilt:
             self._notice(f"made anew: {report.rebuilt}")
         return report
+
+    def _keep_to_owner(self) -> None:
+        """Make the folders that we write to private, in a process whose umask is not ours to set."""
+        if users_umask() < 0:
+            make_private((self._where.cache, self._where.data, self._where.state))
 
     # --- search -------------------------------------------------------------------------------------------------------
 
@@ -449,6 +453,7 @@ class Vault:
         """What the user remembered of this vault."""
         if self._memories is None:
             where = self._where
+            self._keep_to_owner()
             folder, cache = where.memory_folder(self.folder), where.memory_index_folder(self.folder)
             self._memories = Memories(folder, cache, self.settings, lambda: self._snapshot, self._notice)
         return self._memories
