@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from excerpt.api import Memories, Vault, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.api import Memories, Vault, fused, open  # noqa: A004 - read as `excerpt.open`
     from excerpt.errors import (
         ExcerptError,
         IndexBusyError,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Source,
         Span,
         Status,
+        VaultHit,
     )
     from excerpt.pack.check import (
         Check,
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": "Memories Vault open",
+    "api": "Memories Vault fused open",
     "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotThereError "
     "SettingsError VaultEmptiedError VaultError",
     "insight.facet_map": "Branch VaultMap",
@@ -73,7 +74,7 @@ _HOMES = {
     "kinds": "Confidence Format Scope Strategy",
     "memory.recall": "Offer Recalled Remembered",
     "memory.stale": "MemoryStanding SourceStatus",
-    "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status",
+    "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
     "pack.check": "Check CheckedCitation CheckedQuotation CheckedSentence SourceLines SourceStanding State Verdict",
     "pack.formats.pack_format": "PackSource",
     "search.explain": "Explanation NoteExplanation StrategyRank WordPart",
@@ -132,9 +133,11 @@ __all__ = [
     "Vault",
     "VaultEmptiedError",
     "VaultError",
+    "VaultHit",
     "VaultMap",
     "Verdict",
     "WordPart",
+    "fused",
     "open",
 ]
 

@@ -7,7 +7,7 @@ is heavy is imported when it is first needed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import date
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from excerpt.errors import ExcerptError, IndexUnusableError, NotThereError, SettingsError, VaultEmptiedError
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import check_breadth, recognise, take_down
-from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status
+from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
 from excerpt.settings import PackSettings, Places, Settings, check_apart, open_vault, places, settings_of
 from excerpt.state_files import make_private, users_umask
 from excerpt.text.display import local_time
@@ -71,6 +71,17 @@ def open(  # noqa: A001 - read as `excerpt.open`
         notice(sentence)
     take_down(where, vault)
     return Vault(vault, settings_of(vault, where), where, refresh=refresh, on_progress=on_progress, on_notice=notice)
+
+
+def fused(found: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
+    """Fuse what searches for one query in several vaults found, by the names of these: the best `limit` hits by score,
+    ties in the order of the vaults.
+
+    A score is a weighted sum of signals of which each is a share of the best in its vault, so that of two vaults with a
+    good answer neither is always first; which answer is good is said by each hit's confidence.
+    """
+    hits = [VaultHit(name, hit) for name, result in found.items() for hit in result.hits]
+    return tuple(sorted(hits, key=lambda each: -each.hit.score)[:limit])
 
 
 class Vault:

@@ -236,6 +236,18 @@ class Result:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class VaultHit:
+    """A hit of a search in several vaults; `vault` is the name of the one it is from."""
+
+    vault: str
+    hit: Hit
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt search --json` has of it."""
+        return {"vault": self.vault, **self.hit.to_dict()}
+
+
 # --- pack -------------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ import click
 
 from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
-from excerpt.model import Fragment, Hit, Result, Span
+from excerpt.model import Fragment, Hit, Span
 from excerpt.text.display import line_range, percent, visible_line
 
 _SEPARATOR = " › "
@@ -30,17 +30,19 @@ def said_of(hit: Hit) -> str:
     return "" if hit.confidence is None else hit.confidence.value
 
 
-def print_hits(result: Result, explain: Callable[[int], None] | None = None) -> None:
+def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None, vaults: Sequence[str] = ()) -> None:
     """The hits for a reader: rank, place, lines, size, score, how sure, and the lines around the densest matches.
 
-    `explain` prints what stands below the hit at a place, counted from 0.
+    `explain` prints what stands below the hit at a place, counted from 0. `vaults` are the names of those that the hits
+    are from, where they are from several.
     """
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) - len(INDENT)
-    for rank, hit in enumerate(result.hits, 1):
+    for rank, hit in enumerate(hits, 1):
         fragment = hit.fragment
         if rank > 1:
             put("")
-        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place_of(fragment)), bold=True)}")
+        place = f"{vaults[rank - 1]}: {place_of(fragment)}" if vaults else place_of(fragment)
+        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place), bold=True)}")
         lines = visible_line(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
         sure = f" · {said}" if (said := said_of(hit)) else ""
         put(f"{INDENT}{paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ import click
 
 from excerpt.cli.hits import print_hits
 from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.cli.vaults import VaultFolder, opened, refresh_option
 from excerpt.kinds import Confidence, Strategy
+from excerpt.known_vaults import names_apart
 from excerpt.model import Result
 from excerpt.settings import MOST
 
@@ -26,7 +28,13 @@ NO_ANSWER = "Nothing here answers this; the nearest are below."
 
 @click.command()
 @click.argument("query", required=False)
-@vault_option
+@click.option(
+    "--vault",
+    "vaults",
+    type=VaultFolder(),
+    multiple=True,
+    help="The folder of notes; may be given several times.  [default: $EXCERPT_VAULT, else the vault last opened]",
+)
 @click.option(
     "--limit",
     type=click.IntRange(1, MOST),
@@ -47,7 +55,7 @@ NO_ANSWER = "Nothing here answers this; the nearest are below."
 def search_command(
     *,
     query: str | None,
-    vault: Path | None,
+    vaults: tuple[Path, ...],
     limit: int | None,
     strategy: str | None,
     batch: Path | None,
@@ -63,6 +71,8 @@ def search_command(
 
     With --why, NOTE's rank and score under every strategy are printed instead of the hits, and what the hits above it
     have more; the exit code is 1 if it is not among what was found.
+
+    With more than one --vault, the hits of all of them are listed by score, each with the name of its vault.
     """
     if (query is None) == (batch is None):
         raise click.UsageError("Give either a QUERY or --batch FILE.")
@@ -70,8 +80,12 @@ def search_command(
         raise click.UsageError("--batch prints JSON: say so with --json.")
     if (explain or note is not None) and batch is not None:
         raise click.UsageError("--explain and --why are of one QUERY, not of a --batch.")
+    if len(vaults) > 1:
+        if batch is not None or explain or note is not None:
+            raise click.UsageError("--batch, --explain and --why are of one vault.")
+        return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
     asked = None if batch is None else read_batch(batch)
-    with opened(vault, refresh=not no_refresh) as found:
+    with opened(vaults[0] if vaults else None, refresh=not no_refresh) as found:
         chosen = Strategy(strategy) if strategy else found.settings.search.strategy
         most = limit or (found.settings.search.limit if as_json else _SHOWN_TO_READERS)
         found.warm()  # so that elapsed_ms is the search alone here too
@@ -89,6 +103,42 @@ def search_command(
     else:
         _print(result, explanations)
     return 0 if result.hits else 1
+
+
+def _search_several(
+    query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
+) -> int:
+    """Search several vaults, and print what they found as one list."""
+    from excerpt.api import fused
+
+    with ExitStack() as stack:
+        vaults = [stack.enter_context(opened(folder, refresh=refresh)) for folder in folders]
+        names = names_apart(vault.folder for vault in vaults)
+        most = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _SHOWN_TO_READERS)
+        found: dict[str, Result] = {}
+        for vault in vaults:
+            vault.warm()
+            found[names[vault.folder]] = vault.search(query, strategy=strategy, limit=most, spans=not as_json)
+    hits = fused(found, most)
+    for hint in dict.fromkeys(hint.said for result in found.values() for hint in result.hints):
+        narrate(hint)
+    if as_json:
+        told = {name: {"matched": result.matched, "generation": result.generation} for name, result in found.items()}
+        elapsed = sum(result.elapsed_ms for result in found.values())
+        found_hits = [hit.to_dict() for hit in hits]
+        print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": told, "hits": found_hits})
+        return 0 if hits else 1
+    sure = [result.confidence for result in found.values()]
+    if hits and all(each is Confidence.NOTHING for each in sure):
+        narrate(NO_ANSWER)
+    print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
+    matched = sum(result.matched for result in found.values())
+    narrate(
+        f"{len(hits)} of {matched:,} matching fragments in {len(found)} vaults"
+        if hits
+        else f"Nothing was found for {query!r}."
+    )
+    return 0 if hits else 1
 
 
 def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
@@ -112,7 +162,7 @@ def _print(result: Result, explanations: Sequence[Explanation]) -> None:
         def explain(at: int) -> None:
             print_explanation(explanations[at])
 
-    print_hits(result, explain)
+    print_hits(result.hits, explain)
     narrate(_summary(result))
 
 
