@@ -108,8 +108,9 @@ class IndexingProcess:
 class ServedVault:
     """One vault: its `Vault` is used in a thread of its own alone."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, *, watched: bool) -> None:
         self.name = name
+        self._to_watch = watched
         self.vault = excerpt.open(folder, refresh=False, on_notice=_to_stderr)
         self._indexing = IndexingProcess(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
@@ -118,8 +119,7 @@ class ServedVault:
 
     def start(self) -> None:
         """Begin to index and to load what the first answers need, and wait for neither."""
-        if not is_watched(places().watch_folder(self.vault.folder)):
-            self._indexing.start()
+        self._watch()
         self._thread.submit(self._prepare)
 
     def end(self) -> None:
@@ -171,7 +171,7 @@ class ServedVault:
 
     def _watch(self) -> None:
         """Watch the vault where the other process that did so has ended, or ours was killed."""
-        if not self._is_watched():
+        if self._to_watch and not self._is_watched():
             self._indexing = IndexingProcess(self.vault.folder)
             self._indexing.start()
 
@@ -194,11 +194,11 @@ class ServedVault:
 class ServedVaults:
     """All of them, by name; the first is the default."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        """Raises VaultError, SettingsError."""
+    def __init__(self, folders: Sequence[Path], *, watched: bool = True) -> None:
+        """Not `watched`, they are served as they were indexed last. Raises VaultError, SettingsError."""
         resolved = {folder.expanduser().resolve(): folder for folder in folders}
         names = names_apart(resolved)
-        self.all = tuple(ServedVault(folder, names[folder]) for folder in resolved)
+        self.all = tuple(ServedVault(folder, names[folder], watched=watched) for folder in resolved)
 
     def start(self) -> None:
         for each in self.all:

@@ -285,15 +285,19 @@ class Tools:
     async def _shares(
         self, served: Sequence[ServedVault], query: str, budget: int, ctx: Context[Any, Any]
     ) -> dict[ServedVault, int]:
-        """How many tokens each vault gets for its pack: by the scores of its hits among the best of all."""
-        found = {one.name: await one.ask(lambda v: v.search(query, spans=False), _report(ctx)) for one in served}
-        best = excerpt.fused(found, 8)
-        whole = sum(each.hit.score for each in best) or 1.0
-        shares = {
-            one: int(budget * sum(each.hit.score for each in best if each.vault == one.name) / whole) for one in served
-        }
-        kept = {one: share for one, share in shares.items() if share >= LEAST}
-        return kept or {served[0]: budget}
+        """How many tokens each vault gets for its pack: by the scores of their best hits, and none where that is not
+        half of the best of all, or the budget is too small for one vault more."""
+        best: dict[ServedVault, float] = {}
+        for one in served:
+            hits = (await one.ask(lambda v: v.search(query, limit=1, spans=False), _report(ctx))).hits
+            best[one] = hits[0].score if hits else 0.0
+        least = max(best.values()) / 2
+        answering = sorted((one for one in served if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
+        whole, shares = sum(best[one] for one in answering), {}
+        for one in reversed(answering):  # the best one gets what rounding and the least share leave
+            shares[one] = max(int(budget * best[one] / whole), LEAST)
+        over = sum(shares.values()) - budget
+        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering} or {served[0]: budget}
 
 
 # --- from a vault to an answer ----------------------------------------------------------------------------------------
@@ -400,18 +404,21 @@ def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, li
 
 
 def _answering(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, query: str, limit: int) -> str:
-    """What of a note answers a query, best first."""
+    """What of a note, or of the lines that were named, answers a query, best first."""
+    within = _within(note.path, query)
     inside = [
         hit.fragment.id
-        for hit in found.search(_within(note.path, query), limit=_FOUND_BY_SEARCH, spans=False).hits
+        for hit in found.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
         if hit.fragment.path == note.path
         and note.line_start <= hit.fragment.line_end
         and hit.fragment.line_start <= note.line_end
     ]
     if not inside:
         raise NotThereError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
+    whole = note.line_end - note.line_start + 1 >= note.lines and within != query
     fact = f"what {visible_line(note.path)} says"
-    return _packed(found, served, query, limit, scope="none", form="markdown", ids=inside, fact=fact)
+    ids = () if whole else inside
+    return _packed(found, served, within, limit, scope="none", form="markdown", ids=ids, fact=fact)
 
 
 def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, limit: int) -> str:

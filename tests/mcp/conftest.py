@@ -1,0 +1,98 @@
+"""A small vault with an index, and a client of the server on it, in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import excerpt
+from excerpt.mcp.served import ServedVaults
+from excerpt.mcp.server import made
+from mcp import Client
+
+LONG = "\n".join(
+    f"## Week {week}\n\nIn week {week} the hive weighs {week * 3} kilos and the keeper looks at frame {week % 9}.\n"
+    for week in range(1, 60)
+)
+NOTES = {
+    "Hives.md": "---\naliases: [Bee houses]\n---\n# Hives\n\nA hive stands dry. See [[Swarms]] and [[Diary]].\n",
+    "Swarms.md": "# Swarms\n\nA swarm leaves the hive in May when the queen is old. See [[Hives]].\n",
+    "Diary.md": f"# Diary\n\nWhat was seen at the hives, week by week.\n\n{LONG}",
+    "kitchen/Tea.md": "# Tea\n\n## Green\n\nGreen tea is steeped at eighty degrees for two minutes.\n",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer of a tool."""
+
+    text: str
+    is_error: bool
+    data: Any = None
+
+    @property
+    def first_line(self) -> str:
+        return self.text.split("\n")[0]
+
+    @property
+    def last_line(self) -> str:
+        return self.text.split("\n")[-1]
+
+
+Ask = Callable[..., Awaitable[Told]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    return written(tmp_path / "bees", NOTES)
+
+
+def written(folder: Path, notes: dict[str, str]) -> Path:
+    for path, text in notes.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+def indexed(*folders: Path) -> ServedVaults:
+    """The vaults as a server has them, with an index of each; nobody watches them."""
+    for folder in folders:
+        with excerpt.open(folder) as found:
+            found.load()
+    return ServedVaults(folders, watched=False)
+
+
+def asking(client: Client) -> Ask:
+    async def ask(tool: str, **arguments: Any) -> Told:
+        result = await client.call_tool(tool, arguments)
+        text = "\n".join(each.text for each in result.content if each.type == "text")
+        return Told(text, bool(result.is_error), result.structured_content)
+
+    return ask
+
+
+def failed(error: Exception) -> str:
+    raise error
+
+
+@pytest.fixture
+def ask(home: Path, vault: Path) -> Iterator[Ask]:
+    """Asks a tool, each time as another client."""
+    vaults = indexed(vault)
+
+    async def ask(tool: str, **arguments: Any) -> Told:
+        async with Client(made(vaults, failed)) as client:
+            return await asking(client)(tool, **arguments)
+
+    yield ask
+    vaults.end()

@@ -1,0 +1,211 @@
+"""The server as a process: how it begins, what it answers while the index is built, and that it ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp import Client, StdioServerParameters
+from tests.cli.conftest import Excerpt
+from tests.cli.conftest import excerpt as run_excerpt
+from tests.mcp.conftest import asking, indexed, written
+
+command = run_excerpt  # a fixture
+PATIENCE = 60.0  # seconds, on a busy machine
+
+
+def started(home: Path, *words: str | Path) -> StdioServerParameters:
+    environment = {**os.environ, "EXCERPT_HOME": str(home)}
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "excerpt", "mcp", *map(str, words)], env=environment
+    )
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_starts_it_and_asks_in_either_generation_of_the_protocol(
+    home: Path, vault: Path, mode: Any
+) -> None:
+    async with Client(started(home, vault), mode=mode) as client:
+        ask = asking(client)
+        told = await ask("search", query="swarm")
+        while "Swarms.md:3" not in told.text:  # until the index that it builds meanwhile has it
+            told = await ask("search", query="swarm")
+    assert "vault bees" in told.first_line
+
+
+async def test_a_change_is_found_without_being_asked_for(home: Path, vault: Path) -> None:
+    async with Client(started(home, vault)) as client:
+        ask = asking(client)
+        while "up to date" not in (await ask("search", query="hornet")).first_line:
+            pass
+        written(vault, {"Hornets.md": "# Hornets\n\nA hornet hunts at dusk.\n"})
+        while "Hornets.md:3" not in (await ask("search", query="hornet")).text:
+            pass
+
+
+def process(home: Path, *words: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "excerpt", "mcp", *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "EXCERPT_HOME": str(home)},
+    )
+
+
+def children_of(number: int) -> list[int]:
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    return [int(own) for own, parent in (line.split() for line in listed.splitlines()) if int(parent) == number]
+
+
+def is_alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
+@pytest.mark.parametrize("ended", ["stdin", "SIGTERM", "SIGKILL"])
+def test_it_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Path, ended: str) -> None:
+    """In the midst of the first build."""
+    text = "\n".join(f"## Part {part}\n\nHives and swarms of year {part}.\n" for part in range(40))
+    vault = written(tmp_path / "large", {f"{number}.md": text for number in range(300)})
+    with process(home, vault) as server:
+        assert server.stdin is not None
+        initialize = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
+        _say(server, {"id": 1, "method": "initialize", "params": initialize})
+        assert server.stdout is not None
+        assert json.loads(server.stdout.readline())["id"] == 1
+        _say(server, {"method": "notifications/initialized"})
+        _say(server, {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "hive"}}})
+        left = children_of(server.pid)
+        assert left
+        if ended == "stdin":
+            server.stdin.close()
+        else:
+            server.send_signal(getattr(signal, ended))
+        code = server.wait(PATIENCE)
+    assert code == (-9 if ended == "SIGKILL" else 0)
+    until = threading.Event()
+    for _ in range(int(PATIENCE * 10)):
+        if not any(map(is_alive, left)):
+            break
+        until.wait(0.1)
+    assert not any(map(is_alive, left))
+
+
+def _say(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+    assert server.stdin is not None
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    server.stdin.flush()
+
+
+# --- over HTTP --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(home: Path, vault: Path) -> Iterator[tuple[int, str]]:
+    """The port of a server, and its token."""
+    indexed(vault)
+    with process(home, vault, "--http", "--port", "0") as server:
+        assert server.stderr is not None
+        said = server.stderr.readline().decode()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/mcp; the token is in (.*)\n", said)
+        assert found, said
+        file = Path(found[2])
+        if os.name == "posix":
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        yield int(found[1]), file.read_text(encoding="utf-8").strip()
+        server.terminate()
+        assert server.wait(PATIENCE) == 0
+
+
+def status_of(port: int, **headers: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
+    asked = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+    connection.request("POST", "/mcp", json.dumps(body), asked)
+    return connection.getresponse().status
+
+
+def test_only_who_brings_the_token_from_a_place_of_this_machine_is_answered(served: tuple[int, str]) -> None:
+    port, token = served
+    right = {"Authorization": f"Bearer {token}"}
+    assert status_of(port) == 401
+    assert status_of(port, Authorization="Bearer wrong") == 401
+    assert status_of(port, **right, Origin="https://example.org") == 403
+    assert status_of(port, **right, Host="example.org") == 421
+    assert status_of(port, **right, Origin=f"http://localhost:{port}") not in (401, 403, 421)
+
+
+def test_another_machine_needs_a_token_of_the_user_s_own(command: Excerpt, vault: Path) -> None:
+    answer = command("mcp", vault, "--http", "--host", "0.0.0.0")
+    assert answer.code == 2
+    assert "give a --token-file" in answer.err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_token_that_is_too_short_is_refused(command: Excerpt, vault: Path, tmp_path: Path, host: str) -> None:
+    (tmp_path / "token").write_text("short\n", encoding="utf-8")
+    answer = command("mcp", vault, "--http", "--host", host, "--token-file", tmp_path / "token")
+    assert answer.code == 2
+    assert "is too short" in answer.err
+
+
+def test_a_port_that_is_taken_is_told(command: Excerpt, vault: Path, served: tuple[int, str]) -> None:
+    answer = command("mcp", vault, "--http", "--port", str(served[0]))
+    assert answer.code == 3
+    assert "cannot be listened at" in answer.err
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", ["claude", "cursor", "vscode"])
+def test_a_client_s_settings_are_printed_as_json(command: Excerpt, vault: Path, client: str) -> None:
+    printed = command("mcp", vault, "--print-config", client).json
+    (servers,) = printed.values()
+    assert servers["excerpt"]["args"][-2:] == ["mcp", str(vault)]
+
+
+def test_codex_s_settings_are_printed_as_toml(command: Excerpt, vault: Path) -> None:
+    import tomllib
+
+    printed = tomllib.loads(command("mcp", vault, "--no-memory", "--print-config", "codex").out)
+    assert printed["mcp_servers"]["excerpt"]["args"][-3:] == ["mcp", "--no-memory", str(vault)]
+
+
+def test_a_folder_that_is_not_there_is_told(command: Excerpt, tmp_path: Path) -> None:
+    answer = command("mcp", tmp_path / "none")
+    assert (answer.code, answer.out) == (3, "")
+    assert "There is no folder at" in answer.err
+
+
+def test_without_the_sdk_a_sentence_says_what_to_install(home: Path, vault: Path) -> None:
+    code = (
+        "import sys; sys.modules['mcp'] = None\n"
+        f"from excerpt.cli.main import run; sys.exit(run(['mcp', {str(vault)!r}]))"
+    )
+    environment = {**os.environ, "EXCERPT_HOME": str(home)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "pip install 'excerpt[mcp]'" in done.stderr
+    assert "Traceback" not in done.stderr
