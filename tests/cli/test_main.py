@@ -53,7 +53,7 @@ NUMBERS = [
     for name in COMMANDS
     if (command := program.get_command(click.Context(program), name)) is not None
     for option in command.params
-    if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType)
+    if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType) and name != "mcp"  # serves on
 ]
 
 

@@ -131,6 +131,7 @@ def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.Mon
     [
         *(("{}",), ("--plain", "{}"), ("config", "--vault", "{}")),
         *((name, "--vault", "{}", *argv) for name, argv in sorted(WORDS.items())),
+        ("mcp", "{}"),
     ],
     ids=lambda command: command[0],
 )
@@ -164,4 +165,4 @@ def test_every_command_that_takes_a_vault_is_tried_without_its_name() -> None:
     takers = {
         name for name, command in commands.items() if command and {"vault", "vaults"} & {p.name for p in command.params}
     }
-    assert takers == {*WORDS, "config"}
+    assert takers == {*WORDS, "config", "mcp"}
