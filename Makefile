@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix stories pictures properties fuzz bench soak million quality packs messy screenshots keys settings docs model clean
+.PHONY: help run setup test suite lint matrix stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -68,6 +68,10 @@ quality: $(READY) ## measure ranking, and what each of its parts is worth (DATA=
 
 packs: $(READY) ## measure what packs hold, save and cost (DATA=../shared)
 	$(BIN)/python -m benchmarks.packs --write $(if $(DATA),--data $(DATA))
+
+agents: $(READY) ## measure what an agent spends until it has the answer, and plot it for the README (DATA=../shared)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group plots
+	$(BIN)/python -m benchmarks.agents --write $(if $(DATA),--data $(DATA))
 
 messy: $(READY) ## what becomes of 200 hostile and damaged files (DATA=../shared)
 	$(BIN)/python -m benchmarks.messy --write $(if $(DATA),--data $(DATA))
