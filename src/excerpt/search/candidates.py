@@ -175,7 +175,7 @@ class Proposer:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
         scores, similarities = evidence.scores, evidence.similarities
         near = highest(similarities, pool, evidence.mean) if evidence.trust else NO_ROWS
-        rows = _united(highest(scores, pool, 0.0), near, evidence.named)
+        rows = _united(scores.best(pool), near, evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
@@ -190,7 +190,8 @@ class Proposer:
         rarity = np.array([match.idf for match in evidence.matches], np.float32)
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
-        words = evidence.scores[rows] / max(float(evidence.scores.max(initial=0.0)), 1e-9)
+        scores = evidence.scores.at(rows)
+        words = scores / max(float(scores.max(initial=0.0)), 1e-9)  # the highest of all is among them
         anywhere, title, heading, above = self._index.presence_in(
             evidence.words, rows, (None, "title", "heading", "above")
         )
@@ -201,7 +202,8 @@ class Proposer:
         names, called = self._names_of(evidence, weight, notes)
         names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
         first = self._first_rows(notes)
-        opening = evidence.scores[first]
+        unique, places = np.unique(first, return_inverse=True)
+        opening = evidence.scores.at(unique)[places]
         signals = {
             "words": words,
             "coverage": weight @ anywhere,

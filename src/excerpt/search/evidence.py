@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,7 @@ _STRIPE = 64
 def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
     """Rows, ascending, of the `size` highest values, of those above a floor; of equals the first."""
     lowest = np.nextafter(np.float32(above), np.float32(np.inf))
-    stripes = len(values) // _STRIPE
-    if stripes > size:
-        # As many stripes have a value of at least this, so none below it is among the highest.
-        most = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
-        lowest = max(lowest, np.partition(most, stripes - size)[stripes - size])
+    lowest = max(lowest, _least_of_highest(values, size, lowest))
     rows = np.flatnonzero(values >= lowest).astype(np.int32)
     if len(rows) > size:
         found = values[rows]
@@ -40,6 +37,17 @@ def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDA
         kept[np.flatnonzero(found == least)[: size - np.count_nonzero(kept)]] = True
         rows = rows[kept]
     return rows
+
+
+def _least_of_highest(values: npt.NDArray[np.float32], size: int, otherwise: np.float32) -> np.float32:
+    """What none of the `size` highest values is below; `otherwise` where there are too few to tell."""
+    stripes = len(values) // _STRIPE
+    if stripes <= size:
+        return otherwise
+    # As many stripes have a value of at least this, so none below it is among the highest.
+    most = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
+    least: np.float32 = np.partition(most, stripes - size)[stripes - size]
+    return least
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
@@ -73,6 +81,74 @@ Floats = npt.NDArray[np.float32]
 
 Flags = npt.NDArray[np.bool_]
 
+_FEW_LEFT = 16
+"""Where at least one of so many fragments may be among the best still, a common word is weighed in all."""
+
+
+class Scores:
+    """The BM25F sum of each of `count` rows, worked out as far as it is asked for; 0 where `allowed` is not set.
+
+    The best rows are found without weighing the commonest words in all that have them (MaxScore; Turtle and Flood,
+    1995): a row that even with the most that these words give it stays behind as many others is not among them. Sums
+    are always made in the order of the query's words, so that they are the same to the last bit either way.
+    """
+
+    def __init__(self, matches: Sequence[Match], count: int, allowed: Flags | None = None) -> None:
+        self._matches = matches
+        self._count = count
+        self._allowed = allowed
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def all(self) -> Floats:
+        """Those of all rows."""
+        scores = total(self._matches, self._count)
+        if self._allowed is not None:
+            scores[~self._allowed] = 0.0
+        return scores
+
+    def at(self, rows: Rows) -> Floats:
+        """Those of some rows, ascending."""
+        if self._allowed is not None or all(match.found.is_weighed for match in self._matches):
+            found: Floats = self.all[rows]
+            return found
+        scores = np.zeros(len(rows), np.float32)
+        for match in self._matches:
+            scores += match.gain_at(rows)
+        return scores
+
+    def best(self, size: int) -> Rows:
+        """The rows, ascending, of the `size` highest scores above 0; of equals the first."""
+        rows = self._possible(size) if self._allowed is None else None
+        return highest(self.all, size, 0.0) if rows is None else rows[highest(self.at(rows), size, 0.0)]
+
+    def matching(self) -> Flags:
+        """Which rows have a score, whether they are allowed or not."""
+        flags = np.zeros(self._count, np.bool_)
+        for match in self._matches:
+            if match.idf > 0:
+                match.found.mark(flags)
+        return flags
+
+    def _possible(self, size: int) -> Rows | None:
+        """Rows, ascending, among which the `size` highest are; None where there is no telling without all scores."""
+        common = [match for match in self._matches if not match.found.is_weighed]
+        common.sort(key=lambda match: match.most)
+        scores = total([match for match in self._matches if match.found.is_weighed], self._count)
+        while common:
+            least = float(_least_of_highest(scores, size, np.float32(0)))
+            # Sums of other orders differ in their last bits.
+            floor = 0.999 * least - sum(match.most for match in common)
+            rows = np.flatnonzero(scores >= floor).astype(np.int32) if floor > 0 else None
+            if rows is not None and len(rows) * _FEW_LEFT <= self._count:
+                return rows
+            match = common.pop()
+            scores[match.rows] += match.gain
+        return None
+
+
 POOL = 200
 """Fragments that each of the two lists, words and meaning, puts forward; all are scored by all signals. As many, those
 of the whole vault that are nearest in meaning, match without having a word of the query."""
@@ -102,7 +178,7 @@ FUNCTION_WORD = 0.3
 class Evidence:
     """What speaks for each row.
 
-    `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines, each of shape (rows,);
+    `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines, of shape (rows,);
     `mean` is the cosine that the query has with the vault as a whole, `trust` how far the model reads its language.
     `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
     beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
@@ -117,7 +193,7 @@ class Evidence:
     words: tuple[Word, ...]
     unasked: tuple[Word, ...]
     matches: tuple[Match, ...]
-    scores: Floats
+    scores: Scores
     similarities: Floats
     mean: float
     trust: float
@@ -134,16 +210,15 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     telling = _telling(words, snapshot)
     matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
-    scores = total(matches, snapshot.lexical.doc_count)
     similarities, mean = _similarities(query.words if asked else "", snapshot)
     trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
     named = _named_rows(query.words, snapshot) if asked else NO_ROWS
-    matching = scores > 0
+    allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
+    scores = Scores(matches, snapshot.lexical.doc_count, allowed)
+    matching = scores.matching()
     matching[named] = True
     matching[highest(similarities, POOL, mean) if trust else NO_ROWS] = True
-    allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
     if allowed is not None:
-        scores[~allowed] = 0.0
         similarities[~allowed] = mean
         named = named[allowed[named]]
         matching = matching & allowed if words and not query.phrases else allowed
