@@ -14,7 +14,6 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-import msgspec
 
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.state_files import users_umask
@@ -52,6 +51,8 @@ def print_json(value: Any) -> None:
 def as_data(value: Any) -> Any:
     """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
     its text."""
+    import msgspec  # a seventh of `excerpt --version`
+
     return msgspec.to_builtins(value, enc_hook=_plain)
 
 
