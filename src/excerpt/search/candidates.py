@@ -12,7 +12,7 @@ import numpy.typing as npt
 from excerpt.index.catalog import NameTerms
 from excerpt.index.names import DIGEST, LENGTH, Digests, digests_of
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean, highest
+from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
 from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
@@ -173,16 +173,15 @@ class Proposer:
 
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
-        scores, similarities = evidence.scores, evidence.similarities
-        near = highest(similarities, pool, evidence.mean) if evidence.trust else NO_ROWS
-        rows = _united(scores.best(pool), near, evidence.named)
+        near = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
+        rows = _united(evidence.scores.best(pool), near, evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
             rows=rows,
             # Rounded, so that fragments of the same words are of one score and their order is that of path and line.
             signals=np.round(self._signals(evidence, rows), 6),
-            cosines=similarities[rows],
+            cosines=evidence.similarities.at(rows),
             named=named,
         )
 
@@ -204,6 +203,10 @@ class Proposer:
         first = self._first_rows(notes)
         unique, places = np.unique(first, return_inverse=True)
         opening = evidence.scores.at(unique)[places]
+        # All that are asked for, at once.
+        evidence.similarities.at(np.concatenate((rows, first, *_beside(rows, len(evidence.similarities)))))
+        cosines = evidence.similarities.at(rows)
+        nearest = float(cosines.max(initial=evidence.similarities.mean))  # of all, as it is among them
         signals = {
             "words": words,
             "coverage": weight @ anywhere,
@@ -214,26 +217,25 @@ class Proposer:
             "note": _of_notes(words, notes),
             "opening": opening / max(float(opening.max(initial=0.0)), 1e-9),
             "proximity": self._proximity(evidence, rarity, rows),
-            "meaning": self._meaning(evidence, rows),
-            "gist": self._meaning(evidence, first),
-            "coherence": self._coherence(evidence, rows, notes),
+            "meaning": self._meaning(evidence, rows, nearest),
+            "gist": self._meaning(evidence, first, nearest),
+            "coherence": self._coherence(evidence, rows, notes, nearest),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
 
     @staticmethod
-    def _meaning(evidence: Evidence, rows: Rows) -> Floats:
-        similarities, mean = evidence.similarities, evidence.mean
-        highest = float(similarities.max(initial=mean))
-        return above_mean(similarities, rows, mean, highest) * np.float32(evidence.trust)
+    def _meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
+        similarities = evidence.similarities
+        return above_mean(similarities.at(rows), similarities.mean, nearest) * np.float32(evidence.trust)
 
-    def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows) -> Floats:
+    def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
         """How near in meaning the nearer neighbour of each row in its note is: one passage among others on the same
         thing, or a stray one."""
-        table, last = self._snapshot.table.notes, len(evidence.similarities) - 1
+        table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
-        for beside in (np.maximum(rows - 1, 0), np.minimum(rows + 1, last)):
-            alike = (table[beside] == notes) & (beside != rows)
-            nearer = np.maximum(nearer, np.where(alike, self._meaning(evidence, beside), 0))
+        for beside in _beside(rows, len(evidence.similarities)):
+            alike = np.flatnonzero((table[beside] == notes) & (beside != rows))
+            nearer[alike] = np.maximum(nearer[alike], self._meaning(evidence, beside[alike], nearest))
         return nearer
 
     def _fit(self, weight: Floats, present: Floats, unasked: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
@@ -264,6 +266,11 @@ class Proposer:
         lexical = self._snapshot.lexical
         lines = [line_of(lexical, PLACES, self._index.best_terms(word), rows) for word, _ in plain]
         return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
+
+
+def _beside(rows: Rows, count: int) -> tuple[Rows, Rows]:
+    """The rows before and behind each of `rows`, of `count` in all; the first and the last stand beside themselves."""
+    return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
 def _united(*some: Rows) -> Rows:
