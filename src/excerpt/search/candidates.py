@@ -13,7 +13,7 @@ from excerpt.index.catalog import NameTerms
 from excerpt.index.names import DIGEST, LENGTH, Digests, digests_of
 from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
-from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex
+from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, united
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
 
@@ -174,7 +174,7 @@ class Proposer:
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
         near = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
-        rows = _united(evidence.scores.best(pool), near, evidence.named)
+        rows = united(evidence.scores.best(pool), near, evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
@@ -201,8 +201,8 @@ class Proposer:
         names, called = self._names_of(evidence, weight, notes)
         names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
         first = self._first_rows(notes)
-        unique, places = np.unique(first, return_inverse=True)
-        opening = evidence.scores.at(unique)[places]
+        unique = united(first)
+        opening = evidence.scores.at(unique)[np.searchsorted(unique, first)]
         # All that are asked for, at once.
         evidence.similarities.at(np.concatenate((rows, first, *_beside(rows, len(evidence.similarities)))))
         cosines = evidence.similarities.at(rows)
@@ -248,7 +248,8 @@ class Proposer:
 
     def _names_of(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
         """How well the query fits the best other name of each row's note, and the best that links give it."""
-        unique, places = np.unique(notes, return_inverse=True)
+        unique = united(notes)
+        places = np.searchsorted(unique, notes)
         own, given = self._names.fits(unique, evidence.words, evidence.unasked, weight)
         return own[places], given[places]
 
@@ -271,12 +272,6 @@ class Proposer:
 def _beside(rows: Rows, count: int) -> tuple[Rows, Rows]:
     """The rows before and behind each of `rows`, of `count` in all; the first and the last stand beside themselves."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
-
-
-def _united(*some: Rows) -> Rows:
-    """All rows, ascending, each once. For hundreds of numbers sorting is ten times as fast as numpy's own."""
-    rows = np.sort(np.concatenate(some))
-    return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
 
 
 def _of_notes(words: Floats, notes: Rows) -> Floats:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import filters
-from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total
+from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, united
 from excerpt.search.proximity import rows_with
 from excerpt.search.query import Query
 from excerpt.settings import Settings
@@ -193,8 +193,9 @@ class Similarities:
     def at(self, rows: Rows) -> Floats:
         """Those of some rows."""
         if self._exact is not None and self._matrix is not None:
-            rough = np.unique(rows[~self._exact[rows]])
+            rough = rows[~self._exact[rows]]
             if len(rough):
+                rough = united(rough)
                 self._values[rough] = self._matrix.similarities_at(self._query, rough)
                 self._exact[rough] = True
         found: Floats = self._values[rows]
