@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
-from excerpt.index import catalog
-from excerpt.index.facets import Facets, LinkText
+from excerpt.index import names
+from excerpt.index.catalog import NameTerms, ReadRows
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
@@ -183,18 +183,30 @@ def case_of(engine: Engine, question: Question) -> Case:
 @contextmanager
 def first_headings_unread() -> Iterator[None]:
     """While it lasts, the first heading of a note is none of its names."""
-    with patch.object(catalog, "first_headings", lambda _rows, _numbers: {}):
+    with patch.object(names, "first_heading", lambda _sections: ""), patch.object(names, "stored", names.made_anew):
         yield
 
 
 def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Floats:
-    read, paths = Facets.link_texts, engine.snapshot.table.paths
+    read, paths = names.stored, engine.snapshot.table.paths
+    silent = {
+        number for number, path in zip(engine.snapshot.table.numbers.tolist(), paths, strict=True) if path in struck
+    }
 
-    def others(facets: Facets, notes: Rows) -> list[LinkText]:
-        return [link for link in read(facets, notes) if paths[link.note] not in struck]
+    def others(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
+        found = read(rows, numbers)
+        return {number: _own_alone(of_note) if number in silent else of_note for number, of_note in found.items()}
 
-    with patch.object(Facets, "link_texts", others):
+    with patch.object(names, "stored", others):
         return Proposer(engine.snapshot, engine.index).put_forward(said).signals[:, _CALLED]
+
+
+def _own_alone(of_note: NameTerms) -> NameTerms:
+    """Without what its links call others."""
+    lengths = of_note.lengths[: of_note.own * names.LENGTH.itemsize]
+    count = int(np.frombuffer(lengths, names.LENGTH).sum())
+    size = names.DIGEST.itemsize
+    return NameTerms(of_note.own, lengths, of_note.terms[: count * size], of_note.files[:size], "[]")
 
 
 def places_of(snapshot: Snapshot) -> list[Place]:

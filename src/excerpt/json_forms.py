@@ -6,12 +6,12 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-import msgspec
-
 
 def as_data(value: Any) -> Any:
     """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
     its text."""
+    import msgspec  # a seventh of `excerpt --version`
+
     return _with_lists(msgspec.to_builtins(value, enc_hook=_plain))
 
 

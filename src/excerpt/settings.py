@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
-from platformdirs import PlatformDirs
 
 from excerpt.errors import ExcerptError, SettingsError, VaultError
 from excerpt.kinds import Format, Scope, Strategy
@@ -241,6 +240,8 @@ def places() -> Places:
         if home:
             root = Path(home).expanduser()
             return Places(root / "config", root / "cache", root / "data", root / "state")
+        from platformdirs import PlatformDirs  # a twentieth of a short command, which may be told its home
+
         dirs = PlatformDirs("excerpt", appauthor=False)
         return Places(
             Path(dirs.user_config_dir), Path(dirs.user_cache_dir), Path(dirs.user_data_dir), Path(dirs.user_state_dir)

@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-import msgspec
-
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
@@ -136,6 +134,8 @@ def line_of(value: object) -> bytes:
 
 
 def _json(value: object, indent: int | None = None) -> bytes:
+    import msgspec
+
     text = json.dumps(msgspec.to_builtins(value), indent=indent, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
@@ -143,6 +143,8 @@ def _json(value: object, indent: int | None = None) -> bytes:
 def _value_of(data: bytes, shape: type[Shape]) -> Shape:
     """Raises ValueError. By `json`, as msgspec's decoder refuses the escapes of what is not UTF-8."""
     try:
+        import msgspec  # not needed by a command that reads and writes no such file
+
         return msgspec.convert(json.loads(data), shape)  # msgspec's errors are ValueErrors
     except RecursionError as error:  # brackets too deep
         raise ValueError(str(error)) from error

@@ -192,6 +192,25 @@ def test_an_index_that_knows_one_time_of_a_file_goes_on_with_what_it_has(
     assert second.generation == first.generation
 
 
+def test_an_index_without_the_words_of_names_goes_on_with_what_it_has(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA)
+    write("Cups.md", "# Cups\n\nFor [a hot drink](Tea.md).\n")
+    first = build(vault, index, settings)
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        before = snapshot.name_terms([0, 1])
+    with closing(sqlite3.connect(index / FILE)) as connection:
+        connection.executescript(
+            "DROP TABLE name_terms; DELETE FROM meta WHERE name = 'names'; PRAGMA user_version = 4"
+        )
+    second = build(vault, index, settings)
+    assert (second.unchanged, second.embedded, second.rebuilt) == (2, 0, "")
+    assert second.generation == first.generation
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        assert snapshot.name_terms([0, 1]) == before
+
+
 @pytest.mark.usefixtures("without_ctime")
 def test_an_edit_that_no_time_tells_of_is_seen_when_the_file_is_named(
     vault: Path, index: Path, settings: Settings, write: WriteNote

@@ -221,6 +221,7 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
         (f"UPDATE sections SET level = 5 WHERE note = {ROSES} AND heading = 'Water'", "Its sections"),
         (f"UPDATE fragments SET digest = 'x' WHERE note = {ROSES} AND ordinal = 0", "Its fragments"),
         (f"DELETE FROM names WHERE note = {ROSES}", "Its names"),
+        (f"UPDATE name_terms SET terms = x'0000000000000000' WHERE note = {ROSES}", "Its names' words"),
     ],
 )
 def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(

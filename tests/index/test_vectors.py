@@ -63,6 +63,25 @@ def test_the_mean_is_that_of_the_rows(tmp_path: Path) -> None:
     np.testing.assert_allclose(matrix.mean, matrix.vectors.mean(axis=0), atol=1e-6)
 
 
+def test_similarities_of_some_rows_are_those_of_all_to_the_last_bit(tmp_path: Path) -> None:
+    matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
+    query, some = vectors(1, seed=3)[0], np.array([9_999, 0, 5_000])
+    assert matrix.similarities_at(query, some).tobytes() == matrix.similarities(query)[some].tobytes()
+
+
+def test_rough_similarities_are_off_by_no_more_than_is_said(tmp_path: Path) -> None:
+    matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
+    for query in vectors(20, seed=3):
+        rough, most = matrix.roughly(query)
+        assert np.abs(rough - matrix.similarities(query)).max() <= most < 0.02
+
+
+def test_the_mean_similarity_is_that_of_all(tmp_path: Path) -> None:
+    matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
+    query = vectors(1, seed=3)[0]
+    assert matrix.mean_similarity(query) == pytest.approx(matrix.similarities(query).mean(dtype=np.float64), abs=1e-9)
+
+
 @pytest.mark.parametrize("wide", [WIDE, 256, 1500])
 def test_similarities_are_the_same_to_the_last_bit_whoever_multiplies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: int

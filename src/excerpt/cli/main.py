@@ -21,7 +21,6 @@ import click
 from excerpt import __version__
 from excerpt.cli.printing import narrate, say, unwritten
 from excerpt.errors import ExcerptError
-from excerpt.settings import places
 from excerpt.state_files import close_if_open, keep_to_owner
 from excerpt.text.display import visible
 from excerpt.tui.startup import prefer_the_screen
@@ -106,6 +105,8 @@ def program(ctx: click.Context, plain: bool) -> None:
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # which tells what is open, and closes it when it is asked to
+        from excerpt.settings import places
+
         with suppress(RuntimeError):  # no home folder is known: who needs one says so
             close_if_open(places().folders)
     if ctx.invoked_subcommand is None:

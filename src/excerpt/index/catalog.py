@@ -12,8 +12,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,28 @@ Placed = tuple[int, int, int]
 """Where a fragment stands: its key, the number of its note, its first line."""
 
 
+class NameTerms(NamedTuple):
+    """The names that a note has, `own` of them, and behind them those that its links give others; none without a term.
+
+    `lengths`, `terms` and `files` are the bytes of numbers (`names.LENGTH`, `names.DIGEST`): how many terms each name
+    has; the terms, one name after the other; the name of the note's own file, and of those that its links mean.
+    `targets` are those of the links, a list in JSON. A tuple, as a search reads hundreds.
+    """
+
+    own: int
+    lengths: bytes
+    terms: bytes
+    files: bytes
+    targets: str
+
+
 @dataclass(frozen=True, slots=True)
 class NoteRows:
     """A note as rows, ready to insert.
 
     `text` is zlib-compressed UTF-8; `cut` is the version of the code that cut the fragments; `labels` are (kind, name,
-    value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded.
+    value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded;
+    `name_terms` what it is called beside its title, and what its links call others, taken apart.
     """
 
     path: str
@@ -60,6 +76,7 @@ class NoteRows:
     links: list[tuple[int, str, str, str | None, str | None, str | None]]
     labels: list[tuple[str, str, str]]
     names: list[str]
+    name_terms: NameTerms
     warnings: tuple[str, ...]
 
 
@@ -130,7 +147,7 @@ def text_from_row(value: bytes) -> str:
 # transaction and so see one generation. A commit of the writer is the commit of the generation: the derived files are
 # on disk before it, and their names, sizes and checksums are part of it.
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 FILE = "catalog.sqlite"
 _WRITER_CACHE = 32_000  # KiB
 _LONG_LOG = 8 << 20
@@ -173,6 +190,9 @@ CREATE TABLE names (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, name TEXT NOT NULL, PRIMARY KEY (name, note))
     WITHOUT ROWID;
 CREATE INDEX names_of_note ON names (note);
+CREATE TABLE name_terms (
+    note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, own INTEGER NOT NULL, lengths BLOB NOT NULL,
+    terms BLOB NOT NULL, files BLOB NOT NULL, targets TEXT NOT NULL);
 CREATE TABLE vectors (model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL);
 CREATE UNIQUE INDEX vectors_by_digest ON vectors (digest, model);
 CREATE TABLE remarks (path TEXT NOT NULL, skipped INTEGER NOT NULL, reason TEXT NOT NULL);
@@ -186,11 +206,20 @@ CREATE INDEX gone_by_digest ON gone (digest);
 CREATE TABLE arrived (path TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
-# From version 3. The next build compares the content of every file once, and makes no vector anew.
-_MIGRATION = """
+_MIGRATIONS = {
+    # The next build compares the content of every file once, and makes no vector anew.
+    3: """
 ALTER TABLE notes ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;
 DELETE FROM meta WHERE name = 'given_up';
-"""
+""",
+    # The next build fills it.
+    4: """
+CREATE TABLE IF NOT EXISTS name_terms (
+    note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, own INTEGER NOT NULL, lengths BLOB NOT NULL,
+    terms BLOB NOT NULL, files BLOB NOT NULL, targets TEXT NOT NULL);
+""",
+}
+"""From each older version to the next."""
 
 # "0" is the letter after "/". Two ranges of the index over the paths, where LIKE would be a scan of it.
 _AT_OR_BELOW = "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))"
@@ -219,8 +248,8 @@ class Catalog:
             connection.execute("PRAGMA journal_size_limit = 67108864")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-            if _version(connection) == 3:
-                connection.executescript(f"BEGIN; {_MIGRATION} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+            while (step := _MIGRATIONS.get(version := _version(connection))) is not None:
+                connection.executescript(f"BEGIN; {step} PRAGMA user_version = {version + 1}; COMMIT;")
             _check_version(connection)
         except BaseException:
             connection.close()
@@ -382,6 +411,7 @@ class Catalog:
         self._many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
         self._many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
         self._many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
+        self.rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *note.name_terms)
         return [(key, number, fragment[3]) for key, fragment in zip(keys, note.fragments, strict=True)]
 
     def _insert_note(self, note: NoteRows) -> int:
@@ -616,28 +646,3 @@ def info(rows: ReadRows, path: str) -> NoteInfo:
         mtime_ns=mtime_ns,
         tokens=counted,
     )
-
-
-def other_names(rows: ReadRows, numbers: Sequence[int]) -> list[tuple[str, ...]]:
-    """What notes, by their numbers in the catalog, are called beside their titles: their aliases, and where they are
-    other names, that of the file and the first heading of the first level."""
-    found: dict[int, list[str]] = {}
-    for at in range(0, len(numbers), AT_ONCE):
-        part = numbers[at : at + AT_ONCE]
-        marks = ",".join("?" * len(part))
-        sql = f"SELECT note, value FROM labels WHERE kind = 'alias' AND note IN ({marks}) ORDER BY rowid"
-        for number, alias in rows(sql, *part):
-            found.setdefault(number, []).append(alias)
-        headings = first_headings(rows, part)
-        for number, path, title in rows(f"SELECT id, path, title FROM notes WHERE id IN ({marks})", *part):
-            names = dict.fromkeys((PurePosixPath(path).stem, headings.get(number, "")))
-            found.setdefault(number, []).extend(name for name in names if name not in ("", title))
-    return [tuple(found.get(number, ())) for number in numbers]
-
-
-def first_headings(rows: ReadRows, numbers: Sequence[int]) -> dict[int, str]:
-    """The first heading of the first level of each of a few notes that has one, by their numbers in the catalog."""
-    marks = ",".join("?" * len(numbers))
-    # Of a group's other columns, SQLite takes those of the row that has the least.
-    sql = f"SELECT note, heading, min(ordinal) FROM sections WHERE level = 1 AND note IN ({marks}) GROUP BY note"
-    return {number: heading for number, heading, _ in rows(sql, *numbers)}

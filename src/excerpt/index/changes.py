@@ -12,6 +12,7 @@ from excerpt.index import renames
 from excerpt.index.catalog import Catalog, KnownNote
 from excerpt.index.embed import model_source
 from excerpt.index.files import SUSPECT, check
+from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
 from excerpt.model import Skipped
 from excerpt.settings import Settings
@@ -50,6 +51,7 @@ def made_with(settings: Settings) -> dict[str, str]:
         "model": settings.embedding.model,
         "model_source": f"{model_source(settings.embedding.model)}/{EMBEDDED_TEXT_VERSION}",
         "analyzer": f"{ANALYZER_VERSION}/{FIELDS_VERSION}",
+        "names": f"{ANALYZER_VERSION}/{NAMES_VERSION}",
     }
 
 

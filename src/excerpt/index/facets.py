@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +63,12 @@ class LinkTargets:
                     return path
         ends = f"/{from_root}"
         return next((path for path in same_name if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+
+
+def file_name(target: str) -> str:
+    """What a link's target and the path of every note that it can mean have in common, wherever it is written."""
+    wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
+    return posixpath.basename(posixpath.normpath(wanted)).strip()
 
 
 def _without_suffix(path: str) -> str:
@@ -132,20 +137,12 @@ class KnownLinks:
 class WrittenLink(NamedTuple):
     """A link out of a note, by its number: the line it stands in, its target without anchor, the text shown for it.
 
-    A tuple, as are `LinkText` and `Label`, because thousands are made at once.
+    A tuple, as is `Label`, because thousands are made at once.
     """
 
     note: int
     line: int
     target: str
-    text: str
-
-
-class LinkText(NamedTuple):
-    """What the text of a link in one note calls another, by their numbers."""
-
-    note: int
-    target: int
     text: str
 
 
@@ -297,17 +294,10 @@ class Facets:
         links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in found]
         return sorted(links, key=lambda link: (link.note, link.line))
 
-    def link_texts(self, notes: Ints) -> list[LinkText]:
-        """What links in these notes call others, by note, each once."""
-        sql = "SELECT note, target, text FROM links WHERE target <> '' AND text <> ''"
-        found: list[LinkText] = []
-        for number, links in groupby(dict.fromkeys(self._of_notes(sql, notes)), lambda row: row[0]):
-            note = self._numbers[number]
-            path = self._paths[note]
-            folder = posixpath.dirname(path)
-            meant = [(self._meant(target, path, folder), text) for _, target, text in links]
-            found += [LinkText(note, to, text) for to, text in dict.fromkeys(meant) if to not in (-1, note)]
-        return found
+    def meant(self, target: str, note: int) -> int:
+        """The number of the note that a link in `note` means; -1 for none."""
+        path = self._paths[note]
+        return self._meant(target, path, posixpath.dirname(path))
 
     def target_of(self, link: WrittenLink) -> int | None:
         """The note that a link means; None if there is none."""

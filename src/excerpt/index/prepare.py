@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from excerpt.errors import ExcerptError
 from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
+from excerpt.index.names import taken_apart
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
 from excerpt.model import Fragment, Note, Skipped
 from excerpt.text.fragments import fragments_of, version_of_cut
@@ -127,6 +128,11 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
     """A note as rows, and its fragments; `digest` is that of its file's content."""
     tokenizer = open_tokenizer(recipe.tokenizer)
     fragments = fragments_of(note, tokenizer.count)
+    sections = [
+        (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end)
+        for s in note.sections
+    ]
+    links, labels = [(x.line, x.kind.value, x.target, x.heading, x.block_id, x.text) for x in note.links], _labels(note)
     rows = NoteRows(
         path=task.path,
         size=task.size,
@@ -138,10 +144,7 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
         language=note.language,
         tokens=tokenizer.count(note.text),
         text=text_to_row(note.text),
-        sections=[
-            (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end)
-            for s in note.sections
-        ],
+        sections=sections,
         fragments=[
             (
                 *(f.id, f.ordinal, f.section, f.line_start, f.line_end, f.tokens, f.digest),
@@ -150,9 +153,10 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
             )
             for f in fragments
         ],
-        links=[(x.line, x.kind.value, x.target, x.heading, x.block_id, x.text) for x in note.links],
-        labels=_labels(note),
+        links=links,
+        labels=labels,
         names=sorted({fold_name(name) for name in (note.title, PurePosixPath(task.path).stem, *note.aliases)}),
+        name_terms=taken_apart(*(task.path, note.title, note.language), labels=labels, sections=sections, links=links),
         warnings=note.warnings,
     )
     return rows, fragments

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import IndexUnusableError, ModelError
-from excerpt.index import catalog, renames
+from excerpt.index import catalog, names, renames
 from excerpt.index.catalog import (
     AT_ONCE,
     FILE,
     Catalog,
     DamagedRowError,
+    NameTerms,
     NoteInfo,
     fold_name,
     heading_path_from_row,
@@ -329,10 +330,12 @@ class Snapshot:
         found = {row[0] for row in self._rows(sql, fold_name(name))}
         return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
 
-    def other_names(self, places: Sequence[int]) -> list[tuple[str, ...]]:
-        """What notes, by their places in `table.paths`, are called beside their titles: their aliases, and where they
-        are other names, that of the file and the first heading of the first level."""
-        return catalog.other_names(self._rows, self.table.numbers[np.array(places, np.int64)].tolist())
+    def name_terms(self, places: Sequence[int]) -> list[NameTerms]:
+        """What notes, by their places in `table.paths`, are called beside their titles, and what their links call
+        others."""
+        numbers = self.table.numbers[np.array(places, np.int64)].tolist()
+        found = names.stored(self._rows, numbers)
+        return [found.get(number, names.NO_NAMES) for number in numbers]
 
     def status(self) -> Status:
         notes, fragments = self._catalog.counts()

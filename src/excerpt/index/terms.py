@@ -150,7 +150,7 @@ class Term:
             return TermPlaces(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         first = np.searchsorted(self.entries.rows, rows)
         counts = np.searchsorted(self.entries.rows, rows, side="right") - first
-        picked = _runs(first, counts)
+        picked = runs(first, counts)
         if not len(picked):
             return TermPlaces(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         positions = self.positions()
@@ -158,7 +158,7 @@ class Term:
         return TermPlaces(
             at=np.repeat(np.repeat(np.arange(len(rows)), counts), tf),
             fields=np.repeat(self.entries.fields[picked], tf),
-            positions=positions.values[_runs(positions.offsets[picked], tf)],
+            positions=positions.values[runs(positions.offsets[picked], tf)],
         )
 
 
@@ -167,7 +167,7 @@ def offsets_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def _runs(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
+def runs(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
     """The numbers of all runs, run i being `counts[i]` numbers from `first[i]` on."""
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0

@@ -22,14 +22,17 @@ from excerpt.index.catalog import (
     Catalog,
     DamagedCatalogError,
     DamagedRowError,
+    NameTerms,
     NoteRows,
     ReadRows,
     heading_path_from_row,
     text_from_row,
 )
+from excerpt.index.changes import made_with
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, DerivedFile, check
 from excerpt.index.lexical import open_segments
+from excerpt.index.names import NO_NAMES
 from excerpt.index.postings import (
     EMBEDDED_TEXT_VERSION,
     FIELDS,
@@ -148,6 +151,7 @@ _FRAGMENTS = (
 _LINKS = "SELECT line, kind, target, heading, block_id, text FROM links WHERE note = ? ORDER BY rowid"
 _LABELS = "SELECT kind, name, value FROM labels WHERE note = ? ORDER BY rowid"
 _NAMES = "SELECT name FROM names WHERE note = ? ORDER BY name"
+_NAME_TERMS = "SELECT own, lengths, terms, files, targets FROM name_terms WHERE note = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +183,7 @@ def read_stored(rows: ReadRows, number: int) -> StoredNote:
         links=rows(_LINKS, number),
         labels=rows(_LABELS, number),
         names=[row[0] for row in rows(_NAMES, number)],
+        name_terms=next((NameTerms(*row) for row in rows(_NAME_TERMS, number)), NO_NAMES),
         warnings=(),
         number=number,
         keys=[row[0] for row in fragments],
@@ -210,9 +215,9 @@ _ESTIMATE = "chars/4"
 class NoteCheck:
     """Looks at one note after the other; what is wrong goes to the faults of `health`, at most one a note."""
 
-    def __init__(self, settings: Settings, health: Health, *, quick: bool) -> None:
-        """`quick` looks at the line ranges alone."""
-        self._health, self._quick = health, quick
+    def __init__(self, settings: Settings, health: Health, *, quick: bool, names_current: bool) -> None:
+        """`quick` looks at the line ranges alone. Names that another version took apart are not compared."""
+        self._health, self._quick, self._names_current = health, quick, names_current
         self._cut = Recipe(Path(), "", 0, settings.vault.language).cut
         self._counted = True
         if settings.pack.tokenizer != health.tokenizer:
@@ -249,6 +254,7 @@ class NoteCheck:
         if missing := [row[3:5] for row in made.fragments if row[3:5] not in places]:
             yield f"Lines {_range(missing[0])} are in no fragment of their own."
         counted = slice(None) if self._counted else slice(0)
+        of_names = slice(None) if self._names_current else slice(0)
         pairs: tuple[tuple[str, Any, Any], ...] = (
             ("sections", note.sections, made.sections),
             ("fragments", _without_tokens(note.fragments), _without_tokens(made.fragments)),
@@ -257,6 +263,7 @@ class NoteCheck:
             ("links", note.links, made.links),
             ("tags, aliases and properties", note.labels, made.labels),
             ("names", note.names, made.names),
+            ("names' words", (note.name_terms,)[of_names], (made.name_terms,)[of_names]),
             ("title or language", (note.title, note.language), (made.title, made.language)),
         )
         yield from (f"Its {name} in the catalog are not those of its text." for name, kept, new in pairs if kept != new)
@@ -666,7 +673,8 @@ class _Examination:
         words = None
         if segments is not None and self._words_are_current():
             words = WordCheck(catalog, segments, health)
-        of_note = NoteCheck(self._settings, health, quick=quick)
+        names_current = catalog.meta("names") == made_with(self._settings)["names"]
+        of_note = NoteCheck(self._settings, health, quick=quick, names_current=names_current)
         in_order = "SELECT n.id FROM notes n LEFT JOIN fragments f ON f.note = n.id GROUP BY n.id ORDER BY min(f.key)"
         for done, (number,) in enumerate(catalog.rows(in_order)):
             note = read_stored(catalog.rows, number)

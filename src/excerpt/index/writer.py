@@ -23,6 +23,7 @@ from excerpt.index.changes import made_with, name_of
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
+from excerpt.index.names import store_anew
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS, FieldCollector, embedded_text, join
 from excerpt.index.prepare import Prepared, without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
@@ -124,7 +125,10 @@ class IndexWriter:
         words, vectors = self._open_words(), self._open_matrix()
         tokenizer = self._settings.pack.tokenizer
         recount = bool(self.catalog.generation) and self.catalog.meta("tokenizer") != tokenizer
+        names = made_with(self._settings)["names"]
         with self.catalog.transaction():
+            if self.catalog.meta("names") != names:
+                store_anew(self.catalog.rows)
             if words:
                 self.rebuilt.append(f"the lexical index, from the catalog: {words}")
                 self._refill_words()
@@ -134,6 +138,7 @@ class IndexWriter:
                 self.rebuilt.append("the token counts: the tokenizer changed")
                 self._recount()
             for name, value in (
+                ("names", names),
                 ("tokenizer", tokenizer),
                 ("model", self._settings.embedding.model),
                 ("model_source", self._model_source),

@@ -230,7 +230,7 @@ def _about(engine: Engine, answer: Answer) -> Rows:
     weights = np.array([match.idf for match in evidence.matches], np.float32)
     if not weights.sum():
         return _no_rows()
-    rows = np.flatnonzero(evidence.scores > 0).astype(np.int32)
+    rows = np.flatnonzero(evidence.scores.all > 0).astype(np.int32)
     present = engine.index.presence(evidence.words, rows, None)
     most: Rows = rows[(weights / weights.sum()) @ present >= MOST]
     return most

@@ -314,7 +314,7 @@ def _answers(ranking: Ranking, at: int) -> bool:
     answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
     if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
         return True
-    return float(answer.evidence.similarities[ranking.rows[at]]) >= NEAR_IN_MEANING
+    return float(answer.evidence.similarities.at(ranking.rows[at : at + 1])[0]) >= NEAR_IN_MEANING
 
 
 def _has_a_word(ranking: Ranking, at: int) -> bool:

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.index.catalog import NameTerms
+from excerpt.index.names import DIGEST, LENGTH, Digests, digests_of
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean, highest
-from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex
+from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
+from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, united
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
-from excerpt.text.words import terms_of
 
-Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
 
 # --- other names ------------------------------------------------------------------------------------------------------
 # What notes are called beside their titles, each name by itself: how well a query fits the best of them.
 
+_MOST_KEPT = 20_000
+"""Links of which it is kept which note they mean."""
+
 
 class OtherNames:
-    """What one snapshot's notes are called beside their titles, taken apart when first asked for: by themselves (their
+    """What one snapshot's notes are called beside their titles, read when first asked for: by themselves (their
     aliases, files and first headings), and by the texts of links that lead to them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._terms: dict[str, int] = {}
-        self._own: dict[int, Ints] = {}
-        self._given: dict[int, Ints] = {}
+        self._known: dict[int, NameTerms] = {}
+        self._meant: dict[tuple[int, int], int] = {}
 
     def fits(
         self, notes: Rows, words: Sequence[Word], unasked: Sequence[Word], weight: Floats
@@ -38,93 +42,104 @@ class OtherNames:
         links in the others give it, the share of the query that it covers, times the share of it that the query covers.
         The field of all names together would count against a note what its other names are."""
         numbers = notes.tolist()
-        self._read([note for note in numbers if note not in self._own])
-        own = _side_by_side([self._own[note] for note in numbers])
-        given = _side_by_side([self._given[note] for note in numbers])
-        asked = _asked(words, unasked, self._terms)
-        return _best_fits(own, notes, asked, weight), _best_fits(given, notes, asked, weight)
+        missing = [note for note in numbers if note not in self._known]
+        self._known.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
+        names = [self._known[note] for note in numbers]
+        own, given = np.zeros(len(notes), np.float32), np.zeros(len(notes), np.float32)
+        found, fits = _fitting(names, _asked(words, unasked), weight)
+        if not len(found):
+            return own, given
+        counts = np.array([len(of_note.lengths) // LENGTH.itemsize for of_note in names])
+        ends = np.cumsum(counts)
+        places = np.searchsorted(ends, found, side="right")
+        # Which of its note's links it is the text of; below 0 it is a name of its own.
+        link = found - (ends - counts)[places] - np.array([of_note.own for of_note in names])[places]
+        is_own = link < 0
+        np.maximum.at(own, places[is_own], fits[is_own])
+        leading = _to_files_of(names, places, link)
+        at = {note: place for place, note in enumerate(numbers)}
+        links = zip(places[leading].tolist(), link[leading].tolist(), fits[leading].tolist(), strict=True)
+        read: dict[int, list[str]] = {}
+        for place, number, fit in links:
+            to = at.get(self._target(numbers[place], number, read))
+            if to is not None and to != place and fit > given[to]:
+                given[to] = fit
+        return own, given
 
-    def _read(self, notes: Sequence[int]) -> None:
-        """Take apart the names of these notes, and the texts of the links in them."""
-        languages = self._snapshot.table.languages
-        given: dict[int, list[tuple[int, str]]] = {note: [] for note in notes}
-        for note, target, text in self._snapshot.facets.link_texts(np.array(notes, np.int32)):
-            given[note].append((target, text))
-        known: dict[tuple[str, str], list[int]] = {}
-        for note, names in zip(notes, self._snapshot.other_names(notes), strict=True):
-            self._own[note] = self._taken_apart([(note, name) for name in names], languages[note], known)
-            self._given[note] = self._taken_apart(given[note], languages[note], known)
-
-    def _taken_apart(
-        self, names: Iterable[tuple[int, str]], language: str, known: dict[tuple[str, str], list[int]]
-    ) -> Ints:
-        """The terms of names, each of a note: a column a term, of the note, 1 where a name begins, and its number.
-        `known` are the numbers of the terms of the last names, many of which are of several notes."""
-        columns: list[tuple[int, int, int]] = []
-        for note, name in names:
-            terms = known.get((name, language))
-            if terms is None:
-                terms = [self._terms.setdefault(term, len(self._terms)) for term in terms_of(name, language)[0]]
-                known[name, language] = terms
-            columns += [(note, int(place == 0), term) for place, term in enumerate(terms)]
-        return np.array(columns, np.int32).reshape(-1, 3).T.copy()
+    def _target(self, note: int, link: int, read: dict[int, list[str]]) -> int:
+        """The note that a link of a note means, -1 for none; `read` are the targets of the notes before."""
+        found = self._meant.get((note, link))
+        if found is None:
+            if len(self._meant) >= _MOST_KEPT:
+                self._meant.clear()
+            if note not in read:
+                read[note] = json.loads(self._known[note].targets)
+            found = self._meant[note, link] = self._snapshot.facets.meant(read[note][link], note)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The terms of a query by their numbers in names, ascending: of which words each is how much (terms x words), and
+class _AskedTerms:
+    """The terms of a query as they are kept of names, ascending: of which words each is how much (terms x words), and
     which only make a name no longer than the query for it."""
 
-    terms: Ints
+    terms: Digests
     shares: Floats
     unasked: Flags
 
 
-def _asked(words: Sequence[Word], unasked: Sequence[Word], numbers: Mapping[str, int]) -> _Asked:
-    shares: dict[int, Floats] = {}
+def _asked(words: Sequence[Word], unasked: Sequence[Word]) -> _AskedTerms:
+    shares: dict[str, Floats] = {}
     for place, word in enumerate(words):
         for tier in word.tiers:
             for term in tier.terms:
-                if term in numbers:
-                    of_term = shares.setdefault(numbers[term], np.zeros(len(words), np.float32))
-                    of_term[place] = max(of_term[place], tier.share)
-    others = {numbers[term] for word in unasked for term in word.terms if term in numbers}
-    terms = sorted(shares.keys() | others)
+                of_term = shares.setdefault(term, np.zeros(len(words), np.float32))
+                of_term[place] = max(of_term[place], tier.share)
+    others = {term for word in unasked for term in word.terms}
+    terms = [*shares, *(others - shares.keys())]
     none = np.zeros(len(words), np.float32)
-    return _Asked(
-        np.array(terms, np.int32),
-        np.array([shares.get(term, none) for term in terms], np.float32).reshape(len(terms), len(words)),
-        np.array([term in others for term in terms], np.bool_),
+    digests = digests_of(terms)
+    order = np.argsort(digests)
+    return _AskedTerms(
+        digests[order],
+        np.array([shares.get(term, none) for term in terms], np.float32).reshape(len(terms), len(words))[order],
+        np.array([term in others for term in terms], np.bool_)[order],
     )
 
 
-def _side_by_side(names: Sequence[Ints]) -> Ints:
-    return np.concatenate(names, axis=1) if names else np.zeros((3, 0), np.int32)
-
-
-def _best_fits(names: Ints, notes: Rows, asked: _Asked, weight: Floats) -> Floats:
-    """How well a query fits the best name of each of `notes`, ascending; `weight` are its words' parts of it."""
-    best = np.zeros(len(notes), np.float32)
-    if not len(asked.terms) or not len(notes):
-        return best
-    at = np.minimum(np.searchsorted(asked.terms, names[2]), len(asked.terms) - 1)
-    having = np.flatnonzero(asked.terms[at] == names[2])
+def _fitting(names: Sequence[NameTerms], asked: _AskedTerms, weight: Floats) -> tuple[Longs, Floats]:
+    """Which of all names of some notes, one after the other, a query fits, and how well; `weight` are its words' parts
+    of it."""
+    lengths = np.frombuffer(b"".join([of_note.lengths for of_note in names]), LENGTH)
+    terms = np.frombuffer(b"".join([of_note.terms for of_note in names]), DIGEST)
+    if not len(asked.terms) or not len(terms):
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    at = np.minimum(np.searchsorted(asked.terms, terms), len(asked.terms) - 1)
+    having = np.flatnonzero(asked.terms[at] == terms)
     at = at[having]
-    number = np.cumsum(names[1]) - 1
-    is_other = np.diff(number[having], prepend=-1) > 0
-    found, places = number[having][is_other], np.cumsum(is_other) - 1
+    number = np.searchsorted(np.cumsum(lengths), having, side="right")
+    is_other = np.diff(number, prepend=-1) > 0
+    found, places = number[is_other], np.cumsum(is_other) - 1
     shares = np.zeros((len(found), len(weight)), np.float32)
     np.maximum.at(shares, places, asked.shares[at])
     unasked = np.flatnonzero(asked.unasked[at])
     each = np.unique(places[unasked] * len(asked.terms) + at[unasked])
     count = shares.sum(axis=1) + np.bincount(each // len(asked.terms), minlength=len(found))
-    begins = np.flatnonzero(names[1])
-    lengths = np.diff(begins, append=len(number))[found]
-    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths, 1)
-    of = names[0][begins[found]]
-    place = np.minimum(np.searchsorted(notes, of), len(notes) - 1)
-    np.maximum.at(best, place, np.where(notes[place] == of, fits, 0).astype(np.float32))
-    return best
+    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths[found], 1)
+    return found, fits.astype(np.float32)
+
+
+def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> Longs:
+    """Which of some links, given by the places of their notes among `names` and their numbers there (below 0: no link),
+    have a target of the file name of one of the notes: the others mean none of them."""
+    files = np.frombuffer(b"".join([of_note.files for of_note in names]), DIGEST)
+    ends = np.cumsum([len(of_note.files) // DIGEST.itemsize for of_note in names])
+    begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    wanted = files[begins[places] + 1 + link]
+    known = np.sort(files[begins])
+    same = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
+    found: Longs = np.flatnonzero(same & (link >= 0))
+    return found
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------
@@ -158,16 +173,15 @@ class Proposer:
 
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
-        scores, similarities = evidence.scores, evidence.similarities
-        near = highest(similarities, pool, evidence.mean) if evidence.trust else NO_ROWS
-        rows = _united(highest(scores, pool, 0.0), near, evidence.named)
+        near = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
+        rows = united(evidence.scores.best(pool), near, evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
             rows=rows,
             # Rounded, so that fragments of the same words are of one score and their order is that of path and line.
             signals=np.round(self._signals(evidence, rows), 6),
-            cosines=similarities[rows],
+            cosines=evidence.similarities.at(rows),
             named=named,
         )
 
@@ -175,7 +189,8 @@ class Proposer:
         rarity = np.array([match.idf for match in evidence.matches], np.float32)
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
-        words = evidence.scores[rows] / max(float(evidence.scores.max(initial=0.0)), 1e-9)
+        scores = evidence.scores.at(rows)
+        words = scores / max(float(scores.max(initial=0.0)), 1e-9)  # the highest of all is among them
         anywhere, title, heading, above = self._index.presence_in(
             evidence.words, rows, (None, "title", "heading", "above")
         )
@@ -186,7 +201,12 @@ class Proposer:
         names, called = self._names_of(evidence, weight, notes)
         names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
         first = self._first_rows(notes)
-        opening = evidence.scores[first]
+        unique = united(first)
+        opening = evidence.scores.at(unique)[np.searchsorted(unique, first)]
+        # All that are asked for, at once.
+        evidence.similarities.at(np.concatenate((rows, first, *_beside(rows, len(evidence.similarities)))))
+        cosines = evidence.similarities.at(rows)
+        nearest = float(cosines.max(initial=evidence.similarities.mean))  # of all, as it is among them
         signals = {
             "words": words,
             "coverage": weight @ anywhere,
@@ -197,26 +217,25 @@ class Proposer:
             "note": _of_notes(words, notes),
             "opening": opening / max(float(opening.max(initial=0.0)), 1e-9),
             "proximity": self._proximity(evidence, rarity, rows),
-            "meaning": self._meaning(evidence, rows),
-            "gist": self._meaning(evidence, first),
-            "coherence": self._coherence(evidence, rows, notes),
+            "meaning": self._meaning(evidence, rows, nearest),
+            "gist": self._meaning(evidence, first, nearest),
+            "coherence": self._coherence(evidence, rows, notes, nearest),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)
 
     @staticmethod
-    def _meaning(evidence: Evidence, rows: Rows) -> Floats:
-        similarities, mean = evidence.similarities, evidence.mean
-        highest = float(similarities.max(initial=mean))
-        return above_mean(similarities, rows, mean, highest) * np.float32(evidence.trust)
+    def _meaning(evidence: Evidence, rows: Rows, nearest: float) -> Floats:
+        similarities = evidence.similarities
+        return above_mean(similarities.at(rows), similarities.mean, nearest) * np.float32(evidence.trust)
 
-    def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows) -> Floats:
+    def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
         """How near in meaning the nearer neighbour of each row in its note is: one passage among others on the same
         thing, or a stray one."""
-        table, last = self._snapshot.table.notes, len(evidence.similarities) - 1
+        table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
-        for beside in (np.maximum(rows - 1, 0), np.minimum(rows + 1, last)):
-            alike = (table[beside] == notes) & (beside != rows)
-            nearer = np.maximum(nearer, np.where(alike, self._meaning(evidence, beside), 0))
+        for beside in _beside(rows, len(evidence.similarities)):
+            alike = np.flatnonzero((table[beside] == notes) & (beside != rows))
+            nearer[alike] = np.maximum(nearer[alike], self._meaning(evidence, beside[alike], nearest))
         return nearer
 
     def _fit(self, weight: Floats, present: Floats, unasked: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
@@ -229,7 +248,8 @@ class Proposer:
 
     def _names_of(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
         """How well the query fits the best other name of each row's note, and the best that links give it."""
-        unique, places = np.unique(notes, return_inverse=True)
+        unique = united(notes)
+        places = np.searchsorted(unique, notes)
         own, given = self._names.fits(unique, evidence.words, evidence.unasked, weight)
         return own[places], given[places]
 
@@ -249,10 +269,9 @@ class Proposer:
         return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
 
-def _united(*some: Rows) -> Rows:
-    """All rows, ascending, each once. For hundreds of numbers sorting is ten times as fast as numpy's own."""
-    rows = np.sort(np.concatenate(some))
-    return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+def _beside(rows: Rows, count: int) -> tuple[Rows, Rows]:
+    """The rows before and behind each of `rows`, of `count` in all; the first and the last stand beside themselves."""
+    return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
 def _of_notes(words: Floats, notes: Rows) -> Floats:

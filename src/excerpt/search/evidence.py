@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.search import filters
-from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total
+from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, united
 from excerpt.search.proximity import rows_with
 from excerpt.search.query import Query
 from excerpt.settings import Settings
@@ -27,11 +28,7 @@ _STRIPE = 64
 def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
     """Rows, ascending, of the `size` highest values, of those above a floor; of equals the first."""
     lowest = np.nextafter(np.float32(above), np.float32(np.inf))
-    stripes = len(values) // _STRIPE
-    if stripes > size:
-        # As many stripes have a value of at least this, so none below it is among the highest.
-        most = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
-        lowest = max(lowest, np.partition(most, stripes - size)[stripes - size])
+    lowest = max(lowest, _least_of_highest(values, size, lowest))
     rows = np.flatnonzero(values >= lowest).astype(np.int32)
     if len(rows) > size:
         found = values[rows]
@@ -42,17 +39,28 @@ def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDA
     return rows
 
 
+def _least_of_highest(values: npt.NDArray[np.float32], size: int, otherwise: np.float32) -> np.float32:
+    """What none of the `size` highest values is below; `otherwise` where there are too few to tell."""
+    stripes = len(values) // _STRIPE
+    if stripes <= size:
+        return otherwise
+    # As many stripes have a value of at least this, so none below it is among the highest.
+    most = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
+    least: np.float32 = np.partition(most, stripes - size)[stripes - size]
+    return least
+
+
 # --- meaning ----------------------------------------------------------------------------------------------------------
 # Meaning: how far above the vault's ordinary a fragment's similarity to the query is, and how far to trust that.
 
 
-def above_mean(similarities: Floats, rows: npt.NDArray[np.int32], mean: float, highest: float) -> Floats:
-    """The cosines of `rows`, minus the vault's mean and as a share of the highest's: 1 for the nearest fragment, 0 for
-    an ordinary one or less. Cosines of a static model all lie high; only what stands out says something."""
+def above_mean(similarities: Floats, mean: float, highest: float) -> Floats:
+    """Cosines, minus the vault's mean and as a share of the highest's: 1 for the nearest fragment, 0 for an ordinary
+    one or less. Cosines of a static model all lie high; only what stands out says something."""
     spread = highest - mean
     if spread <= 1e-6:
-        return np.zeros(len(rows), np.float32)
-    above: Floats = (similarities[rows] - np.float32(mean)) / np.float32(spread)
+        return np.zeros(len(similarities), np.float32)
+    above: Floats = (similarities - np.float32(mean)) / np.float32(spread)
     return np.clip(above, 0.0, 1.0)
 
 
@@ -72,6 +80,136 @@ Floats = npt.NDArray[np.float32]
 # all, so that what is put forward next is the best of what is allowed, not what is allowed of the best.
 
 Flags = npt.NDArray[np.bool_]
+
+_FEW_LEFT = 16
+"""Where at least one of so many fragments may be among the best still, a common word is weighed in all."""
+
+
+class Scores:
+    """The BM25F sum of each of `count` rows, worked out as far as it is asked for; 0 where `allowed` is not set.
+
+    The best rows are found without weighing the commonest words in all that have them (MaxScore; Turtle and Flood,
+    1995): a row that even with the most that these words give it stays behind as many others is not among them. Sums
+    are always made in the order of the query's words, so that they are the same to the last bit either way.
+    """
+
+    def __init__(self, matches: Sequence[Match], count: int, allowed: Flags | None = None) -> None:
+        self._matches = matches
+        self._count = count
+        self._allowed = allowed
+
+    def __len__(self) -> int:
+        return self._count
+
+    @cached_property
+    def all(self) -> Floats:
+        """Those of all rows."""
+        scores = total(self._matches, self._count)
+        if self._allowed is not None:
+            scores[~self._allowed] = 0.0
+        return scores
+
+    def at(self, rows: Rows) -> Floats:
+        """Those of some rows, ascending."""
+        if self._allowed is not None or all(match.found.is_weighed for match in self._matches):
+            found: Floats = self.all[rows]
+            return found
+        scores = np.zeros(len(rows), np.float32)
+        for match in self._matches:
+            scores += match.gain_at(rows)
+        return scores
+
+    def best(self, size: int) -> Rows:
+        """The rows, ascending, of the `size` highest scores above 0; of equals the first."""
+        rows = self._possible(size) if self._allowed is None else None
+        return highest(self.all, size, 0.0) if rows is None else rows[highest(self.at(rows), size, 0.0)]
+
+    def matching(self) -> Flags:
+        """Which rows have a score, whether they are allowed or not."""
+        flags = np.zeros(self._count, np.bool_)
+        for match in self._matches:
+            if match.idf > 0:
+                match.found.mark(flags)
+        return flags
+
+    def _possible(self, size: int) -> Rows | None:
+        """Rows, ascending, among which the `size` highest are; None where there is no telling without all scores."""
+        common = [match for match in self._matches if not match.found.is_weighed]
+        common.sort(key=lambda match: match.most)
+        scores = total([match for match in self._matches if match.found.is_weighed], self._count)
+        while common:
+            least = float(_least_of_highest(scores, size, np.float32(0)))
+            # Sums of other orders differ in their last bits.
+            floor = 0.999 * least - sum(match.most for match in common)
+            rows = np.flatnonzero(scores >= floor).astype(np.int32) if floor > 0 else None
+            if rows is not None and len(rows) * _FEW_LEFT <= self._count:
+                return rows
+            match = common.pop()
+            scores[match.rows] += match.gain
+        return None
+
+
+class Similarities:
+    """The cosine of each row to a text, worked out as far as it is asked for, and their mean; all alike for a text
+    without meaning to the model.
+
+    Where there are many rows, the nearest are found by a rough product with all and the exact one with those that may
+    be among them: the same rows and cosines, in half of the time. The mean is then that of the vectors: exact, where
+    that of the cosines has the rounding of each.
+    """
+
+    def __init__(self, text: str, snapshot: Snapshot) -> None:
+        self._matrix = snapshot.vectors if text.strip() else None
+        self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
+        self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
+        self._off = 0.0
+        self._exact: Flags | None = None
+        self.mean = 0.0
+        if self._matrix is None:
+            return
+        if len(self._values) > _STRIPE * POOL:
+            self._values, self._off = self._matrix.roughly(self._query)
+            self._exact = np.zeros(len(self._values), np.bool_)
+            self.mean = self._matrix.mean_similarity(self._query)
+        else:
+            self._values = self._matrix.similarities(self._query)
+            # Not the mean vector's cosine, which is rounded otherwise: a fragment alone in its vault would stand out.
+            self.mean = float(self._values.mean(dtype=np.float64)) if len(self._values) else 0.0
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def limit_to(self, allowed: Flags) -> None:
+        """Let the other rows have the mean."""
+        self.all[~allowed] = self.mean
+
+    @property
+    def all(self) -> Floats:
+        """Those of all rows."""
+        if self._exact is not None and self._matrix is not None:
+            self._values, self._exact, self._off = self._matrix.similarities(self._query), None, 0.0
+        return self._values
+
+    def at(self, rows: Rows) -> Floats:
+        """Those of some rows."""
+        if self._exact is not None and self._matrix is not None:
+            rough = rows[~self._exact[rows]]
+            if len(rough):
+                rough = united(rough)
+                self._values[rough] = self._matrix.similarities_at(self._query, rough)
+                self._exact[rough] = True
+        found: Floats = self._values[rows]
+        return found
+
+    def best(self, size: int) -> Rows:
+        """The rows, ascending, of the `size` highest above the mean; of equals the first."""
+        if self._exact is None:
+            return highest(self._values, size, self.mean)
+        # Two may be off, in opposite ways: the least of the highest, and the one that is compared with it.
+        least = float(_least_of_highest(self._values, size, np.float32(-1))) - 2 * self._off
+        rows = np.flatnonzero(self._values >= np.float32(least)).astype(np.int32)
+        return rows[highest(self.at(rows), size, self.mean)]
+
 
 POOL = 200
 """Fragments that each of the two lists, words and meaning, puts forward; all are scored by all signals. As many, those
@@ -102,8 +240,8 @@ FUNCTION_WORD = 0.3
 class Evidence:
     """What speaks for each row.
 
-    `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines, each of shape (rows,);
-    `mean` is the cosine that the query has with the vault as a whole, `trust` how far the model reads its language.
+    `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines; `trust` is how far the
+    model reads the query's language.
     `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
     beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
     `named` are the rows of notes that the query names; `word_count` is what a reader would count.
@@ -117,9 +255,8 @@ class Evidence:
     words: tuple[Word, ...]
     unasked: tuple[Word, ...]
     matches: tuple[Match, ...]
-    scores: Floats
-    similarities: Floats
-    mean: float
+    scores: Scores
+    similarities: Similarities
     trust: float
     named: Rows
     word_count: int
@@ -134,17 +271,16 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     telling = _telling(words, snapshot)
     matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
-    scores = total(matches, snapshot.lexical.doc_count)
-    similarities, mean = _similarities(query.words if asked else "", snapshot)
+    similarities = Similarities(query.words if asked else "", snapshot)
     trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
     named = _named_rows(query.words, snapshot) if asked else NO_ROWS
-    matching = scores > 0
-    matching[named] = True
-    matching[highest(similarities, POOL, mean) if trust else NO_ROWS] = True
     allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
+    scores = Scores(matches, snapshot.lexical.doc_count, allowed)
+    matching = scores.matching()
+    matching[named] = True
+    matching[similarities.best(POOL) if trust else NO_ROWS] = True
     if allowed is not None:
-        scores[~allowed] = 0.0
-        similarities[~allowed] = mean
+        similarities.limit_to(allowed)
         named = named[allowed[named]]
         matching = matching & allowed if words and not query.phrases else allowed
     return Evidence(
@@ -153,7 +289,6 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
         matches=matches,
         scores=scores,
         similarities=similarities,
-        mean=mean,
         trust=trust,
         named=named,
         word_count=count_words(asked),
@@ -228,15 +363,6 @@ def _unasked(text: str, words: Sequence[Word], snapshot: Snapshot) -> tuple[Word
         if term not in asked
     }
     return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(found))
-
-
-def _similarities(text: str, snapshot: Snapshot) -> tuple[Floats, float]:
-    """Each row's cosine to `text`, and their mean; all alike for a text without meaning to the model."""
-    if not text.strip():
-        return np.zeros(snapshot.lexical.doc_count, np.float32), 0.0
-    similarities = snapshot.vectors.similarities(snapshot.embedder.embed([text])[0])
-    # Not the mean vector's cosine, which is rounded otherwise: a fragment alone in its vault would stand out.
-    return similarities, float(similarities.mean(dtype=np.float64)) if len(similarities) else 0.0
 
 
 def _named_rows(text: str, snapshot: Snapshot) -> Rows:

@@ -563,7 +563,7 @@ def _pool_for(evidence: Evidence, rows: Rows) -> int:
     many are allowed at all."""
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
-        for values, floor in ((evidence.scores, 0.0), (evidence.similarities, evidence.mean))
+        for values, floor in ((evidence.scores.all, 0.0), (evidence.similarities.all, evidence.similarities.mean))
         if values[rows].max() > np.float32(floor)
     ]
     listed = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
@@ -645,9 +645,9 @@ def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows:
     if excluded := _excluded_by(engine.snapshot, query, rows):
         return Absence(AbsenceKind.EXCLUDED, f"{path} is left out by {' and '.join(excluded)}.")
     evidence = answer.evidence
-    if evidence.scores[rows].any():
+    if evidence.scores.all[rows].any():
         return Absence(AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} counts no words.")
-    near = bool((evidence.similarities[rows] > np.float32(evidence.mean)).any())
+    near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
     of_meaning = f"what it means counts nothing under {answer.strategy}" if near else "none is near it in meaning"
     words = [f"“{word}”" for word in words_asked(evidence.words)]
     lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"

@@ -270,7 +270,7 @@ def marks_of(evidence: Evidence) -> Marks:
         return Marks(terms, terms)
     most = FILLING * len(evidence.scores)
     pairs = zip(evidence.words, evidence.matches, strict=True)
-    return Marks(terms, _terms(word for word, match in pairs if len(match.rows) <= most))
+    return Marks(terms, _terms(word for word, match in pairs if match.count <= most))
 
 
 def all_marks(several: Iterable[Marks]) -> Marks:

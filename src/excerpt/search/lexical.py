@@ -8,18 +8,21 @@ stronger rather than two. The idf is Lucene's, ln(1 + (N - df + .5) / (df + .5))
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.index.terms import runs
 from excerpt.text.words import QueryWord, fold
 
 Rows = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
+Fields = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
 
 _OVERHEAD = 100  # rows that an empty match weighs as much as
 NO_ROWS: Rows = np.zeros(0, np.int32)
@@ -34,7 +37,7 @@ class Entries(Protocol):
     @property
     def rows(self) -> Rows: ...
     @property
-    def fields(self) -> npt.NDArray[np.uint8]: ...
+    def fields(self) -> Fields: ...
     @property
     def tf(self) -> npt.NDArray[np.int32]: ...
 
@@ -84,6 +87,8 @@ _LONGEST_ENDING = 16
 MAX_FUZZY = 3
 MOST_KEPT = 1_000_000
 """Rows of the last words whose gains are kept, nine bytes each."""
+MANY = 8000
+"""Occurrences of a word beyond which its fragments are weighed when they are asked for."""
 SHORTEST_FUZZY = 4
 """Letters below which similar spelling means nothing: with one of three changed it is another word."""
 
@@ -114,18 +119,111 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """The fragments a word occurs in, ascending; what each gains by it; the word's rarity; and for each fragment, a bit
-    for each field that has the word."""
+class Weighed:
+    """Fragments, ascending; what each gains; and a bit for each field that has the word."""
 
     rows: Rows
     gain: Floats
-    idf: float
-    fields: npt.NDArray[np.uint8]
+    fields: Fields
+
+
+Weigh = Callable[[Rows | None], Weighed]
+
+
+class Found:
+    """The `count` fragments that have any of some terms, and the rarity of these. What is common is weighed when it is
+    asked for, as a query is mostly answered by its other words."""
+
+    def __init__(self, idf: float, count: int, weigh: Weigh, mark: Callable[[Flags], None]) -> None:
+        """`weigh` weighs some rows, or all; `mark` sets all that have a term."""
+        self.idf = idf
+        self.count = count
+        self._weigh = weigh
+        self._mark = mark
+        self._all: Weighed | None = None
+        self._last: tuple[Rows, tuple[Floats, Fields]] | None = None
+
+    @staticmethod
+    def ready(idf: float, weighed: Weighed) -> Found:
+        """Those that are weighed."""
+        found = Found(idf, len(weighed.rows), lambda _: weighed, lambda _: None)
+        found._all = weighed
+        return found
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether all are."""
+        return self._all is not None
+
+    @property
+    def all(self) -> Weighed:
+        if self._all is None:
+            self._all, self._last = self._weigh(None), None
+        return self._all
+
+    def at(self, rows: Rows) -> tuple[Floats, Fields]:
+        """What each of `rows`, ascending, gains, and the fields that have a term."""
+        if self._all is not None:
+            return _aligned(self._all, rows)
+        if self._last is None or self._last[0] is not rows:
+            self._last = rows, _aligned(self._weigh(rows), rows)
+        return self._last[1]
+
+    def mark(self, flags: Flags) -> None:
+        """Set the rows that have a term."""
+        if self._all is None:
+            self._mark(flags)
+        else:
+            flags[self._all.rows] = True
+
+
+def _aligned(weighed: Weighed, rows: Rows) -> tuple[Floats, Fields]:
+    if not len(weighed.rows):
+        return np.zeros(len(rows), np.float32), np.zeros(len(rows), np.uint8)
+    at = np.minimum(np.searchsorted(weighed.rows, rows), len(weighed.rows) - 1)
+    having = weighed.rows[at] == rows
+    return np.where(having, weighed.gain[at], np.float32(0)), np.where(having, weighed.fields[at], np.uint8(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The fragments that a word of the query occurs in, of whose rarity only `share` counts."""
+
+    found: Found
+    share: float = 1.0
+
+    @property
+    def idf(self) -> float:
+        return self.found.idf if self.share == 1 else self.share * self.found.idf
+
+    @property
+    def most(self) -> float:
+        """More than any fragment gains."""
+        return 1.001 * self.idf * (K1 + 1)
+
+    @property
+    def count(self) -> int:
+        """How many fragments there are."""
+        return self.found.count
+
+    @property
+    def rows(self) -> Rows:
+        return self.found.all.rows
+
+    @property
+    def gain(self) -> Floats:
+        return self._damped(self.found.all.gain)
+
+    def gain_at(self, rows: Rows) -> Floats:
+        """What each of `rows`, ascending, gains."""
+        return self._damped(self.found.at(rows)[0])
 
     def damped(self, share: float) -> Match:
         """The same fragments, for a word that counts only `share` of what its rarity says."""
-        return self if share == 1 else replace(self, gain=np.float32(share) * self.gain, idf=share * self.idf)
+        return replace(self, share=share)
+
+    def _damped(self, gain: Floats) -> Floats:
+        return gain if self.share == 1 else np.float32(self.share) * gain
 
 
 class WordIndex:
@@ -133,7 +231,7 @@ class WordIndex:
 
     def __init__(self, reader: TermReader) -> None:
         self._reader = reader
-        self._tiers: OrderedDict[tuple[str, ...], Match] = OrderedDict()
+        self._tiers: OrderedDict[tuple[str, ...], Found] = OrderedDict()
         self._kept = 0
 
     def warm(self) -> None:
@@ -151,7 +249,7 @@ class WordIndex:
                 longer = tuple(t for t in self._longer(fold(word.surface)) if t not in word.terms)
                 if longer:
                     tiers.append(Tier(longer, PARTIAL))
-            if not word.whole and not any(len(self._tier(tier.terms).rows) for tier in tiers):
+            if not word.whole and not any(self._tier(tier.terms).count for tier in tiers):
                 tiers += self._alike(word, fuzzy_threshold)
             words.append(Word(word.surface, tuple(tiers), word.position, word.whole))
         return tuple(words)
@@ -160,22 +258,22 @@ class WordIndex:
         """The fragments that have the word, each by its best tier."""
         exact = self._tier(word.tiers[0].terms)
         if len(word.tiers) == 1:
-            return exact
-        found = [(tier.share, match) for tier in word.tiers if len((match := self._tier(tier.terms)).rows)]
+            return Match(exact)
+        found = [(tier.share, match) for tier in word.tiers if (match := self._tier(tier.terms)).count]
         if not found:
-            return exact
-        rows, gain, fields = _by_row(
-            np.concatenate([match.rows for _, match in found]),
-            np.concatenate([np.float32(share) * match.gain for share, match in found]),
-            np.concatenate([match.fields for _, match in found]),
+            return Match(exact)
+        weighed = _by_row(
+            np.concatenate([match.all.rows for _, match in found]),
+            np.concatenate([np.float32(share) * match.all.gain for share, match in found]),
+            np.concatenate([match.all.fields for _, match in found]),
             np.maximum,
         )
-        idf = exact.idf if len(exact.rows) else max(match.idf for _, match in found)
-        return Match(rows, gain, idf, fields)
+        idf = exact.idf if exact.count else max(match.idf for _, match in found)
+        return Match(Found.ready(idf, weighed))
 
     def best_terms(self, word: Word) -> tuple[str, ...]:
         """The terms of the word's first tier that is found at all."""
-        return next((tier.terms for tier in word.tiers if len(self._tier(tier.terms).rows)), ())
+        return next((tier.terms for tier in word.tiers if self._tier(tier.terms).count), ())
 
     def presence(self, words: Sequence[Word], rows: Rows, field: str | None) -> Floats:
         """Words x rows: 1 where a row has the word in `field` (None: in any), the tier's share where what it has only
@@ -190,37 +288,58 @@ class WordIndex:
         for number, word in enumerate(words):
             for tier in reversed(word.tiers):
                 match = self._tier(tier.terms)
-                if len(match.rows):
-                    at = np.minimum(np.searchsorted(match.rows, rows), len(match.rows) - 1)
-                    having = np.where(match.rows[at] == rows, match.fields[at], 0) & bits[:, None]
+                if match.count:
+                    having = match.at(rows)[1] & bits[:, None]
                     found[:, number][having > 0] = tier.share
         return found
 
-    def _tier(self, terms: tuple[str, ...]) -> Match:
+    def _tier(self, terms: tuple[str, ...]) -> Found:
         known = self._tiers.get(terms)
         if known is not None:
             self._tiers.move_to_end(terms)
             return known
-        match = self._weigh(terms)
-        self._tiers[terms] = match
-        self._kept += len(match.rows) + _OVERHEAD
+        found = self._find(terms)
+        self._tiers[terms] = found
+        self._kept += found.count + _OVERHEAD
         while self._kept > MOST_KEPT and len(self._tiers) > 1:
-            self._kept -= len(self._tiers.popitem(last=False)[1].rows) + _OVERHEAD
-        return match
+            self._kept -= self._tiers.popitem(last=False)[1].count + _OVERHEAD
+        return found
 
-    def _weigh(self, terms: tuple[str, ...]) -> Match:
-        found = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
+    def _find(self, terms: tuple[str, ...]) -> Found:
+        found = [rows for term in terms if len(rows := self._reader.entries(term).rows)]
+        if sum(map(len, found)) > MANY:
+            flags = np.zeros(self._reader.doc_count, np.bool_)
+            self._mark(terms, flags)
+            count = int(np.count_nonzero(flags))
+            idf = self._idf(count)
+            return Found(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
+        count = len(united(*found)) if found else 0
+        idf = self._idf(count)
+        return Found.ready(idf, self._weigh(terms, idf))
+
+    def _idf(self, having: int) -> float:
         count = self._reader.doc_count
+        return float(np.log1p((count - having + 0.5) / (having + 0.5)))
+
+    def _mark(self, terms: tuple[str, ...], flags: Flags) -> None:
+        for term in terms:
+            flags[self._reader.entries(term).rows] = True
+
+    def _weigh(self, terms: tuple[str, ...], idf: float, wanted: Rows | None = None) -> Weighed:
+        """The rows that have any of the terms, or those among `wanted` (ascending) that do."""
+        found = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
+        if wanted is not None:
+            found = [part for entries in found if len((part := _among(entries, wanted)).rows)]
         if not found:
-            return Match(NO_ROWS, _NO_GAIN, float(np.log1p((count + 0.5) / 0.5)), _NO_FIELDS)
+            return Weighed(NO_ROWS, _NO_GAIN, _NO_FIELDS)
         rows = np.concatenate([entries.rows for entries in found])
         fields = np.concatenate([entries.fields for entries in found])
         tf = np.concatenate([entries.tf for entries in found]).astype(np.float32)
-        weighted = tf * self._norms.take(fields * np.int32(count) + rows)
-        rows, frequency, fields = _by_row(rows, weighted, np.left_shift(np.uint8(1), fields), np.add, len(found) > 1)
-        idf = float(np.log1p((count - len(rows) + 0.5) / (len(rows) + 0.5)))
-        gain = np.float32(idf * (K1 + 1)) * frequency / (frequency + np.float32(K1))
-        return Match(rows, gain, idf, fields)
+        weighted = tf * self._norms.take(fields * np.int32(self._reader.doc_count) + rows)
+        bits = np.left_shift(np.uint8(1), fields)
+        summed = _by_row(rows, weighted, bits, np.add, len(found) > 1)
+        gain = np.float32(idf * (K1 + 1)) * summed.gain / (summed.gain + np.float32(K1))
+        return replace(summed, gain=gain)
 
     @cached_property
     def _norms(self) -> Floats:
@@ -244,7 +363,7 @@ class WordIndex:
             return list(found)
         for kept in range(len(typed) - 1, max(2, len(typed) - 1 - _LONGEST_ENDING), -1):
             likely = len(typed) - kept <= 2 or kept >= max(5, len(typed) // 2)
-            if likely and len(self._tier((typed[:kept],)).rows):
+            if likely and self._tier((typed[:kept],)).count:
                 return [typed[:kept]]
         return []
 
@@ -265,9 +384,23 @@ class WordIndex:
         return [Tier((term,), FUZZY * alike) for term, alike, _ in sorted(found, key=lambda f: (-f[1], f[0]))]
 
 
-def _by_row(
-    rows: Rows, values: Floats, fields: npt.NDArray[np.uint8], put_together: np.ufunc, unsorted: bool = True
-) -> tuple[Rows, Floats, npt.NDArray[np.uint8]]:
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some entries of a term."""
+
+    rows: Rows
+    fields: Fields
+    tf: Rows
+
+
+def _among(entries: Entries, wanted: Rows) -> _Part:
+    """The entries of the rows `wanted`, ascending."""
+    first = np.searchsorted(entries.rows, wanted)
+    picked = runs(first, np.searchsorted(entries.rows, wanted, side="right") - first)
+    return _Part(entries.rows[picked], entries.fields[picked], entries.tf[picked])
+
+
+def _by_row(rows: Rows, values: Floats, fields: Fields, put_together: np.ufunc, unsorted: bool = True) -> Weighed:
     """Each row once, ascending, with its values put together and all of its fields' bits."""
     if unsorted:
         order = np.argsort(rows, kind="stable")
@@ -275,7 +408,13 @@ def _by_row(
     begins = np.ones(len(rows), np.bool_)
     np.not_equal(rows[1:], rows[:-1], out=begins[1:])
     first = np.flatnonzero(begins)
-    return rows[first], put_together.reduceat(values, first), np.bitwise_or.reduceat(fields, first)
+    return Weighed(rows[first], put_together.reduceat(values, first), np.bitwise_or.reduceat(fields, first))
+
+
+def united(*some: Rows) -> Rows:
+    """All rows, ascending, each once. For hundreds of numbers sorting is ten times as fast as numpy's own."""
+    rows = np.sort(np.concatenate(some), kind="stable")
+    return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
 
 
 def total(matches: Sequence[Match], count: int) -> Floats:

@@ -1,0 +1,106 @@
+"""What notes are called beside their titles, taken apart when they are indexed: a search reads numbers, no texts.
+
+A term is kept as a digest of eight bytes, so that names of notes that never met are compared without a dictionary that
+all of them share. That two of a million terms have one digest is as likely as one in thirty million.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from excerpt.index.catalog import AT_ONCE, NameTerms, ReadRows
+from excerpt.index.facets import file_name
+from excerpt.text.words import terms_of
+
+Digests = npt.NDArray[np.int64]
+Row = Sequence[Any]
+
+LENGTH, DIGEST = np.dtype("<u4"), np.dtype("<i8")
+NO_NAMES = NameTerms(0, b"", b"", bytes(DIGEST.itemsize), "[]")
+_MOST_KEPT = 1 << 15
+
+NAMES_VERSION = 1
+"""Raised whenever other names are kept, or in another way: those of all notes are made anew."""
+
+
+def taken_apart(
+    path: str, title: str, language: str, *, labels: Iterable[Row], sections: Iterable[Row], links: Iterable[Row]
+) -> NameTerms:
+    """The names of a note from its rows in the catalog: its aliases, and where they are other names than its title,
+    those of the file and the first heading of the first level; and the texts of its links, each once a target."""
+    own = [value for kind, _, value in labels if kind == "alias"]
+    others = dict.fromkeys((PurePosixPath(path).stem, first_heading(sections)))
+    own += [name for name in others if name not in ("", title)]
+    of_own = [terms for name in own if (terms := terms_of(name, language)[0])]
+    shown = dict.fromkeys((row[2], row[5]) for row in links if row[2] and row[5])
+    given = [(target, terms) for target, text in shown if (terms := terms_of(text, language)[0])]
+    names = [*of_own, *(terms for _, terms in given)]
+    return NameTerms(
+        len(of_own),
+        np.array([len(terms) for terms in names], LENGTH).tobytes(),
+        digests_of(term for terms in names for term in terms).astype(DIGEST).tobytes(),
+        digests_of(map(file_name, (path, *(target for target, _ in given)))).astype(DIGEST).tobytes(),
+        json.dumps([target for target, _ in given]),
+    )
+
+
+def first_heading(sections: Iterable[Row]) -> str:
+    """The first heading of the first level among a note's sections, "" without any."""
+    return next((row[2] for row in sections if row[1] == 1), "")
+
+
+def digests_of(texts: Iterable[str]) -> Digests:
+    """What terms and names of files are kept as."""
+    return np.fromiter(map(_digest, texts), np.int64)
+
+
+@lru_cache(_MOST_KEPT)
+def _digest(text: str) -> int:
+    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST.itemsize).digest()
+    return int.from_bytes(found, "little", signed=True)
+
+
+# --- in the catalog ---------------------------------------------------------------------------------------------------
+
+
+def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
+    """The names of notes, by their numbers in the catalog."""
+    found: dict[int, NameTerms] = {}
+    for at in range(0, len(numbers), AT_ONCE):
+        part = numbers[at : at + AT_ONCE]
+        marks = ",".join("?" * len(part))
+        sql = f"SELECT note, own, lengths, terms, files, targets FROM name_terms WHERE note IN ({marks})"
+        found.update((row[0], NameTerms(*row[1:])) for row in rows(sql, *part))
+    return found
+
+
+def made_anew(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
+    """As `stored`, made of what else the catalog has of the notes."""
+    return {number: _made_anew(rows, number) for number in numbers}
+
+
+def _made_anew(rows: ReadRows, number: int) -> NameTerms:
+    ((path, title, language),) = rows("SELECT path, title, language FROM notes WHERE id = ?", number)
+    return taken_apart(
+        *(path, title, language),
+        labels=rows("SELECT kind, name, value FROM labels WHERE note = ? ORDER BY rowid", number),
+        sections=rows("SELECT ordinal, level, heading FROM sections WHERE note = ? ORDER BY ordinal", number),
+        links=rows(
+            "SELECT line, kind, target, heading, block_id, text FROM links WHERE note = ? ORDER BY rowid", number
+        ),
+    )
+
+
+def store_anew(rows: ReadRows) -> None:
+    """Make the names of all notes anew: the analyzer is another one, or the catalog had none."""
+    rows("DELETE FROM name_terms")
+    for (number,) in rows("SELECT id FROM notes"):
+        rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_made_anew(rows, number))

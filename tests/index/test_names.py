@@ -1,0 +1,74 @@
+"""What notes are called beside their titles, as it is kept."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from excerpt.index.catalog import NameTerms
+from excerpt.index.facets import file_name
+from excerpt.index.names import DIGEST, LENGTH, digests_of, taken_apart
+
+
+def names_of(found: NameTerms) -> list[list[int]]:
+    """The digests of each name."""
+    ends = np.cumsum(np.frombuffer(found.lengths, LENGTH))
+    return [part.tolist() for part in np.split(np.frombuffer(found.terms, DIGEST), ends[:-1])]
+
+
+def as_kept(*names: list[str]) -> list[list[int]]:
+    return [digests_of(terms).tolist() for terms in names]
+
+
+def link(target: str, text: str | None) -> tuple[int, str, str, None, None, str | None]:
+    return 1, "markdown", target, None, None, text
+
+
+def test_own_names_are_aliases_then_the_file_and_the_first_heading_where_they_differ_from_the_title() -> None:
+    labels = [("tag", "", "plant"), ("alias", "", "Love apple")]
+    sections = [(0, 0, ""), (1, 2, "Before"), (2, 1, "Growing tomatoes"), (3, 1, "Later")]
+    found = taken_apart("Garden/tomato.md", "Tomatoes", "en", labels=labels, sections=sections, links=[])
+    assert found.own == 3
+    assert names_of(found) == as_kept(["love", "appl"], ["tomato"], ["grow", "tomato"])
+
+
+def test_a_file_called_as_the_title_is_no_other_name() -> None:
+    found = taken_apart("Garden/Tomatoes.md", "Tomatoes", "en", labels=[], sections=[(1, 1, "Tomatoes")], links=[])
+    assert (found.own, found.terms, found.targets) == (0, b"", "[]")
+
+
+def test_texts_of_links_stand_behind_the_own_names_each_once_a_target() -> None:
+    links = [
+        link("Tea.md", "hot drink"),
+        link("Cup.md", None),
+        link("Tea.md", "hot drink"),
+        link("Cup.md", "hot drink"),
+    ]
+    found = taken_apart("b.md", "Drinks", "en", labels=[], sections=[], links=links)
+    assert found.own == 1
+    assert names_of(found) == as_kept(["b"], ["hot", "drink"], ["hot", "drink"])
+    assert json.loads(found.targets) == ["Tea.md", "Cup.md"]
+    assert np.frombuffer(found.files, DIGEST).tolist() == digests_of(["b", "tea", "cup"]).tolist()
+
+
+def test_a_name_without_a_word_is_none() -> None:
+    found = taken_apart("Tea.md", "Tea", "en", labels=[("alias", "", "!")], sections=[], links=[link("Cup.md", "→")])
+    assert (found.own, found.lengths, found.targets) == (0, b"", "[]")
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("../b/Tea", "b/tea.md"),
+        ("b\\Tea.md", "b/Tea.md"),
+        (" Tea ", "b/Tea.markdown"),
+        ("/b/./Tea", "b/Tea.md"),
+        ("b/Cafe\u0301", "b/Caf\u00e9.md"),
+        (" Tea.md", "b/ Tea.md"),
+    ],
+    ids=["relative", "backslash", "spaces", "from the root", "composition", "space in the name"],
+)
+def test_a_target_has_the_file_name_of_the_note_it_means(target: str, path: str) -> None:
+    assert file_name(target) == file_name(path)

@@ -1,0 +1,27 @@
+"""The nearest fragments, found by a rough product with all, are those of the exact one."""
+
+from __future__ import annotations
+
+import pytest
+
+from excerpt.index.snapshot import Snapshot
+from excerpt.search import evidence
+from excerpt.search.evidence import Similarities
+
+QUERIES = ("sync conflict", "how to publish notes", "conflict")
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_nearest_are_the_same_to_the_last_bit(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, query: str, size: int
+) -> None:
+    exact = Similarities(query, snapshot)
+    monkeypatch.setattr(evidence, "_STRIPE", 1)
+    monkeypatch.setattr(evidence, "POOL", 0)
+    rough = Similarities(query, snapshot)
+    nearest = rough.best(size)
+    assert nearest.tolist() == exact.best(size).tolist()
+    assert rough.at(nearest).tobytes() == exact.at(nearest).tobytes()
+    assert rough.mean == pytest.approx(exact.mean, abs=1e-7)
+    assert rough.all.tobytes() == exact.all.tobytes()
