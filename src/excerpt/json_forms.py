@@ -12,7 +12,16 @@ import msgspec
 def as_data(value: Any) -> Any:
     """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
     its text."""
-    return msgspec.to_builtins(value, enc_hook=_plain)
+    return _with_lists(msgspec.to_builtins(value, enc_hook=_plain))
+
+
+def _with_lists(value: Any) -> Any:
+    """What msgspec leaves as tuples, as lists."""
+    if isinstance(value, dict):
+        return {name: _with_lists(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_lists(each) for each in value]
+    return value
 
 
 def fields_of(value: object) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def test_a_place_is_title_and_headings_the_title_not_said_twice() -> None:
 
 
 def test_a_hit_shows_rank_place_lines_tokens_score_and_text(capsys: pytest.CaptureFixture[str]) -> None:
-    print_hits(result(fragment("Some text\nof the note.", "Packs", ("Merging",), "Guide/Packs.md")))
+    print_hits(result(fragment("Some text\nof the note.", "Packs", ("Merging",), "Guide/Packs.md")).hits)
     assert capsys.readouterr().out == (
         "  1  Packs › Merging\n     Guide/Packs.md:5-7 · 12 tokens · score 1.000\n     Some text of the note.\n"
     )
@@ -42,7 +42,7 @@ def test_a_hit_is_three_lines_whatever_stands_in_it(is_terminal: bool, monkeypat
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.setenv("NO_COLOR", "1")
-    print_hits(result(fragment("red \x1b[31mtext", "A\n\n  2  Trusted.md:1 · strong\x1b]0;title\x07")))
+    print_hits(result(fragment("red \x1b[31mtext", "A\n\n  2  Trusted.md:1 · strong\x1b]0;title\x07")).hits)
     title, place, text = screen.getvalue().splitlines()
     assert title == "  1  A␊␊  2  Trusted.md:1 · strong␛]0;title␇"
     assert place.startswith("     ")
@@ -58,7 +58,7 @@ def test_matches_are_set_off_on_a_terminal_with_colours(monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    print_hits(result(fragment("one two three"), Span(4, 7)))
+    print_hits(result(fragment("one two three"), Span(4, 7)).hits)
     assert "one \x1b[33m\x1b[1mtwo\x1b[0m three" in screen.getvalue()
 
 

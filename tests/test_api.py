@@ -1,0 +1,272 @@
+"""The Python API: what programs, the commands and the MCP server ask through."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import excerpt
+from excerpt.known_vaults import DEMO
+from excerpt.settings import places
+from tests.cli.conftest import Excerpt
+from tests.cli.conftest import excerpt as run_excerpt
+from tests.cli.conftest import home as excerpt_home
+from tests.cli.conftest import vault as small_vault
+
+command, home, vault = run_excerpt, excerpt_home, small_vault  # fixtures
+EXAMPLES = Path(__file__).parents[1] / "docs/examples"
+
+
+@pytest.fixture
+def opened(home: Path, vault: Path) -> Iterator[excerpt.Vault]:
+    with excerpt.open(vault) as found:
+        yield found
+
+
+# --- the module -------------------------------------------------------------------------------------------------------
+
+
+def in_new_python(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    loaded = in_new_python("import excerpt, sys; print(*sys.modules)").split()
+    assert not {"numpy", "sqlite3", "msgspec", "click", "textual", "excerpt.api"} & set(loaded)
+
+
+def test_every_public_name_is_where_type_checkers_are_told_it_is() -> None:
+    source = Path(str(excerpt.__file__)).read_text(encoding="utf-8")
+    typed = {
+        (str(node.module), alias.name)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("excerpt.")
+        for alias in node.names
+    }
+    assert {name for _, name in typed} == set(excerpt.__all__)
+    for module, name in typed:
+        assert getattr(excerpt, name) is getattr(importlib.import_module(module), name)
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Engine'"):
+        _ = excerpt.Engine
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_not_there_is_told_when_it_is_opened(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(excerpt.VaultError, match="no folder at"):
+        excerpt.open(tmp_path / "none")
+
+
+def test_the_first_question_indexes_the_vault_and_tells_how_far_it_is(home: Path, vault: Path) -> None:
+    told: list[excerpt.Progress] = []
+    with excerpt.open(vault, on_progress=told.append) as found:
+        assert not told
+        assert found.search("lentil soup").hits[0].fragment.path == "Cooking/Lentil soup.md"
+    assert told[-1].notes_total == 3
+
+
+def test_without_refresh_there_has_to_be_an_index(home: Path, vault: Path) -> None:
+    with excerpt.open(vault, refresh=False) as found, pytest.raises(excerpt.IndexUnusableError):
+        found.search("lentil soup")
+
+
+def test_what_another_process_has_indexed_is_taken_up_when_asked_to(opened: excerpt.Vault, vault: Path) -> None:
+    opened.load()
+    (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
+    with excerpt.open(vault) as other:
+        other.load()
+    assert opened.search("quartz").confidence is excerpt.Confidence.NOTHING
+    assert opened.renew()
+    assert opened.search("quartz").hits[0].fragment.path == "Quartz.md"
+    assert not opened.renew()
+
+
+def test_refresh_takes_in_changes(opened: excerpt.Vault, vault: Path) -> None:
+    opened.load()
+    (vault / "Quartz.md").write_text("A clock runs on quartz.\n", encoding="utf-8")
+    assert opened.refresh().added == 1
+    assert opened.search("quartz").hits[0].fragment.path == "Quartz.md"
+
+
+def test_a_damaged_index_is_made_anew_and_told(home: Path, vault: Path) -> None:
+    with excerpt.open(vault) as found:
+        found.load()
+    (places().index_folder(vault) / "catalog.sqlite").write_bytes(b"no database")
+    told: list[str] = []
+    with excerpt.open(vault, on_notice=told.append) as found:
+        assert found.search("lentil soup").hits
+    assert any("made anew" in sentence for sentence in told)
+
+
+def test_a_closed_vault_opens_again_with_the_next_question(opened: excerpt.Vault) -> None:
+    opened.close()
+    assert opened.search("lentil soup").hits
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows keeps a profile to its user by other means")
+def test_a_program_s_files_of_excerpt_are_private_whatever_its_umask(tmp_path: Path, vault: Path) -> None:
+    code = (
+        "import os, excerpt; os.umask(0o022)\n"
+        f"with excerpt.open({str(vault)!r}) as v: v.memories.remember('kept'); v.load()\n"
+        f"open({str(tmp_path / 'own')!r}, 'w')"
+    )
+    in_new_python(code, EXCERPT_HOME=str(tmp_path / "home"))
+    for folder in ("cache", "data", "state"):
+        assert (tmp_path / "home" / folder).stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o644
+
+
+# --- the commands' answers --------------------------------------------------------------------------------------------
+
+ASKED: Sequence[tuple[tuple[str, ...], Callable[[excerpt.Vault], Any]]] = (
+    (("search", "sync conflict"), lambda v: v.search("sync conflict").to_dict()),
+    (("search", "sync", "--why", "Colour"), lambda v: v.why_not("sync", "Colour").to_dict()),
+    (("pack", "sync conflict"), lambda v: v.pack("sync conflict").to_dict()),
+    (("pack", "sync", "soup", "--budget", "90"), lambda v: v.pack("sync", "soup", budget=90).to_dict()),
+    (("read", "Sync:5-9"), lambda v: v.read("Sync", lines=(5, 9)).to_dict()),
+    (("peek", "Sync"), lambda v: v.peek("Sync").to_dict()),
+    (("related", "Sync"), lambda v: v.related("Sync").to_dict()),
+    (("overview", "sync"), lambda v: v.overview("sync").to_dict()),
+    (("map", "sync"), lambda v: v.map("sync").to_dict()),
+    (("status",), lambda v: {**v.status().to_dict(), "watched": False, "savings": None}),
+    (("recall",), lambda v: {"memories": [found.to_dict() for found in v.memories.recall()]}),
+)
+
+
+@pytest.mark.parametrize(("words", "ask"), ASKED, ids=[" ".join(words) for words, _ in ASKED])
+def test_to_dict_is_what_the_command_prints(
+    command: Excerpt, vault: Path, words: tuple[str, ...], ask: Callable[[excerpt.Vault], Any]
+) -> None:
+    command("remember", "Meet before you change.", "--vault", vault)
+    printed = command(*words, "--json", "--vault", vault).json
+    with excerpt.open(vault) as opened:
+        asked = ask(opened)
+    for form in (printed, asked):
+        form.pop("elapsed_ms", None)
+    assert asked == printed
+
+
+def test_a_pack_is_the_text_of_the_command(command: Excerpt, vault: Path) -> None:
+    printed = command("pack", "sync conflict", "--vault", vault).out
+    with excerpt.open(vault) as opened:
+        assert opened.pack("sync conflict").text == printed
+
+
+def test_a_strategy_that_there_is_not_is_told_with_those_there_are(opened: excerpt.Vault) -> None:
+    with pytest.raises(excerpt.ExcerptError, match=r"no strategy best\. There are: auto, adaptive"):
+        opened.search("sync", strategy="best")
+
+
+def test_a_fragment_is_found_by_its_id_and_among_those_of_its_note(opened: excerpt.Vault) -> None:
+    fragment = opened.search("devices meet").hits[0].fragment
+    assert opened.fragment(fragment.id) == fragment
+    assert fragment in opened.fragments("Sync")
+    assert opened.fragment("none") is None
+
+
+def test_tokens_are_those_of_the_index(opened: excerpt.Vault) -> None:
+    packed = opened.pack("sync conflict")
+    assert opened.tokens(packed.text) == packed.tokens
+
+
+def test_an_answer_is_checked_against_its_pack(opened: excerpt.Vault) -> None:
+    packed = opened.pack("sync conflict")
+    assert opened.check("Each device “keeps its own history of changes” [1].", packed.text).holds
+    assert not opened.check("Each device “keeps no history of its own changes” [1].", packed.text).holds
+
+
+def test_a_memory_is_kept_found_changed_and_forgotten(opened: excerpt.Vault) -> None:
+    kept = opened.memories.remember(source="Sync:9", tags=["sync"]).memory
+    assert kept.text.startswith("A sync conflict arises")
+    found = opened.memories.recall("conflict", standings=True)
+    assert [(each.memory.id, each.standing and each.standing.kind) for each in found] == [(kept.id, "fresh")]
+    assert opened.memories.edit(kept.id, why="asked").why == "asked"
+    opened.memories.forget(kept.id)
+    assert not opened.memories.recall()
+    assert opened.memories.restore(kept.id).id == kept.id
+
+
+def test_hits_of_several_vaults_are_fused_by_score(opened: excerpt.Vault, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "Soup.md").write_text("# Soup\n\nA soup of lentils.\n", encoding="utf-8")
+    with excerpt.open(other) as second:
+        found = {"mine": opened.search("lentil soup"), "other": second.search("lentil soup")}
+    hits = excerpt.fused(found, 2)
+    assert {each.vault for each in hits} == {"mine", "other"}
+    assert [each.hit.score for each in hits] == sorted((each.hit.score for each in hits), reverse=True)
+
+
+def test_the_command_searches_several_vaults_at_once(command: Excerpt, vault: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "Soup.md").write_text("# Soup\n\nA soup of lentils.\n", encoding="utf-8")
+    asked = ("search", "lentil soup", "--vault", vault, "--vault", other)
+    answer = command(*asked, "--json").json
+    assert {hit["vault"] for hit in answer["hits"]} == {"vault", "other"}
+    assert answer["vaults"]["other"]["matched"] == 1
+    assert "vault: Lentil soup" in command(*asked).out
+
+
+# --- examples ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def notes(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The guide as ~/notes, and the small vault of the user's work beside it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "Sync.md").write_text("A sync conflict is solved by hand.\n", encoding="utf-8")
+    for note in DEMO.glob("*.md"):
+        (tmp_path / "notes").mkdir(exist_ok=True)
+        (tmp_path / "notes" / note.name).write_bytes(note.read_bytes())
+    return tmp_path / "notes"
+
+
+def test_what_the_guide_shows_runs_as_it_stands(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (DEMO / "Use excerpt from Python.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
+        exec(compile(block, "guide", "exec"), names)
+    assert names["check"].holds
+    assert "No note here is called No such note." in capsys.readouterr().out
+
+
+def example(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_example_prints_hits_and_a_pack(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert example("find_and_pack").main("~/notes", "token budget") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Token budget.md:")
+
+
+def test_a_vault_is_a_retriever_of_other_libraries(notes: Path) -> None:
+    retriever = example("retriever").VaultRetriever("~/notes", dict)
+    found = retriever.invoke("token budget")
+    assert found[0]["metadata"]["path"] == "Token budget.md"
+    assert found[0]["page_content"] in (notes / "Token budget.md").read_text(encoding="utf-8")
