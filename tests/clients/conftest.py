@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +18,22 @@ NOTES = {
     "Honey.md": "# Honey\n\nHoney keeps for years when it holds less than eighteen percent of water.\n",
     "kitchen/Tea.md": "# Tea\n\n## Green\n\nGreen tea is steeped at eighty degrees for two minutes.\n",
 }
+
+APIARY = 1_000
+WORDS = (
+    "honey",
+    "colony",
+    "cluster",
+    "winter",
+    "nectar",
+    "pollen",
+    "swarm",
+    "queen",
+    "drone",
+    "brood",
+    "comb",
+    "smoke",
+)
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +65,15 @@ def http(stdio: Stdio) -> Iterator[Served]:
 def server(request: pytest.FixtureRequest, stdio: Stdio, http: Served) -> Stdio | Served:
     """It, over the one and over the other."""
     return stdio if request.param == "stdio" else http
+
+
+@pytest.fixture(scope="session")
+def apiary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vault of so many notes that its first build takes seconds, each with a number that no other holds."""
+    folder = tmp_path_factory.mktemp("apiary")
+    chosen = random.Random(17)
+    for number in range(APIARY):
+        sections = [f"## Part {part}\n\n{' '.join(chosen.choices(WORDS, k=120))}.\n" for part in range(8)]
+        text = f"# Hive {number:04}\n\nNumber {number:04}.\n\n" + "\n".join(sections)
+        (folder / f"{number:04}.md").write_text(text, encoding="utf-8")
+    return folder

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.clients.conftest import APIARY
 from tests.clients.driven import Driven
 from tests.clients.install import HERE, Clients
 from tests.clients.processes import left_after, processes_of
@@ -19,6 +21,9 @@ pytestmark = pytest.mark.clients
 
 TOOLS = {"pack", "search", "read", "related", "overview", "remember", "recall", "status"}
 STATELESS, HANDSHAKE = "2026-07-28", "2025-11-25"
+
+BUILD = 60.0
+"""Seconds that the first index of the apiary may take on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,24 @@ def test_status_names_the_vault_in_data_too(driven: Driven, stdio: Stdio) -> Non
 
 def test_words_that_are_not_ascii_come_back_whole(driven: Driven) -> None:
     assert not driven.call("search", query="grüner Tee 緑茶 🍵").error
+
+
+def test_a_first_question_is_answered_at_once_and_soon_in_full(
+    client: Client, clients: Clients, apiary: Path, tmp_path: Path
+) -> None:
+    own = Stdio(apiary, tmp_path / "home")
+    last = f"Number {APIARY - 1:04}"
+    with Driven(
+        client.command(clients), {**own.reached(), "generation": client.generation}, tmp_path / "errors.txt"
+    ) as driven:
+        started = now = time.monotonic()
+        found = False
+        while not found and now - started < BUILD:
+            asked, answer = now, driven.call("search", query=last)
+            now, found = time.monotonic(), last in answer.text
+            assert now - asked < 5
+            assert not answer.error, answer.text
+    assert found, answer.text
 
 
 def test_a_client_that_leaves_takes_the_server_with_it(

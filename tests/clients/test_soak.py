@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.conftest import APIARY
 from tests.clients.install import HERE
 from tests.clients.processes import left_after, resident_memory
 from tests.clients.serving import Served, Stdio
@@ -23,42 +24,15 @@ pytestmark = pytest.mark.clients
 
 KILLS = 20
 CLIENTS, CALLS = 8, 1_000
-NOTES = 300
 
 START, LONGEST = 0.7, 5.0
 """Seconds after its start in which a client is killed: from about when it starts the server, on."""
 
-WORDS = (
-    "honey",
-    "colony",
-    "cluster",
-    "winter",
-    "nectar",
-    "pollen",
-    "swarm",
-    "queen",
-    "drone",
-    "brood",
-    "comb",
-    "smoke",
-)
-
 
 @pytest.fixture(scope="module")
-def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough notes that the first build takes seconds, each with a number that no other holds."""
-    folder = tmp_path_factory.mktemp("apiary")
-    chosen = random.Random(17)
-    for number in range(NOTES):
-        sections = [f"## Part {part}\n\n{' '.join(chosen.choices(WORDS, k=120))}.\n" for part in range(8)]
-        (folder / f"{number:04}.md").write_text(f"# Hive {number:04}\n\nNumber {number:04}.\n\n" + "\n".join(sections))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def indexed(vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Stdio:
-    server = Stdio(vault, tmp_path_factory.mktemp("home"))
-    index = [sys.executable, "-m", "excerpt", "index", "--vault", str(vault)]
+def indexed(apiary: Path, tmp_path_factory: pytest.TempPathFactory) -> Stdio:
+    server = Stdio(apiary, tmp_path_factory.mktemp("home"))
+    index = [sys.executable, "-m", "excerpt", "index", "--vault", str(apiary)]
     subprocess.run(index, env=server.environment, check=True, capture_output=True)
     return server
 
@@ -72,9 +46,9 @@ def served(indexed: Stdio, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_a_killed_client_leaves_no_process(kill: int, vault: Path, indexed: Stdio, tmp_path: Path) -> None:
+def test_a_killed_client_leaves_no_process(kill: int, apiary: Path, indexed: Stdio, tmp_path: Path) -> None:
     """Every other one while the index is built for the first time."""
-    server = Stdio(vault, tmp_path / "home") if kill % 2 else indexed
+    server = Stdio(apiary, tmp_path / "home") if kill % 2 else indexed
     reached = {**server.reached(), "generation": "handshake" if kill % 4 < 2 else "stateless"}
     with subprocess.Popen(
         [sys.executable, str(HERE / "python_sdk.py"), json.dumps(reached)],
@@ -122,7 +96,7 @@ async def _answered(served: Served, mode: str, first: int, calls: int) -> int:
         Client(streamable_http_client(served.url, http_client=http), mode=mode) as client,
     ):
         for number in range(first, first + calls):
-            note = f"{number % NOTES:04}"
+            note = f"{number % APIARY:04}"
             tool, arguments = (
                 ("read", {"source": f"{note}.md:1-4"}) if number % 2 else ("search", {"query": f"number {note}"})
             )
