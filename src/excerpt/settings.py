@@ -224,6 +224,11 @@ class Places:
         """Who watches one vault just now; may be deleted at any time."""
         return self.state / "watch" / vault_slug(vault)
 
+    @property
+    def token_file(self) -> Path:
+        """What clients of `excerpt mcp --http` bring; made at its first start, and never deleted by excerpt."""
+        return self.state / "mcp-token"
+
     def copies_folder(self) -> Path:
         """Where every copied text is kept as a file too, in case the clipboard route fails."""
         return self.state / "copies"

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.cli.hits import place_of, print_hits, snippet, wrapped
+from excerpt.cli.hits import place_of, print_hits
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Span
+from excerpt.text.columns import snippet, wrapped
 
 
 def fragment(text: str, title: str = "Note", heading_path: tuple[str, ...] = (), path: str = "Note.md") -> Fragment:

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import pytest
 
-from excerpt.cli.hits import columns_of
 from excerpt.index.writer import LOCK
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Result
 from excerpt.search.engine import Engine
+from excerpt.text.columns import columns_of
 from tests.cli.conftest import Excerpt, Piped
 
 HIT_KEYS = [

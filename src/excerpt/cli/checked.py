@@ -22,8 +22,9 @@ from excerpt import (
     State,
     Verdict,
 )
-from excerpt.cli.hits import columns_of, cut, paint, share_of
+from excerpt.cli.hits import paint, share_of
 from excerpt.cli.printing import put
+from excerpt.text.columns import columns_of, cut
 from excerpt.text.display import counted, line_range, visible_line
 
 _WIDTH = 100

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from excerpt.cli.hits import INDENT, bar, columns_of, cut, paint, place_of, said_of, share_of, wrapped
+from excerpt.cli.hits import INDENT, bar, paint, place_of, said_of, share_of
 from excerpt.cli.printing import put
 from excerpt.model import Signal
+from excerpt.text.columns import columns_of, cut, wrapped
 from excerpt.text.display import line_range, visible_line
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.hits import INDENT, bar, columns_of, cut, paint, snippet
+from excerpt.cli.hits import INDENT, bar, paint
 from excerpt.cli.printing import for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.settings import MOST
+from excerpt.text.columns import columns_of, cut, snippet
 from excerpt.text.display import counted, line_range, visible, visible_line
 
 if TYPE_CHECKING:

@@ -46,6 +46,7 @@ COMMANDS = {
     "learned": "index",
     "index": "index",
     "watch": "watch",
+    "mcp": "mcp",
     "status": "index",
     "config": "config",
     "doctor": "doctor",

@@ -70,6 +70,13 @@ def _escaped(found: re.Match[str]) -> str:
 # Numbers of things, and shares, in words.
 
 
+def longer(border: str, text: str) -> str:
+    """`border`, or as many more of its sign as make it longer than any run of it in the text."""
+    if border not in text:
+        return border
+    return border[0] * max(len(run) + 1 for run in re.findall(f"{border}+", text))
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 note`, `2,000 notes`."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"

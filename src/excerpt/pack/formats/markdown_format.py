@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from excerpt.pack.formats.numbered_sources import NumberedSources, longer, read
+from excerpt.pack.formats.numbered_sources import NumberedSources, read
 from excerpt.pack.formats.pack_format import PackFormat
+from excerpt.text.display import longer
 
 _FENCE = "```"
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource, PackUnreadableError
 from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
-from excerpt.text.display import visible_line
+from excerpt.text.display import longer, visible_line
 
 _CUT = "[…]"
 """Stands where lines were left out to fit the budget."""
@@ -58,13 +58,6 @@ class NumberedSources:
     def _asked(self) -> str:
         """The questions below the sources, where models heed them most; behind a word of ours, each on its line."""
         return "".join(f"\n{_QUESTION}{on_one_line(question)}\n" for question in self.questions)
-
-
-def longer(border: str, text: str) -> str:
-    """`border`, or as many more of its sign as make it longer than any run of it in the text."""
-    if border not in text:
-        return border
-    return border[0] * max(len(run) + 1 for run in re.findall(f"{border}+", text))
 
 
 def _place(pack: Pack) -> str:

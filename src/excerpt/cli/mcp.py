@@ -1,0 +1,98 @@
+"""`excerpt mcp`: serve vaults to agents over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from excerpt.cli.crash import report
+from excerpt.cli.printing import narrate, put
+from excerpt.cli.vaults import VaultFolder, last_vault
+from excerpt.errors import ExcerptError
+from excerpt.settings import places
+
+_PORT = 8765
+_CLIENTS = ("claude", "cursor", "vscode", "codex")
+
+
+@click.command()
+@click.argument("vaults", nargs=-1, type=VaultFolder(), metavar="[VAULT]...")
+@click.option("--http", "over_http", is_flag=True, help="Serve over HTTP, one process for all clients.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; another needs --token-file.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=_PORT, show_default=True, help="0 takes a free one.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="The file of the token that clients bring.")
+@click.option("--allow-host", "names", multiple=True, help="A name that clients call this machine by.")
+@click.option("--no-memory", is_flag=True, help="Offer no tool that writes memories.")
+@click.option(
+    "--print-config", "client", type=click.Choice(_CLIENTS), help="Print what to put into a client's settings."
+)
+def mcp_command(
+    *,
+    vaults: tuple[Path, ...],
+    over_http: bool,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    names: tuple[str, ...],
+    no_memory: bool,
+    client: str | None,
+) -> None:
+    """Serve vaults to agents: tools to pack, search, read and remember.
+
+    Over stdin and stdout, for the client that started it, or with --http for all. The index is built and kept up to
+    date meanwhile. Without VAULT, the one of $EXCERPT_VAULT or the last one is served.
+    """
+    folders = vaults or (last_vault(),)
+    if client is not None:
+        _print_config(client, folders, no_memory=no_memory)
+        return
+    try:
+        from excerpt.mcp.http import Door, is_loopback
+        from excerpt.mcp.server import serve_http, serve_stdio
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "excerpt":
+            raise
+        raise ExcerptError(
+            f"Serving agents needs the MCP SDK ({error.name} is not installed).",
+            "Install it with: pip install 'excerpt[mcp]'",
+        ) from None
+    if not over_http:
+        serve_stdio(folders, _crash, with_memory=not no_memory)
+    if not is_loopback(host) and token_file is None:
+        raise click.UsageError(f"To listen at {host}, give a --token-file with a secret of your own.")
+    door = Door(host, port, token_file or places().token_file, names)
+    serve_http(folders, door, _crash, with_memory=not no_memory)
+
+
+def _crash(error: Exception) -> str:
+    return report(error, sys.argv[1:])
+
+
+def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:
+    """What a client is to start, in the form of its settings, on stdout; where it belongs, on stderr."""
+    program = shutil.which("excerpt")
+    command = [program] if program else [sys.executable, "-m", "excerpt"]
+    options = ["--no-memory"] if no_memory else []
+    arguments = [*command[1:], "mcp", *options, *(str(folder.expanduser().absolute()) for folder in folders)]
+    started = {"command": command[0], "args": arguments}
+    match client:
+        case "claude":
+            narrate(f"or run: claude mcp add excerpt -- {shlex.join([command[0], *arguments])}")
+            put(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
+        case "cursor":
+            narrate("put it into ~/.cursor/mcp.json, or .cursor/mcp.json of a project.")
+            put(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
+        case "vscode":
+            narrate("put it into .vscode/mcp.json, or the user's by `MCP: Open User Configuration`.")
+            put(json.dumps({"servers": {"excerpt": {"type": "stdio", **started}}}, indent=2, ensure_ascii=False))
+        case _:
+            narrate("put it into ~/.codex/config.toml.")
+            put("[mcp_servers.excerpt]")
+            put(f"command = {json.dumps(command[0])}")  # a TOML string is written as one of JSON
+            put(f"args = {json.dumps(arguments)}")

@@ -1,0 +1,212 @@
+"""Answers as text for a model: what was found, within so many tokens, and what to ask next.
+
+The first line is ours and says how sure the answer is, how much of it is shown, how many tokens it has and of which
+vault it is; the last line says what was left out and how to go on. Between them stands text of the vault: on one line
+in an entry, or in a fence that nothing in it closes, so that a note cannot pose as either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from excerpt import Fragment, Hit, MemoryStanding, NoteLines, PackResult, Peek, Recalled, RelatedNote, Span
+from excerpt.text.columns import snippet
+from excerpt.text.display import line_range, longer, visible_line
+from excerpt.text.tokens import open_tokenizer
+
+TOKENIZER = "o200k"
+"""What limits count by, whatever the vault's packs do: agents do not tell theirs, and this one is near most."""
+LEAST = 200
+"""Tokens of an answer that can be asked for at least: the first and the last line and one entry fit."""
+
+_SEPARATOR = " › "
+_FENCE = "```"
+_LINKED = {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}
+_CLOSE = 20
+"""Turns in which the number of tokens that an answer says of itself comes to what it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is to be said: `facts` of the first line, `parts` best first, each shown whole or not at all, and what to
+    ask next (`hint`). `what` counts the parts, of which there are `total`, "" where they are not to be counted; `more`
+    says how to get those left out. `above` stands before the parts and is always shown."""
+
+    facts: tuple[str, ...]
+    vault: str
+    freshness: str
+    hint: str
+    what: str = ""
+    parts: tuple[str, ...] = ()
+    total: int = 0
+    more: str = ""
+    above: str = ""
+
+
+def tokens_of(text: str) -> int:
+    return open_tokenizer(TOKENIZER).count(text)
+
+
+def written(answer: Answer, limit: int) -> str:
+    """The answer with as many of its parts as `limit` tokens hold, which are those of the whole text."""
+    least, most = 0, len(answer.parts)
+    text = _whole(answer, most, limit)
+    if tokens_of(text) <= limit:
+        return text
+    while most - least > 1:
+        middle = (least + most) // 2
+        if tokens_of(_whole(answer, middle, limit)) <= limit:
+            least = middle
+        else:
+            most = middle
+    return _whole(answer, least, limit)
+
+
+def _whole(answer: Answer, shown: int, limit: int) -> str:
+    left = max(len(answer.parts) - shown, 0)
+    hints = [f"{left:,} left out here: {answer.more}." if left and answer.more else "", answer.hint]
+    tally = f"{shown:,} of {answer.total:,} {answer.what}" if answer.what else ""
+    parts = answer.parts[:shown]
+    between = "\n\n" if any("\n" in part for part in parts) else "\n"
+    body = [each for each in (answer.above, between.join(parts)) if each]
+    said, text = limit, ""
+    for _ in range(_CLOSE):
+        facts = (
+            *answer.facts,
+            tally,
+            f"{said:,} of {limit:,} tokens",
+            f"vault {visible_line(answer.vault)}",
+            answer.freshness,
+        )
+        text = "\n\n".join((" · ".join(filter(None, facts)), *body, "Next: " + " ".join(filter(None, hints))))
+        has = tokens_of(text)
+        if has == said:
+            break
+        said = has
+    return text
+
+
+# --- what parts are made of -------------------------------------------------------------------------------------------
+
+
+def place(path: str, first: int, last: int) -> str:
+    """`path:first-last`, as `read` takes it."""
+    return visible_line(f"{path}:{line_range(first, last)}")
+
+
+def headings(fragment: Fragment) -> str:
+    """Title and headings on one line, the title not said twice."""
+    path = fragment.heading_path
+    return visible_line(_SEPARATOR.join(path if path[:1] == (fragment.title,) else (fragment.title, *path)))
+
+
+def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
+    """A hit on two lines: where it stands and how sure it is, and as much of it as was asked for."""
+    fragment = hit.fragment
+    whose = f"vault {visible_line(vault)} · " if vault else ""
+    sure = f" · {hit.confidence}" if hit.confidence is not None else ""
+    where = place(fragment.path, fragment.line_start, fragment.line_end)
+    head = f"{number}. {whose}{where} · {headings(fragment)}{sure} · {fragment.tokens:,} tokens"
+    return f"{head}\n   {quoted(fragment.text, hit.spans, characters)}" if characters else head
+
+
+def quoted(text: str, spans: Sequence[Span], characters: int) -> str:
+    """About so many characters of a text on one line in quotation marks, from where the most matches stand."""
+    shown, _ = snippet(text, spans, characters)
+    return f'"{visible_line(shown)}"'
+
+
+def passage_part(path: str, first: int, last: int, under: str, text: str) -> str:
+    """Lines of a note in a fence."""
+    fence = longer(_FENCE, text)
+    named = f" · {under}" if under else ""
+    return f"{place(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
+
+
+def fragment_part(fragment: Fragment) -> str:
+    return passage_part(fragment.path, fragment.line_start, fragment.line_end, headings(fragment), fragment.text)
+
+
+def lines_parts(found: NoteLines, fragments: Iterable[Fragment]) -> tuple[str, ...]:
+    """Lines of a note, cut where its fragments end: each part goes from where the one before ended."""
+    lines, first, parts = found.text.split("\n"), found.line_start, []
+    ends = [each.line_end for each in fragments if found.line_start <= each.line_end < found.line_end]
+    for end in (*ends, found.line_end):
+        last = end
+        while first <= last and not lines[first - found.line_start].strip():
+            first += 1
+        while first <= last and not lines[last - found.line_start].strip():
+            last -= 1
+        if first <= last:
+            text = "\n".join(lines[first - found.line_start : last - found.line_start + 1])
+            parts.append(passage_part(found.path, first, last, "", text))
+        first = end + 1
+    return tuple(parts)
+
+
+def outline(found: Peek) -> str:
+    """A note's size and headings, each with its lines and tokens."""
+    head = f"{visible_line(found.path)} · {found.tokens:,} tokens · {found.lines:,} lines"
+    rows = [
+        f"{'  ' * max(entry.level - 1, 0)}{visible_line(entry.heading) or '(before the first heading)'} "
+        f":{line_range(entry.line_start, entry.line_end)} · {entry.tokens:,}"
+        for entry in found.outline
+    ]
+    return "\n".join((head, *rows))
+
+
+def related_part(note: RelatedNote) -> str:
+    """A related note and why it is, on a line or two."""
+    why = []
+    if note.linked != "no":
+        why.append(
+            {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}[note.linked]
+        )
+    if note.common:
+        why.append(f"linked with both: {', '.join(link.title for link in note.common[:3])}")
+    if note.words:
+        why.append(f"rare words in common: {', '.join(word.word for word in note.words[:5])}")
+    if note.tags:
+        why.append(f"tags: {', '.join(note.tags[:5])}")
+    if note.missing_link:
+        why.append("one names the other without a link")
+    head = f"{visible_line(f'{note.path}:{note.line}')} · {visible_line(note.title)} · {note.score:.2f}"
+    said = [f"{head} · {visible_line('; '.join(why))}" if why else head]
+    for match in note.matches[:1]:
+        there = match.there
+        said.append(f"   {quoted(there.fragment.text, there.spans, 160)}")
+    return "\n".join(said)
+
+
+def memory_part(found: Recalled) -> str:
+    """A memory in a fence, with what is known of its source."""
+    memory = found.memory
+    tags = "".join(f" #{tag}" for tag in memory.tags)
+    head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
+    if memory.source is not None:
+        head += f" · from {place(memory.source.path, memory.source.line_start, memory.source.line_end)}"
+        head += _standing(found.standing)
+    why = f"\nwhy: {visible_line(memory.why)}" if memory.why else ""
+    fence = longer(_FENCE, memory.text)
+    return f"{head}{why}\n{fence}\n{memory.text}\n{fence}"
+
+
+def _standing(standing: MemoryStanding | None) -> str:
+    if standing is None or not standing.is_stale:
+        return ""
+    return f" · STALE: its source has {standing.kind} since"
+
+
+def packed_within(
+    pack: Callable[[int], PackResult], answer: Callable[[PackResult], Answer], limit: int
+) -> tuple[str, PackResult]:
+    """A pack with the first and last line around it, in `limit` tokens: the pack gets what these leave."""
+    room = limit - tokens_of(written(replace(answer(pack(0)), parts=()), limit))
+    while True:
+        packed = pack(max(room, 0))
+        text = _whole(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.packs else ()), 1, limit)
+        over = tokens_of(text) - limit
+        if over <= 0 or not packed.packs:
+            return text, packed
+        room = min(room, packed.tokens) - over

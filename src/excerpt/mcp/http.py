@@ -1,0 +1,121 @@
+"""The server over HTTP, for clients that share one process: on the loopback interface, to who has the token.
+
+A web page can reach a port of the machine that shows it. So a request must name a host and an origin that are ours
+(the SDK checks both) and bring the token, which lies in a file that the user alone can read.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from excerpt.errors import ExcerptError, SettingsError
+from excerpt.state_files import replace_file
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK = "127.0.0.1"
+PATH = "/mcp"
+_LEAST_TOKEN = 16  # characters
+_SECONDS_TO_END = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where the server listens, and who may ask: `token_file` has the token, `names` are the hosts that clients call
+    it by beside loopback ones."""
+
+    host: str
+    port: int
+    token_file: Path
+    names: tuple[str, ...] = ()
+
+
+def token_in(file: Path, *, make: bool) -> str:
+    """The token in a file, which is made with a new one where there is none and `make`. Raises SettingsError."""
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        if not make:
+            raise SettingsError(f"There is no token file {file}.", "Put a secret of your own into it.") from None
+        token = secrets.token_urlsafe(32)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(file, f"{token}\n".encode(), mode=0o600)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The token file {file} cannot be read: {error}.") from error
+    if len(token) < _LEAST_TOKEN:
+        raise SettingsError(f"The token in {file} is too short.", f"It needs at least {_LEAST_TOKEN} characters.")
+    return token
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class NeedsToken:
+    """Answers requests that bring the token; 401 to others."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._wanted = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._is_right(scope["headers"]):
+            headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
+            await send({"type": "http.response.start", "status": 401, "headers": headers})
+            await send({"type": "http.response.body", "body": b"The token is missing or wrong.\n"})
+            return
+        await self._app(scope, receive, send)
+
+    def _is_right(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+        given = next((value for name, value in headers if name.lower() == b"authorization"), b"")
+        return hmac.compare_digest(given, self._wanted)
+
+
+def listening(door: Door) -> socket.socket:
+    """A socket at the door. Raises ExcerptError where it is taken, or not ours."""
+    try:
+        family = socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((door.host, door.port), family=family)
+    except OSError as error:
+        raise ExcerptError(
+            f"{door.host}:{door.port} cannot be listened at: {error.strerror or error}.", "Name another --port."
+        ) from error
+
+
+async def serve(server: MCPServer[Any], door: Door, token: str, listener: socket.socket) -> None:
+    """Serve until the process is told to end."""
+    import uvicorn
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    port = listener.getsockname()[1]
+    named = ("127.0.0.1", "localhost", "[::1]", *door.names)
+    security = TransportSecuritySettings(
+        allowed_hosts=[each for name in named for each in (name, f"{name}:{port}")],
+        allowed_origins=[f"{scheme}://{name}:{port}" for name in named for scheme in ("http", "https")],
+    )
+    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    config = uvicorn.Config(
+        NeedsToken(app, token),
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+    )
+    told = f"[{door.host}]" if ":" in door.host else door.host
+    sys.stderr.write(f"excerpt: serving at http://{told}:{port}{PATH}; the token is in {door.token_file}\n")
+    sys.stderr.flush()
+    await uvicorn.Server(config).serve(sockets=[listener])
