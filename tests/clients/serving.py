@@ -49,9 +49,9 @@ class Served:
             text=True,
             encoding="utf-8",
         )
-        self.url = self._told(r"http://127\.0\.0\.1:\d+/mcp")
-        (token,) = stdio.home.rglob("*token*")
-        self.token = token.read_text(encoding="utf-8").strip()
+        told = self._told(r"(http://127\.0\.0\.1:\d+/mcp); the token is in (.+)")
+        self.url = told[1]
+        self.token = Path(told[2]).read_text(encoding="utf-8").strip()
         threading.Thread(target=self._drain, daemon=True).start()
 
     @property
@@ -66,8 +66,8 @@ class Served:
         self.process.terminate()
         return self.process.wait(START)
 
-    def _told(self, pattern: str) -> str:
-        """What it says on stderr, up to the first line with the pattern."""
+    def _told(self, pattern: str) -> re.Match[str]:
+        """The first match of the pattern in what it says on stderr."""
         assert self.process.stderr is not None
         watchdog = threading.Timer(START, self.process.kill)
         watchdog.start()
@@ -76,7 +76,7 @@ class Served:
             said += line
             if found := re.search(pattern, line):
                 watchdog.cancel()
-                return found[0]
+                return found
         raise AssertionError(f"the server ended and never said where it serves:\n{said}")
 
     def _drain(self) -> None:

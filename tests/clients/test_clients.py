@@ -81,13 +81,13 @@ def test_they_agree_on_the_generation_of_the_protocol(client: Client, driven: Dr
 
 def test_it_sees_the_tools_and_what_they_are_for(driven: Driven) -> None:
     assert set(driven.hello.tools) == TOOLS
-    assert "quoted" in driven.hello.instructions
+    assert "quoted passages" in driven.hello.instructions.lower()
 
 
 def test_what_search_names_is_what_read_takes(driven: Driven) -> None:
     found = driven.call("search", query="how warm is green tea steeped")
     assert not found.error
-    place = re.search(r"kitchen/Tea\.md:\d+-\d+", found.text)
+    place = re.search(r"kitchen/Tea\.md:\d+(-\d+)?", found.text)
     assert place, found.text
     read = driven.call("read", source=place[0])
     assert "eighty degrees" in read.text

@@ -67,6 +67,13 @@ def test_a_killed_client_leaves_no_process(kill: int, apiary: Path, indexed: Std
     assert left_after(3, server.home) == {}
 
 
+def test_a_killed_server_leaves_no_child(apiary: Path, tmp_path: Path) -> None:
+    served = Served(Stdio(apiary, tmp_path / "home"))
+    served.process.kill()
+    served.process.wait()
+    assert left_after(3, tmp_path / "home") == {}
+
+
 async def test_no_call_of_many_clients_at_once_is_lost_and_memory_stays_flat(served: Served) -> None:
     async with asyncio.timeout(180):
         await _answered_by_many(served, 200)
