@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs model clean
+.PHONY: help run setup test suite lint matrix clients stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -52,6 +52,9 @@ stories: $(READY) ## the stories of a user once more, in a large terminal
 
 matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that there is (on PATH, in pyenv's folder)
 	$(BIN)/pytest -m matrix -rs tests/matrix
+
+clients: $(READY) ## the MCP server, driven by clients written elsewhere, which it installs into build/clients once
+	$(BIN)/pytest -m clients tests/clients
 
 # With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run

@@ -1,0 +1,45 @@
+"""The processes of one home of excerpt, in Linux's /proc: who was started with it, by whomever, and is still there."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from pathlib import Path
+
+
+def processes_of(home: Path) -> dict[int, str]:
+    """The command line of each process whose EXCERPT_HOME is this folder."""
+    wanted = f"EXCERPT_HOME={home}".encode()
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (process / "environ").read_bytes().split(b"\0"):
+                found[int(process.name)] = (
+                    (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
+        except OSError:  # gone, or another user's
+            continue
+    return found
+
+
+def left_after(seconds: float, home: Path) -> dict[int, str]:
+    """The processes of a home that have not ended by then; ends as soon as there are none."""
+    deadline = time.monotonic() + seconds
+    while (left := processes_of(home)) and (remaining := deadline - time.monotonic()) > 0:
+        try:
+            watched = os.pidfd_open(next(iter(left)))
+        except ProcessLookupError:
+            continue
+        try:
+            select.select([watched], [], [], remaining)
+        finally:
+            os.close(watched)
+    return left
+
+
+def resident_memory(process: int) -> int:
+    """Bytes of a process that are in memory."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024

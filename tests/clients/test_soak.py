@@ -1,0 +1,191 @@
+"""What a server must bear: clients that are killed, many at once, and strangers at its port."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.clients.conftest import APIARY
+from tests.clients.install import HERE
+from tests.clients.processes import left_after, resident_memory
+from tests.clients.serving import Served, Stdio
+
+pytestmark = pytest.mark.clients
+
+KILLS = 20
+CLIENTS, CALLS = 8, 1_000
+
+START, LONGEST = 0.7, 5.0
+"""Seconds after its start in which a client is killed: from about when it starts the server, on."""
+
+
+@pytest.fixture(scope="module")
+def indexed(apiary: Path, tmp_path_factory: pytest.TempPathFactory) -> Stdio:
+    server = Stdio(apiary, tmp_path_factory.mktemp("home"))
+    index = [sys.executable, "-m", "excerpt", "index", "--vault", str(apiary)]
+    subprocess.run(index, env=server.environment, check=True, capture_output=True)
+    return server
+
+
+@pytest.fixture(scope="module")
+def served(indexed: Stdio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    home = tmp_path_factory.mktemp("homes") / "served"
+    shutil.copytree(indexed.home, home)
+    with Served(Stdio(indexed.vault, home)) as served:
+        yield served
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_a_killed_client_leaves_no_process(kill: int, apiary: Path, indexed: Stdio, tmp_path: Path) -> None:
+    """Every other one while the index is built for the first time."""
+    server = Stdio(apiary, tmp_path / "home") if kill % 2 else indexed
+    reached = {**server.reached(), "generation": "handshake" if kill % 4 < 2 else "stateless"}
+    with subprocess.Popen(
+        [sys.executable, str(HERE / "python_sdk.py"), json.dumps(reached)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as client:
+        assert client.stdin is not None
+        for number in range(700):  # more than it can ask for until it is killed
+            client.stdin.write(json.dumps({"tool": "search", "arguments": {"query": f"hive {number}"}}) + "\n")
+        client.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            client.wait(random.Random(kill).uniform(START, LONGEST))
+        client.kill()
+    assert left_after(3, server.home) == {}
+
+
+def test_a_killed_server_leaves_no_child(apiary: Path, tmp_path: Path) -> None:
+    served = Served(Stdio(apiary, tmp_path / "home"))
+    served.process.kill()
+    served.process.wait()
+    assert left_after(3, tmp_path / "home") == {}
+
+
+async def test_no_call_of_many_clients_at_once_is_lost_and_memory_stays_flat(served: Served) -> None:
+    async with asyncio.timeout(180):
+        await _answered_by_many(served, 200)
+        before = resident_memory(served.process.pid)
+        answered = await _answered_by_many(served, CALLS)
+        grown = resident_memory(served.process.pid) - before
+    assert answered == CALLS
+    assert grown < 16 * 2**20, f"{grown / 2**20:.1f} MB more than after the first calls"
+
+
+async def _answered_by_many(served: Served, calls: int) -> int:
+    """How many calls of clients of both generations were answered with what was asked for."""
+    share = calls // CLIENTS
+    each = (_answered(served, "auto" if one % 2 else "legacy", one * share, share) for one in range(CLIENTS))
+    return sum(await asyncio.gather(*each))
+
+
+async def _answered(served: Served, mode: str, first: int, calls: int) -> int:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp_types import TextContent
+
+    answered = 0
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {served.token}"}, timeout=60) as http,
+        Client(streamable_http_client(served.url, http_client=http), mode=mode) as client,
+    ):
+        for number in range(first, first + calls):
+            note = f"{number % APIARY:04}"
+            tool, arguments = (
+                ("read", {"source": f"{note}.md:1-4"}) if number % 2 else ("search", {"query": f"number {note}"})
+            )
+            result = await client.call_tool(tool, arguments)
+            text = "".join(part.text for part in result.content if isinstance(part, TextContent))
+            answered += not result.is_error and f"Number {note}" in text
+    return answered
+
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "a stranger", "version": "1"},
+    },
+}
+
+
+def test_who_has_the_token_is_let_in(served: Served) -> None:
+    assert _status(served, {}) == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": None},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "Bearer grün"},
+        {"Authorization": "Basic {token}"},
+        {"Origin": "https://attacker.example"},
+        {"Origin": "null"},
+        {"Host": "attacker.example"},
+        {"Host": "attacker.example:{port}"},
+    ],
+    ids=str,
+)
+def test_a_stranger_is_refused(served: Served, headers: dict[str, str | None]) -> None:
+    assert _status(served, headers) in {400, 401, 403, 421}
+
+
+@pytest.mark.parametrize("path", ["/", "/mcp", "/docs", "/.well-known/oauth-protected-resource"])
+def test_nothing_is_given_to_who_has_no_token(served: Served, path: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection.request("GET", path)
+    assert connection.getresponse().status in {401, 404}
+
+
+def test_a_page_of_another_site_may_not_even_ask(served: Served) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    asking = {"Origin": "https://attacker.example", "Access-Control-Request-Method": "POST"}
+    connection.request("OPTIONS", "/mcp", headers=asking)
+    assert connection.getresponse().headers["Access-Control-Allow-Origin"] is None
+
+
+def _status(served: Served, changed: Mapping[str, str | None]) -> int:
+    """The status of a client's first request with some of its headers changed or (None) left out."""
+    headers = {
+        "Host": f"127.0.0.1:{served.port}",
+        "Authorization": f"Bearer {served.token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        **changed,
+    }
+    body = json.dumps(HELLO)
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=10)
+    connection.putrequest("POST", "/mcp", skip_host=True)
+    for name, value in headers.items():
+        if value is not None:
+            connection.putheader(name, value.format(token=served.token, port=served.port).encode())
+    connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body.encode())
+    return connection.getresponse().status
+
+
+def test_it_ends_within_two_seconds_of_being_told_to(indexed: Stdio, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(indexed.home, home)
+    served = Served(Stdio(indexed.vault, home))
+    served.process.terminate()
+    assert left_after(2, home) == {}
+    assert served.process.wait(1) in {0, -signal.SIGTERM}
