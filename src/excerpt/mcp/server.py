@@ -6,15 +6,15 @@ between calls. A vault's text is data: no tool writes into a vault.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import wraps
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -28,8 +28,8 @@ import excerpt
 from excerpt.errors import ExcerptError, NotThereError
 from excerpt.mcp import answers
 from excerpt.mcp.answers import LEAST, Answer, written
-from excerpt.mcp.http import Door, is_loopback, listening, serve, token_in
-from excerpt.mcp.served import Report, ServedVault, ServedVaults
+from excerpt.mcp.http import OpenDoor, serve
+from excerpt.mcp.served import NotYetError, Report, ServedVault, ServedVaults
 from excerpt.text.display import counted, visible_line
 
 INSTRUCTIONS = (
@@ -40,7 +40,8 @@ INSTRUCTIONS = (
 )
 
 SEARCH_CAP, READ_CAP, PACK_CAP, RELATED_CAP, OVERVIEW_CAP, RECALL_CAP = 4_000, 8_000, 8_000, 4_000, 2_000, 4_000
-_LONG = 20  # of skipped files that `status` names
+_AROUND = 150  # tokens that stand around what is shown of a note, at most but for very long names
+_VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # by `status`, whose answer is short however many there are
 _FOUND_BY_SEARCH = 50
 _OF_A_NOTE = 6  # hits that a note has among fifty at most
 
@@ -113,12 +114,17 @@ class Tools:
         _asked(query)
         served = self.vaults.named(vault)
         if group == "folders":
-            return await served[0].ask(lambda found: _folders(found, served[0], query, limit), _report(ctx))
+            (only,) = self.one(vault)
+            return await only.ask(lambda found: _folders(found, only, query, limit), _report(ctx))
         most = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
         found = {
             one.name: await one.ask(lambda v: v.search(query, strategy=strategy, limit=most), _report(ctx))
             for one in served
         }
+        matched = sum(result.matched for result in found.values())
+        if group == "notes":
+            maps = [await one.ask(lambda v: v.map(query, most=1), _report(ctx)) for one in served]
+            matched = sum(each.notes for each in maps)
         several = len(served) > 1
         fused = excerpt.fused(found, most)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
@@ -126,16 +132,18 @@ class Tools:
             answers.hit_part(number, each.hit, snippet, each.vault if several else "")
             for number, each in enumerate(hits, offset + 1)
         )
-        sure = [result.confidence for result in found.values() if result.confidence is not None]
+        told = [result.confidence for result in found.values() if result.confidence is not None]
+        sure = min(told, key=list(excerpt.Confidence).index) if told else None
+        hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
         answer = Answer(
-            facts=(min(sure, key=list(excerpt.Confidence).index),) if sure else (),
+            facts=(sure or "",),
             what=group,
             parts=parts,
-            total=len(parts) if group == "notes" else sum(result.matched for result in found.values()),
+            total=max(matched, offset + len(parts)),  # under filters, hits go on with the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=served[0].freshness if not several else "",
-            more="ask with a smaller snippet, or go on with offset",
-            hint="`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`.",
+            freshness=_freshness(served),
+            more=lambda shown: f"go on with offset={offset + shown}, or ask with a smaller snippet",
+            hint=hint + _not_all(served, sure),
         )
         return written(answer, SEARCH_CAP)
 
@@ -254,22 +262,25 @@ class Tools:
 
     async def status(self) -> Statuses:
         """Vaults, how fresh each is, files skipped."""
-        told = [await self._status(one) for one in self.vaults.all]
+        told = list(await asyncio.gather(*map(self._status, self.vaults.all[:_VAULTS_TOLD])))
+        if len(self.vaults.all) > _VAULTS_TOLD:
+            others = ", ".join(visible_line(one.name) for one in self.vaults.all[_VAULTS_TOLD:])
+            told.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
         return Statuses(vaults=told)
 
     async def _status(self, served: ServedVault) -> VaultStatus:
-        name = visible_line(served.name)
+        name = visible_line(served.name)[:60]
         try:
             found = await served.ask(lambda vault: vault.status())
         except ExcerptError as error:
-            return VaultStatus(vault=name, freshness=visible_line(str(error)))
-        room = max(_LONG // len(self.vaults.all), 1) // 4
+            return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
+        room = max(_SKIPPED_TOLD // len(self.vaults.all), 1)
         skipped = [visible_line(each.path)[:80] for each in found.skipped[:room]]
         if len(found.skipped) > room:
             skipped.append(f"and {len(found.skipped) - room:,} more: excerpt status")
         return VaultStatus(
             vault=name,
-            freshness=served.freshness,
+            freshness=served.freshness[:200],
             notes=found.notes,
             fragments=found.fragments,
             skipped=skipped,
@@ -308,6 +319,20 @@ def _asked(query: str) -> None:
         raise ExcerptError("The query is empty.", "Ask in a few words, as the notes would put it.")
 
 
+def _freshness(served: Sequence[ServedVault]) -> str:
+    """That of one vault; of several what is to be known of them."""
+    if len(served) == 1:
+        return served[0].freshness
+    late = (one for one in served if one.freshness not in ("up to date", "as last indexed"))
+    return ", ".join(f"{visible_line(one.name)}: {one.freshness}" for one in late)
+
+
+def _not_all(served: Sequence[ServedVault], sure: excerpt.Confidence | None) -> str:
+    """What an answer that is not sure may be due to."""
+    unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
+    return " Not all is indexed yet: ask again later." if unsure and any(one.is_partial for one in served) else ""
+
+
 def _packed(
     found: excerpt.Vault,
     served: ServedVault,
@@ -330,6 +355,7 @@ def _packed(
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
         passages = f"{len(packed.packs):,} of {counted(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
+        hint += _not_all([served], result.confidence)
         return Answer((fact or sure, passages), served.name, served.freshness, hint)
 
     text, packed = answers.packed_within(pack, answer, limit)
@@ -388,8 +414,11 @@ def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, li
         return _answering(found, served, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
         return _router(found, served, note, limit)
-    parts = answers.lines_parts(note, found.fragments(note.path))
-    rest = f"`read` {answers.place(note.path, note.line_start, note.line_end)} from the line after the last one shown"
+    parts, firsts = answers.note_parts(note, found.fragments(note.path), limit - _AROUND)
+
+    def rest(shown: int) -> str:
+        return f"`read` {answers.place(note.path, firsts[shown], note.line_end)}"
+
     answer = Answer(
         facts=(answers.place(note.path, note.line_start, note.line_end), f"{note.lines:,} lines"),
         what="passages",
@@ -406,18 +435,18 @@ def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, li
 def _answering(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, query: str, limit: int) -> str:
     """What of a note, or of the lines that were named, answers a query, best first."""
     within = _within(note.path, query)
+    hits = found.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
     inside = [
         hit.fragment.id
-        for hit in found.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
+        for hit in hits
         if hit.fragment.path == note.path
         and note.line_start <= hit.fragment.line_end
         and hit.fragment.line_start <= note.line_end
     ]
     if not inside:
         raise NotThereError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
-    whole = note.line_end - note.line_start + 1 >= note.lines and within != query
     fact = f"what {visible_line(note.path)} says"
-    ids = () if whole else inside
+    ids = inside if len(inside) < len(hits) else ()  # of what is marked, nothing is cut to fit
     return _packed(found, served, within, limit, scope="none", form="markdown", ids=ids, fact=fact)
 
 
@@ -433,7 +462,7 @@ def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, 
     answer = Answer(
         facts=(f"a long note in brief, {note.note_tokens:,} tokens",),
         what="passages",
-        parts=tuple(map(answers.fragment_part, main)),
+        parts=tuple(answers.fragment_part(fragment) for fragment in main if fragment.tokens <= limit // 3),
         total=len(found.fragments(note.path)),
         vault=served.name,
         freshness=served.freshness,
@@ -444,22 +473,30 @@ def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, 
 
 
 def _within(path: str, query: str) -> str:
-    """A query that looks into one note; a path that no filter can hold is left to be looked for by the words."""
-    return query if '"' in path else f'path:"{path}" {query}'
+    """A query that looks into one note, by each of its alternatives."""
+    quoted = path.replace('"', '""')
+    return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
 def _overview(found: excerpt.Vault, served: ServedVault, topic: str, limit: int) -> str:
-    budget = limit - 120
-    told = found.overview(topic, budget=budget)
-    text = found.as_markdown(told)
-    answer = Answer(
-        facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
-        vault=served.name,
-        freshness=served.freshness,
-        hint="`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`.",
-        parts=(text.strip("\n"),) if text else (),
-    )
-    return written(answer, limit)
+    told = found.overview(topic, budget=limit - _AROUND)
+
+    def answer(text: str) -> Answer:
+        return Answer(
+            facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
+            vault=served.name,
+            freshness=served.freshness,
+            hint="`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`.",
+            above=text.strip("\n"),
+        )
+
+    text = written(answer(found.as_markdown(told)), READ_CAP)
+    while told.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is of the vault's own tokenizer
+        told = replace(told, budget=max(told.budget - over, 1))
+        text = written(answer(found.as_markdown(told)), READ_CAP)
+        if told.budget == 1:
+            break
+    return written(answer(found.as_markdown(told)), limit)
 
 
 def _report(ctx: Context[Any, Any]) -> Report:
@@ -477,10 +514,16 @@ Crash = Callable[[Exception], str]
 """Keeps the details of a defect of ours and returns the sentence that says so."""
 
 
-def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[Any]:
+def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
     """The server with its tools; without memory, with none that writes."""
-    server: MCPServer[Any] = MCPServer(
-        "excerpt", version=excerpt.__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
+        vaults.prepare()  # the client has first things to say, and no thread is to slow the answers to these
+        yield
+
+    server: MCPServer[None] = MCPServer(
+        "excerpt", version=excerpt.__version__, instructions=INSTRUCTIONS, log_level="CRITICAL", lifespan=lifespan
     )
     tools = Tools(vaults)
     for tool in (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall):
@@ -510,6 +553,8 @@ def _telling(tool: Tool, crash: Crash) -> Tool:
     async def told(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
+        except NotYetError as error:  # nothing went wrong
+            return f"nothing yet · {visible_line(error.message)}\n\nNext: {error.hint}"
         except ExcerptError as error:
             raise ToolError(visible_line(str(error))) from None
         except Exception as error:
@@ -518,25 +563,33 @@ def _telling(tool: Tool, crash: Crash) -> Tool:
     return told
 
 
-def serve_stdio(folders: Sequence[Path], crash: Crash, *, with_memory: bool) -> None:
+def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> None:
     """Serve one client, until its end closes stdin. Does not return."""
-    vaults = ServedVaults(folders)
-    leave = _leaving(vaults)
-    vaults.start()
-    anyio.run(made(vaults, crash, with_memory=with_memory).run_stdio_async)
-    leave()
+    _serve(vaults, crash, made(vaults, crash, with_memory=with_memory).run_stdio_async)
 
 
-def serve_http(folders: Sequence[Path], door: Door, crash: Crash, *, with_memory: bool) -> None:
-    """Serve all clients that come to the door, until the process is told to end. Does not return. Raises SettingsError
-    for a token that cannot be used, ExcerptError for a port that is taken."""
-    vaults = ServedVaults(folders)
-    token = token_in(door.token_file, make=is_loopback(door.host))
-    listener = listening(door)
+def serve_http(vaults: ServedVaults, opened: OpenDoor, crash: Crash, *, with_memory: bool) -> None:
+    """Serve all clients that come to the door, until the process is told to end. Does not return."""
+    _serve(vaults, crash, partial(serve, made(vaults, crash, with_memory=with_memory), opened))
+
+
+def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]]) -> None:
     leave = _leaving(vaults)
-    vaults.start()
-    anyio.run(serve, made(vaults, crash, with_memory=with_memory), door, token, listener)
-    leave()
+    try:
+        anyio.run(run)
+    except Exception as error:
+        if not _is_gone(error):
+            with suppress(OSError, ValueError):
+                sys.stderr.write(f"excerpt: {visible_line(crash(error))}\n")
+    finally:
+        leave()
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Whether an error is only that the client does not read any more."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_gone, error.exceptions))
+    return isinstance(error, BrokenPipeError | ConnectionError)
 
 
 def _leaving(vaults: ServedVaults) -> Callable[..., None]:
