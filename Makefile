@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs model clean
+.PHONY: help run setup test suite lint matrix clients stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -94,6 +94,9 @@ DOCS := .venv-docs/bin
 docs: .venv-docs/.ready ## build the guide as a site into build/site
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+breaks: .venv-docs/.ready ## what in the Python API breaks programs written for the last release (the newest tag)
+	$(DOCS)/python tools/api_breaks.py
 
 .venv-docs/.ready: pyproject.toml
 	@test -x $(DOCS)/python || $(PYTHON) -m venv .venv-docs

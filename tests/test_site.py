@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 import yaml
 
+import excerpt
 from excerpt.known_vaults import DEMO
 
 ROOT = Path(__file__).parents[1]
@@ -60,8 +61,13 @@ def test_a_callout_ends_with_its_lines_and_code_stays_as_it_is(hooks: ModuleType
     ]
 
 
+def test_the_reference_of_the_python_api_has_every_public_name(hooks: ModuleType) -> None:
+    assert {f"::: excerpt.{name}" for name in excerpt.__all__} == set(hooks.reference().split("\n\n")[1:])
+
+
 def test_every_note_of_the_guide_has_its_place_on_the_site() -> None:
     settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     parts = [[part] if isinstance(part, str) else next(iter(part.values())) for part in settings["nav"]]
-    assert sorted(chain(*parts)) == sorted(note.relative_to(DEMO).as_posix() for note in DEMO.rglob("*.md"))
+    notes = [note.relative_to(DEMO).as_posix() for note in DEMO.rglob("*.md")]
+    assert sorted(chain(*parts)) == sorted([*notes, "Python reference.md"])
     assert settings["docs_dir"] == DEMO.relative_to(ROOT).as_posix()

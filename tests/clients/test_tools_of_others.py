@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,6 +74,13 @@ def _inspected(clients: Clients, server: Stdio | Served, *words: str) -> str:
         target = [*reached["command"], *settings]
     launcher = clients.package("inspector", "clients/launcher/build/index.js")
     return _said([str(clients.node), launcher, "--cli", *target, *words])
+
+
+def test_pyright_knows_the_types_of_the_python_api(clients: Clients) -> None:
+    """Programs are checked by it as often as by mypy, which `make lint` runs on the same examples."""
+    pyright = clients.modules / "pyright" / "index.js"
+    root = Path(__file__).parents[2]
+    _said([str(clients.node), str(pyright), "--pythonpath", sys.executable, str(root / "docs" / "examples")])
 
 
 NEED_TOOLS_OF_THE_SUITE = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"}

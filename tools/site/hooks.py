@@ -5,9 +5,11 @@ The notes stay as they are, since they are read as a vault too. A link that lead
 
 from __future__ import annotations
 
+import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 HOME = "Start here.md"
+REFERENCE = "Python reference.md"
+"""The page of the Python API, made of its docstrings; no note of the vault."""
 
 _KINDS = {"info": "info", "note": "note", "tip": "tip", "warning": "warning", "example": "example", "quote": "quote"}
 _WIKILINK = re.compile(r"(?<!!)\[\[(?P<target>[^\]|#\\]*)(?:#(?P<heading>[^\]|\\]*))?(?:\\?\|(?P<text>[^\]]*))?\]\]")
@@ -25,8 +29,11 @@ _BLOCK_ID = re.compile(r" \^(?P<id>[A-Za-z0-9-]+)$")
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:  # noqa: ARG001 - MkDocs calls it by name
-    """Addresses without spaces and capitals; the first note is the first page."""
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Addresses without spaces and capitals; the first note is the first page, the Python API has one of its own."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, REFERENCE, content=reference()))
     for file in files:
         if file.src_uri.endswith(".md"):
             address = "index" if file.src_uri == HOME else "/".join(map(slug, file.src_uri[:-3].split("/")))
@@ -34,6 +41,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:  # noqa: ARG001 - MkD
             for known in ("url", "abs_dest_path"):  # worked out from the address before
                 file.__dict__.pop(known, None)
     return files
+
+
+def reference() -> str:
+    """A directive of mkdocstrings for each public name, what is called before what it returns."""
+    source = (Path(__file__).parents[2] / "src" / "excerpt" / "__init__.py").read_text(encoding="utf-8")
+    public = next(
+        ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    first = ("open", "Vault", "Memories", "fused")
+    names = (*first, *sorted(set(public) - set(first)))
+    return "\n\n".join(("# Python reference", *(f"::: excerpt.{name}" for name in names)))
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
