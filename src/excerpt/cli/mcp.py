@@ -76,6 +76,8 @@ def mcp_command(
         served.end()
         raise _without_sdk(f"cannot be used: {error}") from error
     if door is None:
+        if sys.stdin.isatty():
+            narrate("waits for a client on stdin: agents start it, see --print-config. Ctrl+C ends it.")
         serve_stdio(served, _crash, with_memory=not no_memory)
     else:
         serve_http(served, door, _crash, with_memory=not no_memory)

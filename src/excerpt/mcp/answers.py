@@ -142,33 +142,44 @@ def passage_part(path: str, first: int, last: int, under: str, text: str) -> str
     return f"{place(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
 
-def fragment_part(fragment: Fragment) -> str:
-    return passage_part(fragment.path, fragment.line_start, fragment.line_end, headings(fragment), fragment.text)
-
-
 @dataclass(frozen=True, slots=True)
-class _Lines:
-    """Consecutive lines of a note that are shown together."""
+class LinesPart:
+    """Consecutive lines of a note that are shown together; `is_cut` where it is one line that goes on."""
 
+    path: str
     first: int
     last: int
     text: str
+    is_cut: bool = False
+
+    @property
+    def shown(self) -> str:
+        return passage_part(self.path, self.first, self.last, "", self.text)
 
 
-def note_parts(found: NoteLines, fragments: Iterable[Fragment], most: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Lines of a note, and with which line each part of them begins: cut where fragments end, and within those that
-    have more than `most` tokens at a line."""
-    cuts = [each.line_end for each in fragments if found.line_start <= each.line_end < found.line_end]
-    lines, first, pieces = found.text.split("\n"), found.line_start, []
-    for last in (*cuts, found.line_end):
-        pieces += _pieces(lines[first - found.line_start : last - found.line_start + 1], first, most)
+def fragment_part(fragment: Fragment, most: int) -> str:
+    """A fragment in a fence, or its first lines where it has more than `most` tokens."""
+    whole = LinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
+    first = next(iter(_parts_of(whole, most)), whole)
+    return passage_part(first.path, first.first, first.last, headings(fragment), first.text)
+
+
+def note_parts(found: NoteLines, fragments: Iterable[Fragment], most: int) -> tuple[LinesPart, ...]:
+    """Lines of a note in parts: cut where its fragments end, and within those that have more than `most` tokens at a
+    line."""
+    ends = [each.line_end for each in fragments if found.line_start <= each.line_end < found.line_end]
+    whole = LinesPart(found.path, found.line_start, found.line_end, found.text)
+    lines, first, parts = found.text.split("\n"), found.line_start, []
+    for last in (*ends, found.line_end):
+        held = "\n".join(lines[first - found.line_start : last - found.line_start + 1])
+        parts += _parts_of(replace(whole, first=first, last=last, text=held), most)
         first = last + 1
-    parts = (passage_part(found.path, each.first, each.last, "", each.text) for each in pieces)
-    return tuple(parts), tuple(each.first for each in pieces)
+    return tuple(parts)
 
 
-def _pieces(lines: Sequence[str], first: int, most: int) -> list[_Lines]:
-    """Lines from the one numbered `first` on, without blank ones at either end, in pieces of at most `most` tokens."""
+def _parts_of(part: LinesPart, most: int) -> list[LinesPart]:
+    """A part without blank lines at either end, in halves of halves where it has more than `most` tokens."""
+    lines = part.text.split("\n")
     begin, end = 0, len(lines)
     while begin < end and not lines[begin].strip():
         begin += 1
@@ -176,20 +187,22 @@ def _pieces(lines: Sequence[str], first: int, most: int) -> list[_Lines]:
         end -= 1
     if begin == end:
         return []
-    text = "\n".join(lines[begin:end])
-    if tokens_of(text) <= most:
-        return [_Lines(first + begin, first + end - 1, text)]
-    if end - begin == 1:
-        return [_Lines(first + begin, first + begin, _beginning(text, most))]
+    kept = replace(part, first=part.first + begin, last=part.first + end - 1, text="\n".join(lines[begin:end]))
+    if tokens_of(kept.text) <= most:
+        return [kept]
+    if kept.first == kept.last:
+        return [replace(kept, text=_beginning(kept.text, most), is_cut=True)]
     middle = (begin + end) // 2
-    return _pieces(lines[begin:middle], first + begin, most) + _pieces(lines[middle:end], first + middle, most)
+    above = replace(kept, last=part.first + middle - 1, text="\n".join(lines[begin:middle]))
+    below = replace(kept, first=part.first + middle, text="\n".join(lines[middle:end]))
+    return _parts_of(above, most) + _parts_of(below, most)
 
 
 def _beginning(line: str, most: int) -> str:
     """As much of a line as so many tokens hold, with the sign that it goes on."""
     kept = line[: most * 8]
     while (over := tokens_of(kept) + 4 - most) > 0:
-        kept = kept[: -max(over, 1)]
+        kept = kept[:-over]
     return f"{kept} {_CUT}"
 
 

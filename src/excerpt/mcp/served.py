@@ -97,11 +97,12 @@ class IndexingProcess:
         assert process.stdout is not None
         for line in process.stdout:
             with suppress(ValueError, KeyError, TypeError):
-                self._take(json.loads(line))
+                self.take(json.loads(line))
         self.notes, self.looked = None, True
         self.failed = self.failed or "The indexing process has ended."
 
-    def _take(self, said: Mapping[str, object]) -> None:
+    def take(self, said: Mapping[str, object]) -> None:
+        """Take in an event that it tells of."""
         match said["event"]:
             case "progress":
                 self.notes = int(str(said["notes_done"])), int(str(said["notes_total"]))
@@ -121,7 +122,7 @@ class ServedVault:
         self.name = name
         self._to_watch = watched
         self.vault = excerpt.open(folder, refresh=False, on_notice=_to_stderr)
-        self._indexing = IndexingProcess(self.vault.folder)
+        self.indexing = IndexingProcess(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
         self._has_index = False
         self._renewed = 0.0
@@ -129,31 +130,31 @@ class ServedVault:
     def watch(self) -> None:
         """Have the vault watched, where no other process does so, or the one that did has ended."""
         if self._to_watch and not self._is_watched():
-            self._indexing.start()
+            self.indexing.start()
 
     def prepare(self) -> None:
         """Begin to load what the first answers need, and do not wait for it."""
         self._thread.submit(self._prepare)
 
     def end(self) -> None:
-        self._indexing.end()
+        self.indexing.end()
 
     @property
     def freshness(self) -> str:
         """How far the index is behind the vault, in a few words."""
-        if self._indexing.notes is not None:
-            done, total = self._indexing.notes
+        if self.indexing.notes is not None:
+            done, total = self.indexing.notes
             return f"indexing, {done:,} of {total:,} notes"
-        if self._indexing.failed:
-            return f"NOT up to date: {visible_line(self._indexing.failed)}"
-        if self._indexing.is_alive and not self._indexing.looked:
+        if self.indexing.failed:
+            return f"NOT up to date: {visible_line(self.indexing.failed)}"
+        if self.indexing.is_alive and not self.indexing.looked:
             return "looking for changes"
         return "up to date" if self._is_watched() else "as last indexed"
 
     @property
     def is_partial(self) -> bool:
         """Whether there may be much in the vault that the index has not yet."""
-        return self._indexing.notes is not None and self._indexing.notes[1] > _FEW
+        return self.indexing.notes is not None and self.indexing.notes[1] > _FEW
 
     async def ask(self, question: Callable[[excerpt.Vault], Told], report: Report | None = None) -> Told:
         """Answer from the newest generation there is. Raises NotYetError after PATIENCE where there is none, or the
@@ -173,8 +174,8 @@ class ServedVault:
                 if self.is_partial:
                     raise NotThereError(error.message, f"{error.hint} The vault is {self.freshness}.".strip()) from None
                 raise
-            if report is not None and self._indexing.notes is not None:
-                await report(*self._indexing.notes, f"indexing {self.name}")
+            if report is not None and self.indexing.notes is not None:
+                await report(*self.indexing.notes, f"indexing {self.name}")
             await asyncio.sleep(_LOOK)
 
     def _answer(self, question: Callable[[excerpt.Vault], Told]) -> Told:
@@ -193,21 +194,21 @@ class ServedVault:
             self.vault.warm()
 
     def _is_watched(self) -> bool:
-        return self._indexing.is_alive or is_watched(places().watch_folder(self.vault.folder))
+        return self.indexing.is_alive or is_watched(places().watch_folder(self.vault.folder))
 
     def _is_building(self) -> bool:
         """Whether there may be a newer generation soon: by our process, or by the one that watches the vault."""
-        ours = self._indexing
+        ours = self.indexing
         return ours.notes is not None or (not ours.looked if ours.is_alive else self._is_watched())
 
     def _not_yet(self, error: IndexUnusableError) -> ExcerptError:
-        if self._indexing.notes is not None:
-            done, total = self._indexing.notes
+        if self.indexing.notes is not None:
+            done, total = self.indexing.notes
             said = f"{self.name} is being indexed for the first time: {done:,} of {total:,} notes so far."
             return NotYetError(said, _AGAIN_SOON)
         if self._is_building():
             return NotYetError(f"{self.name} is being looked at for the first time.", _AGAIN_SOON)
-        return IndexUnusableError(self._indexing.failed or error.message, error.hint)
+        return IndexUnusableError(self.indexing.failed or error.message, error.hint)
 
 
 class ServedVaults:

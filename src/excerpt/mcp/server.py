@@ -215,15 +215,16 @@ class Tools:
         (served,) = self.one(vault)
 
         def ask(found: excerpt.Vault) -> str:
-            kept = found.memories.recall(query, tags=tags, limit=limit, standings=True)
+            every = found.memories.recall(query, tags=tags, standings=True)
+            kept = every[:limit]
             answer = Answer(
                 facts=() if not kept or kept[0].answers else ("nothing answers; these share a word",),
                 what="memories",
                 parts=tuple(map(answers.memory_part, kept)),
-                total=len(kept),
+                total=len(every),
                 vault=served.name,
                 freshness="",
-                more="ask with a smaller limit, or by words",
+                more="ask by words or tags",
                 hint="`read` the source of one before you rely on it." if kept else "",
             )
             return written(answer, RECALL_CAP)
@@ -391,6 +392,7 @@ def _folders(found: excerpt.Vault, served: ServedVault, query: str, limit: int) 
     return written(answer, SEARCH_CAP)
 
 
+_WITH_LINES = re.compile(r":\d+(-\d*)?$")
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
@@ -408,26 +410,28 @@ def _named(found: excerpt.Vault, source: str) -> str:
 
 
 def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, limit: int, *, full: bool) -> str:
-    note = found.read(_named(found, source))
-    whole = note.line_start == 1 and note.line_end >= note.lines
+    asked = _named(found, source)
+    note = found.read(asked)
+    whole = not (note.heading_path or _WITH_LINES.search(asked))
     if query.strip():
         return _answering(found, served, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
         return _router(found, served, note, limit)
-    parts, firsts = answers.note_parts(note, found.fragments(note.path), limit - _AROUND)
+    parts = answers.note_parts(note, found.fragments(note.path), limit - _AROUND)
 
     def rest(shown: int) -> str:
-        return f"`read` {answers.place(note.path, firsts[shown], note.line_end)}"
+        return f"`read` {answers.place(note.path, parts[shown].first, note.line_end)}"
 
+    cut = next((f"Line {part.first} goes on: `read` it with a query. " for part in parts if part.is_cut), "")
     answer = Answer(
         facts=(answers.place(note.path, note.line_start, note.line_end), f"{note.lines:,} lines"),
         what="passages",
-        parts=parts,
+        parts=tuple(part.shown for part in parts),
         total=len(parts),
         vault=served.name,
         freshness=served.freshness,
         more=rest,
-        hint="`related` shows notes near it.",
+        hint=f"{cut}`related` shows notes near it.",
     )
     return written(answer, limit)
 
@@ -462,7 +466,7 @@ def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, 
     answer = Answer(
         facts=(f"a long note in brief, {note.note_tokens:,} tokens",),
         what="passages",
-        parts=tuple(answers.fragment_part(fragment) for fragment in main if fragment.tokens <= limit // 3),
+        parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
         total=len(found.fragments(note.path)),
         vault=served.name,
         freshness=served.freshness,
@@ -481,12 +485,15 @@ def _within(path: str, query: str) -> str:
 def _overview(found: excerpt.Vault, served: ServedVault, topic: str, limit: int) -> str:
     told = found.overview(topic, budget=limit - _AROUND)
 
+    sure = None if told.found else excerpt.Confidence.NOTHING
+    hint = "`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`."
+
     def answer(text: str) -> Answer:
         return Answer(
             facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
             vault=served.name,
             freshness=served.freshness,
-            hint="`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`.",
+            hint=hint + _not_all([served], sure),
             above=text.strip("\n"),
         )
 
