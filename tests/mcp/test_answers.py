@@ -401,3 +401,20 @@ async def test_several_vaults_are_asked_by_name_or_all_at_once(home: Path, vault
         assert tokens_of(packed.text) <= 600
         assert "vault wasps" in packed.text
     vaults.end()
+
+
+async def test_a_vault_without_an_index_yet_keeps_no_answer_of_the_others(
+    home: Path, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_vaults, "PATIENCE", 0.3)
+    indexed(vault).end()
+    wasps = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n"})
+    vaults = ServedVaults([wasps, vault], watched=False)
+    vaults.all[0].indexing.take(said_of_a_build(0, 900))
+    async with Client(made(vaults, failed)) as client:
+        told = await asking(client)("search", query="swarm", vault="*")
+        packed = await asking(client)("pack", query="swarm", vault="*")
+    assert "vault bees · Swarms.md:3" in told.text
+    assert "wasps: indexing, 0 of 900 notes" in told.first_line
+    assert "From Swarms.md:3" in packed.text
+    vaults.end()

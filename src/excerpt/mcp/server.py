@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial, wraps
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 from mcp.server import MCPServer
@@ -44,6 +44,8 @@ _AROUND = 150  # tokens that stand around what is shown of a note, at most but f
 _VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # by `status`, whose answer is short however many there are
 _FOUND_BY_SEARCH = 50
 _OF_A_NOTE = 6  # hits that a note has among fifty at most
+
+Told = TypeVar("Told")
 
 VaultName = Annotated[str, Field(description="see status")]
 SourceName = Annotated[str, Field(description="path, path:10-40, path#heading, title, [[wikilink]] or fragment id")]
@@ -88,14 +90,13 @@ class Tools:
         _asked(query)
         served = self.vaults.named(vault)
         shares = await self._shares(served, query, budget, ctx) if len(served) > 1 else {served[0]: budget}
-        texts = []
-        for one, share in shares.items():
 
-            def ask(found: excerpt.Vault, one: ServedVault = one, share: int = share) -> str:
-                return _packed(found, one, query, share, scope=scope, form=format)
+        async def packed(one: ServedVault, share: int) -> str:
+            return await one.ask(
+                lambda found: _packed(found, one, query, share, scope=scope, form=format), _report(ctx)
+            )
 
-            texts.append(await one.ask(ask, _report(ctx)))
-        return "\n\n".join(texts)
+        return "\n\n".join(await asyncio.gather(*(packed(one, share) for one, share in shares.items())))
 
     async def search(
         self,
@@ -117,14 +118,12 @@ class Tools:
             (only,) = self.one(vault)
             return await only.ask(lambda found: _folders(found, only, query, limit), _report(ctx))
         most = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
-        found = {
-            one.name: await one.ask(lambda v: v.search(query, strategy=strategy, limit=most), _report(ctx))
-            for one in served
-        }
+        searched = await _each(served, lambda v: v.search(query, strategy=strategy, limit=most), ctx)
+        found = {one.name: result for one, result in searched.items()}
         matched = sum(result.matched for result in found.values())
         if group == "notes":
-            maps = [await one.ask(lambda v: v.map(query, most=1), _report(ctx)) for one in served]
-            matched = sum(each.notes for each in maps)
+            maps = await _each(tuple(searched), lambda v: v.map(query, most=1), ctx)
+            matched = sum(each.notes for each in maps.values())
         several = len(served) > 1
         fused = excerpt.fused(found, most)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
@@ -299,17 +298,16 @@ class Tools:
     ) -> dict[ServedVault, int]:
         """How many tokens each vault gets for its pack: by the scores of their best hits, and none where that is not
         half of the best of all, or the budget is too small for one vault more."""
-        best: dict[ServedVault, float] = {}
-        for one in served:
-            hits = (await one.ask(lambda v: v.search(query, limit=1, spans=False), _report(ctx))).hits
-            best[one] = hits[0].score if hits else 0.0
+        found = await _each(served, lambda v: v.search(query, limit=1, spans=False).hits, ctx)
+        best = {one: hits[0].score if hits else 0.0 for one, hits in found.items()}
         least = max(best.values()) / 2
-        answering = sorted((one for one in served if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
+        answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
+        budget -= 2 * len(answering)  # for what stands between their packs
         whole, shares = sum(best[one] for one in answering), {}
         for one in reversed(answering):  # the best one gets what rounding and the least share leave
             shares[one] = max(int(budget * best[one] / whole), LEAST)
         over = sum(shares.values()) - budget
-        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering} or {served[0]: budget}
+        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering} or {next(iter(best)): budget}
 
 
 # --- from a vault to an answer ----------------------------------------------------------------------------------------
@@ -318,6 +316,21 @@ class Tools:
 def _asked(query: str) -> None:
     if not query.strip():
         raise ExcerptError("The query is empty.", "Ask in a few words, as the notes would put it.")
+
+
+async def _each(
+    served: Sequence[ServedVault], question: Callable[[excerpt.Vault], Told], ctx: Context[Any, Any]
+) -> dict[ServedVault, Told]:
+    """What each vault answers, all asked at once; those left out that have nothing to answer from yet. Raises what went
+    wrong, and NotYetError where that is all of them."""
+    asked = (one.ask(question, _report(ctx)) for one in served)
+    told = dict(zip(served, await asyncio.gather(*asked, return_exceptions=True), strict=True))
+    errors = [each for each in told.values() if isinstance(each, BaseException)]
+    answered = {one: each for one, each in told.items() if not isinstance(each, BaseException)}
+    wrong = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
+    if wrong is not None:
+        raise wrong
+    return answered
 
 
 def _freshness(served: Sequence[ServedVault]) -> str:
