@@ -112,7 +112,7 @@ def until_found(found: Found) -> float:
     spent = AROUND + TOKENIZER.count("\n\n".join(listed))
     for hit in found.hits[:LISTED]:
         fragment = hit.fragment
-        spent += AROUND + TOKENIZER.count(answers.fragment_part(fragment))
+        spent += AROUND + TOKENIZER.count(answers.fragment_part(fragment, MOST))
         if inside(found.question, Place(fragment.path, fragment.line_start, fragment.line_end)):
             return spent
     return math.inf

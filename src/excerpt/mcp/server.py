@@ -307,7 +307,9 @@ class Tools:
         for one in reversed(answering):  # the best one gets what rounding and the least share leave
             shares[one] = max(int(budget * best[one] / whole), LEAST)
         over = sum(shares.values()) - budget
-        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering} or {next(iter(best)): budget}
+        if not answering:
+            return {next(iter(best)): budget}
+        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering}
 
 
 # --- from a vault to an answer ----------------------------------------------------------------------------------------
