@@ -74,7 +74,9 @@ def test_the_demo_vault_ships_with_the_program(excerpt: Excerpt) -> None:
     assert (DEMO / "Start here.md").is_file()
 
 
-@pytest.mark.parametrize("command", [("{}",), ("index", "--vault", "{}"), ("search", "x", "--vault", "{}")])
+@pytest.mark.parametrize(
+    "command", [("{}",), ("index", "--vault", "{}"), ("search", "x", "--vault", "{}"), ("mcp", "{}")]
+)
 def test_a_home_folder_is_not_indexed_unasked(
     excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:

@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import excerpt
+from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
+from excerpt.mcp import served as served_vaults
 from excerpt.mcp.answers import LEAST, Answer, tokens_of, written
+from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import INSTRUCTIONS, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP, made
 from mcp import Client
 from tests.conftest import few
@@ -165,6 +168,111 @@ async def test_status_is_data_of_at_most_three_hundred_tokens(ask: Ask) -> None:
     assert tokens_of(told.text) <= 300
 
 
+# --- what is long -----------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_left_out_of_a_note_is_read_by_the_place_that_is_named(ask: Ask, vault: Path) -> None:
+    place, shown = "Diary.md:1-300", []
+    while place:
+        told = await ask("read", source=place, budget=400)
+        shown += re.findall(r"In week (\d+) the hive", told.text)
+        rest = re.search(r"left out here: `read` (Diary\.md:\d+-\d+)\.", told.last_line)
+        place = rest[1] if rest else ""
+    assert shown == [str(week) for week in range(1, 60)]
+
+
+@pytest.mark.parametrize("source", ["Line.md", "Line.md:3", "Rows.md"])
+async def test_what_has_no_border_within_the_limit_is_shown_as_far_as_it_goes(
+    home: Path, tmp_path: Path, source: str
+) -> None:
+    rows = "\n".join(f"| hive {row} | {row * 7} kilos |" for row in range(900))
+    notes = {"Line.md": f"# Line\n\n{'hives and more hives, ' * 900}\n", "Rows.md": f"# Rows\n\n{rows}\n"}
+    vaults = indexed(written_vault(tmp_path / "long", notes))
+    async with Client(made(vaults, failed)) as client:
+        told = await asking(client)("read", source=source, full=source == "Rows.md", budget=400)
+    assert "hive" in told.text.split("```")[1]
+    assert tokens_of(told.text) <= said_tokens(told.text)[1]
+    assert ("Line 3 goes on" in told.last_line) == (source == "Line.md:3") or source == "Line.md"
+    vaults.end()
+
+
+async def test_names_as_long_as_a_path_may_be_fit_too(home: Path, tmp_path: Path) -> None:
+    name = "ü語" * 40
+    vaults = indexed(written_vault(tmp_path / ("é" * 80), {f"{name}.md": "# Hive\n\nA hive stands dry.\n"}))
+    async with Client(made(vaults, failed)) as client:
+        ask = asking(client)
+        read = await ask("read", source=name, budget=LEAST)
+        packed = await ask("pack", query="hive", budget=LEAST)
+    assert tokens_of(read.text) <= LEAST
+    assert tokens_of(packed.text) <= LEAST
+    vaults.end()
+
+
+async def test_only_the_note_that_was_named_is_asked(home: Path, tmp_path: Path) -> None:
+    notes = dict.fromkeys(("A.md", "Old A.md"), "# Hive\n\nA hive stands dry.\n\n## Roof\n\nIts roof is flat.\n")
+    vaults = indexed(written_vault(tmp_path / "two", notes))
+    async with Client(made(vaults, failed)) as client:
+        told = await asking(client)("read", source="A.md", query="hive | roof")
+    assert "From A.md:" in told.text
+    assert "Old A.md" not in told.text
+    vaults.end()
+
+
+# --- how far the index is ---------------------------------------------------------------------------------------------
+
+
+def said_of_a_build(done: int, total: int) -> dict[str, Any]:
+    """A line of the indexing process."""
+    return {"event": "progress", "notes_done": done, "notes_total": total}
+
+
+async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
+    home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_vaults, "PATIENCE", 0.3)
+    vaults = ServedVaults([vault], watched=False)
+    vaults.all[0].indexing.take(said_of_a_build(3, 900))
+    reported: list[tuple[float, float | None]] = []
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        reported.append((progress, total))
+
+    async with Client(made(vaults, failed)) as client:
+        result = await client.call_tool("search", {"query": "hive"}, progress_callback=report)
+    assert not result.is_error
+    (told,) = result.content
+    assert told.type == "text"
+    assert told.text.startswith("nothing yet · bees is being indexed for the first time: 3 of 900 notes so far.")
+    assert (3, 900) in reported
+    vaults.end()
+
+
+async def test_an_answer_that_is_not_sure_says_that_not_all_is_indexed(home: Path, vault: Path) -> None:
+    vaults = indexed(vault)
+    vaults.all[0].indexing.take(said_of_a_build(3, 900))
+    async with Client(made(vaults, failed)) as client:
+        unsure = await asking(client)("search", query="volcano")
+        missing = await asking(client)("read", source="Volcano")
+    assert "indexing, 3 of 900 notes" in unsure.first_line
+    assert unsure.last_line.endswith("Not all is indexed yet: ask again later.")
+    assert missing.text.endswith("The vault is indexing, 3 of 900 notes.")
+    vaults.end()
+
+
+@pytest.mark.parametrize(
+    ("title", "alarming"), [("The vault cannot be opened", True), (IndexBusyError.title, False)], ids=["gone", "busy"]
+)
+async def test_the_first_line_alarms_only_where_something_failed(
+    home: Path, vault: Path, title: str, alarming: bool
+) -> None:
+    vaults = indexed(vault)
+    vaults.all[0].indexing.take({"event": "error", "title": title, "message": "Something is so.", "hint": ""})
+    async with Client(made(vaults, failed)) as client:
+        told = await asking(client)("search", query="hive")
+    assert ("NOT up to date: Something is so." in told.first_line) == alarming
+    vaults.end()
+
+
 # --- errors that a model can mend -------------------------------------------------------------------------------------
 
 
@@ -292,4 +400,21 @@ async def test_several_vaults_are_asked_by_name_or_all_at_once(home: Path, vault
         packed = await ask("pack", query="grey nest of a swarm", budget=600, vault="*")
         assert tokens_of(packed.text) <= 600
         assert "vault wasps" in packed.text
+    vaults.end()
+
+
+async def test_a_vault_without_an_index_yet_keeps_no_answer_of_the_others(
+    home: Path, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served_vaults, "PATIENCE", 0.3)
+    indexed(vault).end()
+    wasps = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n"})
+    vaults = ServedVaults([wasps, vault], watched=False)
+    vaults.all[0].indexing.take(said_of_a_build(0, 900))
+    async with Client(made(vaults, failed)) as client:
+        told = await asking(client)("search", query="swarm", vault="*")
+        packed = await asking(client)("pack", query="swarm", vault="*")
+    assert "vault bees · Swarms.md:3" in told.text
+    assert "wasps: indexing, 0 of 900 notes" in told.first_line
+    assert "From Swarms.md:3" in packed.text
     vaults.end()

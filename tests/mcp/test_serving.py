@@ -199,6 +199,30 @@ def test_a_folder_that_is_not_there_is_told(command: Excerpt, tmp_path: Path) ->
     assert "There is no folder at" in answer.err
 
 
+def test_an_sdk_of_another_version_is_told_too(home: Path, vault: Path, tmp_path: Path) -> None:
+    written(tmp_path / "old", {"mcp/__init__.py": "", "mcp/server.py": "class FastMCP: pass\n"})
+    path = os.pathsep.join([str(tmp_path / "old"), *filter(None, sys.path)])
+    environment = {**os.environ, "EXCERPT_HOME": str(home), "PYTHONPATH": path}
+    command = [sys.executable, "-m", "excerpt", "mcp", str(vault)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "cannot import name 'MCPServer'" in done.stderr
+    assert "pip install 'excerpt[mcp]'" in done.stderr
+
+
+def test_a_client_that_reads_no_more_is_no_defect(home: Path, vault: Path) -> None:
+    indexed(vault)
+    with process(home, vault) as server:
+        assert server.stdout is not None
+        server.stdout.close()
+        for number in range(1, 4):
+            _say(server, {"id": number, "method": "ping"})
+        assert server.stdin is not None
+        server.stdin.close()
+        assert server.wait(PATIENCE) == 0
+    assert not list(home.rglob("errors.log"))
+
+
 def test_without_the_sdk_a_sentence_says_what_to_install(home: Path, vault: Path) -> None:
     code = (
         "import sys; sys.modules['mcp'] = None\n"

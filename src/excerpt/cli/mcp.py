@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shlex
 import shutil
@@ -15,7 +16,8 @@ from excerpt.cli.crash import report
 from excerpt.cli.printing import narrate, put
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import ExcerptError
-from excerpt.settings import places
+from excerpt.known_vaults import check_breadth
+from excerpt.settings import open_vault, places
 
 _PORT = 8765
 _CLIENTS = ("claude", "cursor", "vscode", "codex")
@@ -52,22 +54,37 @@ def mcp_command(
     if client is not None:
         _print_config(client, folders, no_memory=no_memory)
         return
+    if importlib.util.find_spec("mcp") is None:
+        raise _without_sdk("is not installed")
+    for folder in folders:
+        check_breadth(open_vault(folder), places())
+    from excerpt.mcp.http import Door, is_loopback, opened
+    from excerpt.mcp.served import ServedVaults
+
+    door = None
+    if over_http:
+        if not is_loopback(host) and token_file is None:
+            raise click.UsageError(f"To listen at {host}, give a --token-file with a secret of your own.")
+        door = opened(Door(host, port, token_file or places().token_file, names))
+    served = ServedVaults(folders)
+    served.watch()  # by processes that start while the SDK is loaded, which takes most of a second
     try:
-        from excerpt.mcp.http import Door, is_loopback
         from excerpt.mcp.server import serve_http, serve_stdio
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if (error.name or "").partition(".")[0] == "excerpt":
             raise
-        raise ExcerptError(
-            f"Serving agents needs the MCP SDK ({error.name} is not installed).",
-            "Install it with: pip install 'excerpt[mcp]'",
-        ) from None
-    if not over_http:
-        serve_stdio(folders, _crash, with_memory=not no_memory)
-    if not is_loopback(host) and token_file is None:
-        raise click.UsageError(f"To listen at {host}, give a --token-file with a secret of your own.")
-    door = Door(host, port, token_file or places().token_file, names)
-    serve_http(folders, door, _crash, with_memory=not no_memory)
+        served.end()
+        raise _without_sdk(f"cannot be used: {error}") from error
+    if door is None:
+        if sys.stdin.isatty():
+            narrate("waits for a client on stdin: agents start it, see --print-config. Ctrl+C ends it.")
+        serve_stdio(served, _crash, with_memory=not no_memory)
+    else:
+        serve_http(served, door, _crash, with_memory=not no_memory)
+
+
+def _without_sdk(why: str) -> ExcerptError:
+    return ExcerptError(f"The MCP SDK, which serves agents, {why}.", "Install it with: pip install 'excerpt[mcp]'")
 
 
 def _crash(error: Exception) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from excerpt import Fragment, Hit, MemoryStanding, NoteLines, PackResult, Peek, Recalled, RelatedNote, Span
-from excerpt.text.columns import snippet
+from excerpt.text.columns import cut, snippet
 from excerpt.text.display import line_range, longer, visible_line
 from excerpt.text.tokens import open_tokenizer
+
+if TYPE_CHECKING:  # they bring the engine with them, which is loaded while the client still talks
+    from excerpt import Fragment, Hit, MemoryStanding, NoteLines, PackResult, Peek, Recalled, RelatedNote, Span
 
 TOKENIZER = "o200k"
 """What limits count by, whatever the vault's packs do: agents do not tell theirs, and this one is near most."""
@@ -23,6 +26,9 @@ LEAST = 200
 _SEPARATOR = " › "
 _FENCE = "```"
 _LINKED = {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}
+_CUT = "[…]"
+_LONGEST_NAME = 200  # columns of headings, as of a hit; a path is never cut, as it is to be read by
+_LONGEST_MEMORY = 4_000  # characters
 _CLOSE = 20
 """Turns in which the number of tokens that an answer says of itself comes to what it has."""
 
@@ -31,7 +37,7 @@ _CLOSE = 20
 class Answer:
     """What is to be said: `facts` of the first line, `parts` best first, each shown whole or not at all, and what to
     ask next (`hint`). `what` counts the parts, of which there are `total`, "" where they are not to be counted; `more`
-    says how to get those left out. `above` stands before the parts and is always shown."""
+    says how to get those left out, where so many are shown. `above` stands before the parts and is always shown."""
 
     facts: tuple[str, ...]
     vault: str
@@ -40,7 +46,7 @@ class Answer:
     what: str = ""
     parts: tuple[str, ...] = ()
     total: int = 0
-    more: str = ""
+    more: str | Callable[[int], str] = ""
     above: str = ""
 
 
@@ -60,12 +66,23 @@ def written(answer: Answer, limit: int) -> str:
             least = middle
         else:
             most = middle
-    return _whole(answer, least, limit)
+    text, longest = _whole(answer, least, limit), limit
+    while tokens_of(text) > limit:  # names as long as a path may be are told of as far as they fit
+        longest //= 2
+        text = _whole(_shortened(answer, longest), 0, limit)
+    return text
+
+
+def _shortened(answer: Answer, longest: int) -> Answer:
+    facts = tuple(cut(fact, longest) for fact in answer.facts)
+    vault, freshness = cut(answer.vault, longest), cut(answer.freshness, longest)
+    return replace(answer, facts=facts, vault=vault, freshness=freshness, hint=cut(answer.hint, longest), more="")
 
 
 def _whole(answer: Answer, shown: int, limit: int) -> str:
     left = max(len(answer.parts) - shown, 0)
-    hints = [f"{left:,} left out here: {answer.more}." if left and answer.more else "", answer.hint]
+    more = answer.more if isinstance(answer.more, str) else answer.more(shown) if left else ""
+    hints = [f"{left:,} left out here: {more}." if left and more else "", answer.hint]
     tally = f"{shown:,} of {answer.total:,} {answer.what}" if answer.what else ""
     parts = answer.parts[:shown]
     between = "\n\n" if any("\n" in part for part in parts) else "\n"
@@ -98,7 +115,8 @@ def place(path: str, first: int, last: int) -> str:
 def headings(fragment: Fragment) -> str:
     """Title and headings on one line, the title not said twice."""
     path = fragment.heading_path
-    return visible_line(_SEPARATOR.join(path if path[:1] == (fragment.title,) else (fragment.title, *path)))
+    named = _SEPARATOR.join(path if path[:1] == (fragment.title,) else (fragment.title, *path))
+    return cut(visible_line(named), _LONGEST_NAME)
 
 
 def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
@@ -124,25 +142,68 @@ def passage_part(path: str, first: int, last: int, under: str, text: str) -> str
     return f"{place(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
 
-def fragment_part(fragment: Fragment) -> str:
-    return passage_part(fragment.path, fragment.line_start, fragment.line_end, headings(fragment), fragment.text)
+@dataclass(frozen=True, slots=True)
+class LinesPart:
+    """Consecutive lines of a note that are shown together; `is_cut` where it is one line that goes on."""
+
+    path: str
+    first: int
+    last: int
+    text: str
+    is_cut: bool = False
+
+    @property
+    def shown(self) -> str:
+        return passage_part(self.path, self.first, self.last, "", self.text)
 
 
-def lines_parts(found: NoteLines, fragments: Iterable[Fragment]) -> tuple[str, ...]:
-    """Lines of a note, cut where its fragments end: each part goes from where the one before ended."""
-    lines, first, parts = found.text.split("\n"), found.line_start, []
+def fragment_part(fragment: Fragment, most: int) -> str:
+    """A fragment in a fence, or its first lines where it has more than `most` tokens."""
+    whole = LinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
+    first = next(iter(_parts_of(whole, most)), whole)
+    return passage_part(first.path, first.first, first.last, headings(fragment), first.text)
+
+
+def note_parts(found: NoteLines, fragments: Iterable[Fragment], most: int) -> tuple[LinesPart, ...]:
+    """Lines of a note in parts: cut where its fragments end, and within those that have more than `most` tokens at a
+    line."""
     ends = [each.line_end for each in fragments if found.line_start <= each.line_end < found.line_end]
-    for end in (*ends, found.line_end):
-        last = end
-        while first <= last and not lines[first - found.line_start].strip():
-            first += 1
-        while first <= last and not lines[last - found.line_start].strip():
-            last -= 1
-        if first <= last:
-            text = "\n".join(lines[first - found.line_start : last - found.line_start + 1])
-            parts.append(passage_part(found.path, first, last, "", text))
-        first = end + 1
+    whole = LinesPart(found.path, found.line_start, found.line_end, found.text)
+    lines, first, parts = found.text.split("\n"), found.line_start, []
+    for last in (*ends, found.line_end):
+        held = "\n".join(lines[first - found.line_start : last - found.line_start + 1])
+        parts += _parts_of(replace(whole, first=first, last=last, text=held), most)
+        first = last + 1
     return tuple(parts)
+
+
+def _parts_of(part: LinesPart, most: int) -> list[LinesPart]:
+    """A part without blank lines at either end, in halves of halves where it has more than `most` tokens."""
+    lines = part.text.split("\n")
+    begin, end = 0, len(lines)
+    while begin < end and not lines[begin].strip():
+        begin += 1
+    while end > begin and not lines[end - 1].strip():
+        end -= 1
+    if begin == end:
+        return []
+    kept = replace(part, first=part.first + begin, last=part.first + end - 1, text="\n".join(lines[begin:end]))
+    if tokens_of(kept.text) <= most:
+        return [kept]
+    if kept.first == kept.last:
+        return [replace(kept, text=_beginning(kept.text, most), is_cut=True)]
+    middle = (begin + end) // 2
+    above = replace(kept, last=part.first + middle - 1, text="\n".join(lines[begin:middle]))
+    below = replace(kept, first=part.first + middle, text="\n".join(lines[middle:end]))
+    return _parts_of(above, most) + _parts_of(below, most)
+
+
+def _beginning(line: str, most: int) -> str:
+    """As much of a line as so many tokens hold, with the sign that it goes on."""
+    kept = line[: most * 8]
+    while (over := tokens_of(kept) + 4 - most) > 0:
+        kept = kept[:-over]
+    return f"{kept} {_CUT}"
 
 
 def outline(found: Peek) -> str:
@@ -160,9 +221,7 @@ def related_part(note: RelatedNote) -> str:
     """A related note and why it is, on a line or two."""
     why = []
     if note.linked != "no":
-        why.append(
-            {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}[note.linked]
-        )
+        why.append(_LINKED[note.linked])
     if note.common:
         why.append(f"linked with both: {', '.join(link.title for link in note.common[:3])}")
     if note.words:
@@ -171,8 +230,9 @@ def related_part(note: RelatedNote) -> str:
         why.append(f"tags: {', '.join(note.tags[:5])}")
     if note.missing_link:
         why.append("one names the other without a link")
-    head = f"{visible_line(f'{note.path}:{note.line}')} · {visible_line(note.title)} · {note.score:.2f}"
-    said = [f"{head} · {visible_line('; '.join(why))}" if why else head]
+    title, reasons = cut(visible_line(note.title), _LONGEST_NAME), cut(visible_line("; ".join(why)), 2 * _LONGEST_NAME)
+    head = f"{visible_line(f'{note.path}:{note.line}')} · {title} · {note.score:.2f}"
+    said = [f"{head} · {reasons}" if reasons else head]
     for match in note.matches[:1]:
         there = match.there
         said.append(f"   {quoted(there.fragment.text, there.spans, 160)}")
@@ -187,9 +247,10 @@ def memory_part(found: Recalled) -> str:
     if memory.source is not None:
         head += f" · from {place(memory.source.path, memory.source.line_start, memory.source.line_end)}"
         head += _standing(found.standing)
-    why = f"\nwhy: {visible_line(memory.why)}" if memory.why else ""
-    fence = longer(_FENCE, memory.text)
-    return f"{head}{why}\n{fence}\n{memory.text}\n{fence}"
+    why = f"\nwhy: {cut(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
+    text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
+    fence = longer(_FENCE, text)
+    return f"{head}{why}\n{fence}\n{text}\n{fence}"
 
 
 def _standing(standing: MemoryStanding | None) -> str:
@@ -207,6 +268,8 @@ def packed_within(
         packed = pack(max(room, 0))
         text = _whole(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.packs else ()), 1, limit)
         over = tokens_of(text) - limit
-        if over <= 0 or not packed.packs:
+        if over <= 0:
             return text, packed
+        if not packed.packs:
+            return written(replace(answer(packed), parts=()), limit), packed
         room = min(room, packed.tokens) - over

@@ -86,7 +86,21 @@ class NeedsToken:
         return hmac.compare_digest(given, self._wanted)
 
 
-def listening(door: Door) -> socket.socket:
+@dataclass(frozen=True, slots=True)
+class OpenDoor:
+    """A door at which is listened, and the token that opens it."""
+
+    door: Door
+    token: str
+    listener: socket.socket
+
+
+def opened(door: Door) -> OpenDoor:
+    """Raises SettingsError for a token that cannot be used, ExcerptError for a port that is taken."""
+    return OpenDoor(door, token_in(door.token_file, make=is_loopback(door.host)), _listening(door))
+
+
+def _listening(door: Door) -> socket.socket:
     """A socket at the door. Raises ExcerptError where it is taken, or not ours."""
     try:
         family = socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM)[0][0]
@@ -97,25 +111,25 @@ def listening(door: Door) -> socket.socket:
         ) from error
 
 
-async def serve(server: MCPServer[Any], door: Door, token: str, listener: socket.socket) -> None:
+async def serve(server: MCPServer[Any], opened: OpenDoor) -> None:
     """Serve until the process is told to end."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    port = listener.getsockname()[1]
-    named = ("127.0.0.1", "localhost", "[::1]", *door.names)
+    door, port = opened.door, opened.listener.getsockname()[1]
+    told = f"[{door.host}]" if ":" in door.host else door.host
+    named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", told, *door.names))
     security = TransportSecuritySettings(
         allowed_hosts=[each for name in named for each in (name, f"{name}:{port}")],
         allowed_origins=[f"{scheme}://{name}:{port}" for name in named for scheme in ("http", "https")],
     )
     app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
     config = uvicorn.Config(
-        NeedsToken(app, token),
+        NeedsToken(app, opened.token),
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
     )
-    told = f"[{door.host}]" if ":" in door.host else door.host
     sys.stderr.write(f"excerpt: serving at http://{told}:{port}{PATH}; the token is in {door.token_file}\n")
     sys.stderr.flush()
-    await uvicorn.Server(config).serve(sockets=[listener])
+    await uvicorn.Server(config).serve(sockets=[opened.listener])

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import excerpt
-from excerpt.errors import ExcerptError, IndexUnusableError, VaultError
+from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotThereError, VaultError
 from excerpt.known_vaults import names_apart
 from excerpt.settings import places
 from excerpt.text.display import visible_line
@@ -29,7 +29,10 @@ PATIENCE = 4.0
 """Seconds that a call waits for an answer; agents give up after 60, and users before."""
 _LOOK = 0.1
 _RENEW_EVERY = 2.0  # seconds, while the first index is built: each of its batches is a generation
+_AGAIN = 10.0  # seconds, until an indexing process that has ended is started again
 _END = 0.5
+_FEW = 20  # notes that a build may have to read without an answer being poorer for it
+_AGAIN_SOON = "Ask again in a few seconds."
 
 
 class NotYetError(ExcerptError):
@@ -44,18 +47,23 @@ class IndexingProcess:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._begun = -_AGAIN
         self.notes: tuple[int, int] | None = None
         """How many notes of how many a build has read; None while none runs."""
         self.failed = ""
-        """The sentence of what went wrong last."""
-        self.looked = threading.Event()
-        """Set once it has looked at the whole vault, or could not."""
+        """The sentence of what went wrong last; "" once the index is up to date again."""
+        self.looked = False
+        """Whether it has looked at the whole vault, or could not."""
 
     @property
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
+        """Start it, or start it again; not at every call where it ends at once."""
+        if self.is_alive or time.monotonic() - self._begun < _AGAIN:
+            return
+        self._begun, self.looked = time.monotonic(), False
         command = [sys.executable, "-m", "excerpt", "watch", "--vault", str(self._folder), "--progress"]
         try:
             self._process = subprocess.Popen(
@@ -67,7 +75,7 @@ class IndexingProcess:
             )
         except OSError as error:
             self.failed = f"The indexing process cannot be started: {error.strerror or error}."
-            self.looked.set()
+            self.looked = True
             return
         threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
@@ -89,20 +97,22 @@ class IndexingProcess:
         assert process.stdout is not None
         for line in process.stdout:
             with suppress(ValueError, KeyError, TypeError):
-                self._take(json.loads(line))
-        self.notes = None
-        self.looked.set()
+                self.take(json.loads(line))
+        self.notes, self.looked = None, True
+        self.failed = self.failed or "The indexing process has ended."
 
-    def _take(self, said: Mapping[str, object]) -> None:
+    def take(self, said: Mapping[str, object]) -> None:
+        """Take in an event that it tells of."""
         match said["event"]:
             case "progress":
                 self.notes = int(str(said["notes_done"])), int(str(said["notes_total"]))
             case "done" | "watching":
-                self.notes, self.failed = None, ""
-                self.looked.set()
+                self.notes, self.failed, self.looked = None, "", True
+            case "error" if said["title"] == IndexBusyError.title:  # who writes it brings it up to date
+                self.notes = None
             case "error" | "emptied":
-                self.notes, self.failed = None, f"{said['message']} {said.get('hint', '')}".strip()
-                self.looked.set()
+                self.notes, self.looked = None, True
+                self.failed = f"{said['message']} {said.get('hint', '')}".strip()
 
 
 class ServedVault:
@@ -112,46 +122,60 @@ class ServedVault:
         self.name = name
         self._to_watch = watched
         self.vault = excerpt.open(folder, refresh=False, on_notice=_to_stderr)
-        self._indexing = IndexingProcess(self.vault.folder)
+        self.indexing = IndexingProcess(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
         self._has_index = False
         self._renewed = 0.0
 
-    def start(self) -> None:
-        """Begin to index and to load what the first answers need, and wait for neither."""
-        self._watch()
+    def watch(self) -> None:
+        """Have the vault watched, where no other process does so, or the one that did has ended."""
+        if self._to_watch and not self._is_watched():
+            self.indexing.start()
+
+    def prepare(self) -> None:
+        """Begin to load what the first answers need, and do not wait for it."""
         self._thread.submit(self._prepare)
 
     def end(self) -> None:
-        self._indexing.end()
+        self.indexing.end()
 
     @property
     def freshness(self) -> str:
         """How far the index is behind the vault, in a few words."""
-        if self._indexing.notes is not None:
-            done, total = self._indexing.notes
+        if self.indexing.notes is not None:
+            done, total = self.indexing.notes
             return f"indexing, {done:,} of {total:,} notes"
-        if self._indexing.failed:
-            return f"NOT up to date: {visible_line(self._indexing.failed)}"
+        if self.indexing.failed:
+            return f"NOT up to date: {visible_line(self.indexing.failed)}"
+        if self.indexing.is_alive and not self.indexing.looked:
+            return "looking for changes"
         return "up to date" if self._is_watched() else "as last indexed"
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether there may be much in the vault that the index has not yet."""
+        return self.indexing.notes is not None and self.indexing.notes[1] > _FEW
 
     async def ask(self, question: Callable[[excerpt.Vault], Told], report: Report | None = None) -> Told:
         """Answer from the newest generation there is. Raises NotYetError after PATIENCE where there is none, or the
         thread has not come to it; what the question raises is raised."""
         until = time.monotonic() + PATIENCE
-        self._watch()
-        loop = asyncio.get_running_loop()
+        self.watch()
         while True:
-            answer = loop.run_in_executor(self._thread, self._answer, question)
-            try:
-                return await asyncio.wait_for(asyncio.shield(answer), max(until - time.monotonic(), 0.05))
+            answer = asyncio.wrap_future(self._thread.submit(self._answer, question))
+            try:  # one that is not begun by then never will be
+                return await asyncio.wait_for(answer, max(until - time.monotonic(), 0.05))
             except TimeoutError:
-                raise NotYetError(f"{self.name} is being loaded.", "Ask again in a few seconds.") from None
+                raise NotYetError(f"{self.name} is being loaded.", _AGAIN_SOON) from None
             except IndexUnusableError as error:
                 if time.monotonic() > until or not self._is_building():
                     raise self._not_yet(error) from None
-            if report is not None and self._indexing.notes is not None:
-                await report(*self._indexing.notes, f"indexing {self.name}")
+            except NotThereError as error:
+                if self.is_partial:
+                    raise NotThereError(error.message, f"{error.hint} The vault is {self.freshness}.".strip()) from None
+                raise
+            if report is not None and self.indexing.notes is not None:
+                await report(*self.indexing.notes, f"indexing {self.name}")
             await asyncio.sleep(_LOOK)
 
     def _answer(self, question: Callable[[excerpt.Vault], Told]) -> Told:
@@ -169,26 +193,22 @@ class ServedVault:
             self._renew()
             self.vault.warm()
 
-    def _watch(self) -> None:
-        """Watch the vault where the other process that did so has ended, or ours was killed."""
-        if self._to_watch and not self._is_watched():
-            self._indexing = IndexingProcess(self.vault.folder)
-            self._indexing.start()
-
     def _is_watched(self) -> bool:
-        return self._indexing.is_alive or is_watched(places().watch_folder(self.vault.folder))
+        return self.indexing.is_alive or is_watched(places().watch_folder(self.vault.folder))
 
     def _is_building(self) -> bool:
-        return self._indexing.notes is not None or (self._indexing.is_alive and not self._indexing.looked.is_set())
+        """Whether there may be a newer generation soon: by our process, or by the one that watches the vault."""
+        ours = self.indexing
+        return ours.notes is not None or (not ours.looked if ours.is_alive else self._is_watched())
 
     def _not_yet(self, error: IndexUnusableError) -> ExcerptError:
-        if self._indexing.notes is not None:
-            done, total = self._indexing.notes
+        if self.indexing.notes is not None:
+            done, total = self.indexing.notes
             said = f"{self.name} is being indexed for the first time: {done:,} of {total:,} notes so far."
-            return NotYetError(said, "Ask again in a few seconds.")
+            return NotYetError(said, _AGAIN_SOON)
         if self._is_building():
-            return NotYetError(f"{self.name} is being looked at for the first time.", "Ask again in a few seconds.")
-        return IndexUnusableError(self._indexing.failed or error.message, error.hint)
+            return NotYetError(f"{self.name} is being looked at for the first time.", _AGAIN_SOON)
+        return IndexUnusableError(self.indexing.failed or error.message, error.hint)
 
 
 class ServedVaults:
@@ -200,9 +220,15 @@ class ServedVaults:
         names = names_apart(resolved)
         self.all = tuple(ServedVault(folder, names[folder], watched=watched) for folder in resolved)
 
-    def start(self) -> None:
+    def watch(self) -> None:
+        """Have all of them watched, and indexed where they are not."""
         for each in self.all:
-            each.start()
+            each.watch()
+
+    def prepare(self) -> None:
+        """Begin to load what the first answers need."""
+        for each in self.all:
+            each.prepare()
 
     def end(self) -> None:
         enders = [threading.Thread(target=each.end) for each in self.all]

@@ -6,16 +6,16 @@ between calls. A vault's text is data: no tool writes into a vault.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import wraps
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 from mcp.server import MCPServer
@@ -28,8 +28,8 @@ import excerpt
 from excerpt.errors import ExcerptError, NotThereError
 from excerpt.mcp import answers
 from excerpt.mcp.answers import LEAST, Answer, written
-from excerpt.mcp.http import Door, is_loopback, listening, serve, token_in
-from excerpt.mcp.served import Report, ServedVault, ServedVaults
+from excerpt.mcp.http import OpenDoor, serve
+from excerpt.mcp.served import NotYetError, Report, ServedVault, ServedVaults
 from excerpt.text.display import counted, visible_line
 
 INSTRUCTIONS = (
@@ -40,9 +40,12 @@ INSTRUCTIONS = (
 )
 
 SEARCH_CAP, READ_CAP, PACK_CAP, RELATED_CAP, OVERVIEW_CAP, RECALL_CAP = 4_000, 8_000, 8_000, 4_000, 2_000, 4_000
-_LONG = 20  # of skipped files that `status` names
+_AROUND = 150  # tokens that stand around what is shown of a note, at most but for very long names
+_VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # by `status`, whose answer is short however many there are
 _FOUND_BY_SEARCH = 50
 _OF_A_NOTE = 6  # hits that a note has among fifty at most
+
+Told = TypeVar("Told")
 
 VaultName = Annotated[str, Field(description="see status")]
 SourceName = Annotated[str, Field(description="path, path:10-40, path#heading, title, [[wikilink]] or fragment id")]
@@ -87,14 +90,13 @@ class Tools:
         _asked(query)
         served = self.vaults.named(vault)
         shares = await self._shares(served, query, budget, ctx) if len(served) > 1 else {served[0]: budget}
-        texts = []
-        for one, share in shares.items():
 
-            def ask(found: excerpt.Vault, one: ServedVault = one, share: int = share) -> str:
-                return _packed(found, one, query, share, scope=scope, form=format)
+        async def packed(one: ServedVault, share: int) -> str:
+            return await one.ask(
+                lambda found: _packed(found, one, query, share, scope=scope, form=format), _report(ctx)
+            )
 
-            texts.append(await one.ask(ask, _report(ctx)))
-        return "\n\n".join(texts)
+        return "\n\n".join(await asyncio.gather(*(packed(one, share) for one, share in shares.items())))
 
     async def search(
         self,
@@ -113,12 +115,15 @@ class Tools:
         _asked(query)
         served = self.vaults.named(vault)
         if group == "folders":
-            return await served[0].ask(lambda found: _folders(found, served[0], query, limit), _report(ctx))
+            (only,) = self.one(vault)
+            return await only.ask(lambda found: _folders(found, only, query, limit), _report(ctx))
         most = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
-        found = {
-            one.name: await one.ask(lambda v: v.search(query, strategy=strategy, limit=most), _report(ctx))
-            for one in served
-        }
+        searched = await _each(served, lambda v: v.search(query, strategy=strategy, limit=most), ctx)
+        found = {one.name: result for one, result in searched.items()}
+        matched = sum(result.matched for result in found.values())
+        if group == "notes":
+            maps = await _each(tuple(searched), lambda v: v.map(query, most=1), ctx)
+            matched = sum(each.notes for each in maps.values())
         several = len(served) > 1
         fused = excerpt.fused(found, most)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
@@ -126,16 +131,18 @@ class Tools:
             answers.hit_part(number, each.hit, snippet, each.vault if several else "")
             for number, each in enumerate(hits, offset + 1)
         )
-        sure = [result.confidence for result in found.values() if result.confidence is not None]
+        told = [result.confidence for result in found.values() if result.confidence is not None]
+        sure = min(told, key=list(excerpt.Confidence).index) if told else None
+        hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
         answer = Answer(
-            facts=(min(sure, key=list(excerpt.Confidence).index),) if sure else (),
+            facts=(sure or "",),
             what=group,
             parts=parts,
-            total=len(parts) if group == "notes" else sum(result.matched for result in found.values()),
+            total=max(matched, offset + len(parts)),  # under filters, hits go on with the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=served[0].freshness if not several else "",
-            more="ask with a smaller snippet, or go on with offset",
-            hint="`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`.",
+            freshness=_freshness(served),
+            more=lambda shown: f"go on with offset={offset + shown}, or ask with a smaller snippet",
+            hint=hint + _not_all(served, sure),
         )
         return written(answer, SEARCH_CAP)
 
@@ -207,15 +214,16 @@ class Tools:
         (served,) = self.one(vault)
 
         def ask(found: excerpt.Vault) -> str:
-            kept = found.memories.recall(query, tags=tags, limit=limit, standings=True)
+            every = found.memories.recall(query, tags=tags, standings=True)
+            kept = every[:limit]
             answer = Answer(
                 facts=() if not kept or kept[0].answers else ("nothing answers; these share a word",),
                 what="memories",
                 parts=tuple(map(answers.memory_part, kept)),
-                total=len(kept),
+                total=len(every),
                 vault=served.name,
                 freshness="",
-                more="ask with a smaller limit, or by words",
+                more="ask by words or tags",
                 hint="`read` the source of one before you rely on it." if kept else "",
             )
             return written(answer, RECALL_CAP)
@@ -254,22 +262,25 @@ class Tools:
 
     async def status(self) -> Statuses:
         """Vaults, how fresh each is, files skipped."""
-        told = [await self._status(one) for one in self.vaults.all]
+        told = list(await asyncio.gather(*map(self._status, self.vaults.all[:_VAULTS_TOLD])))
+        if len(self.vaults.all) > _VAULTS_TOLD:
+            others = ", ".join(visible_line(one.name) for one in self.vaults.all[_VAULTS_TOLD:])
+            told.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
         return Statuses(vaults=told)
 
     async def _status(self, served: ServedVault) -> VaultStatus:
-        name = visible_line(served.name)
+        name = visible_line(served.name)[:60]
         try:
             found = await served.ask(lambda vault: vault.status())
         except ExcerptError as error:
-            return VaultStatus(vault=name, freshness=visible_line(str(error)))
-        room = max(_LONG // len(self.vaults.all), 1) // 4
+            return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
+        room = max(_SKIPPED_TOLD // len(self.vaults.all), 1)
         skipped = [visible_line(each.path)[:80] for each in found.skipped[:room]]
         if len(found.skipped) > room:
             skipped.append(f"and {len(found.skipped) - room:,} more: excerpt status")
         return VaultStatus(
             vault=name,
-            freshness=served.freshness,
+            freshness=served.freshness[:200],
             notes=found.notes,
             fragments=found.fragments,
             skipped=skipped,
@@ -287,17 +298,16 @@ class Tools:
     ) -> dict[ServedVault, int]:
         """How many tokens each vault gets for its pack: by the scores of their best hits, and none where that is not
         half of the best of all, or the budget is too small for one vault more."""
-        best: dict[ServedVault, float] = {}
-        for one in served:
-            hits = (await one.ask(lambda v: v.search(query, limit=1, spans=False), _report(ctx))).hits
-            best[one] = hits[0].score if hits else 0.0
+        found = await _each(served, lambda v: v.search(query, limit=1, spans=False).hits, ctx)
+        best = {one: hits[0].score if hits else 0.0 for one, hits in found.items()}
         least = max(best.values()) / 2
-        answering = sorted((one for one in served if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
+        answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
+        budget -= 2 * len(answering)  # for what stands between their packs
         whole, shares = sum(best[one] for one in answering), {}
         for one in reversed(answering):  # the best one gets what rounding and the least share leave
             shares[one] = max(int(budget * best[one] / whole), LEAST)
         over = sum(shares.values()) - budget
-        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering} or {served[0]: budget}
+        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering} or {next(iter(best)): budget}
 
 
 # --- from a vault to an answer ----------------------------------------------------------------------------------------
@@ -306,6 +316,35 @@ class Tools:
 def _asked(query: str) -> None:
     if not query.strip():
         raise ExcerptError("The query is empty.", "Ask in a few words, as the notes would put it.")
+
+
+async def _each(
+    served: Sequence[ServedVault], question: Callable[[excerpt.Vault], Told], ctx: Context[Any, Any]
+) -> dict[ServedVault, Told]:
+    """What each vault answers, all asked at once; those left out that have nothing to answer from yet. Raises what went
+    wrong, and NotYetError where that is all of them."""
+    asked = (one.ask(question, _report(ctx)) for one in served)
+    told = dict(zip(served, await asyncio.gather(*asked, return_exceptions=True), strict=True))
+    errors = [each for each in told.values() if isinstance(each, BaseException)]
+    answered = {one: each for one, each in told.items() if not isinstance(each, BaseException)}
+    wrong = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
+    if wrong is not None:
+        raise wrong
+    return answered
+
+
+def _freshness(served: Sequence[ServedVault]) -> str:
+    """That of one vault; of several what is to be known of them."""
+    if len(served) == 1:
+        return served[0].freshness
+    late = (one for one in served if one.freshness not in ("up to date", "as last indexed"))
+    return ", ".join(f"{visible_line(one.name)}: {one.freshness}" for one in late)
+
+
+def _not_all(served: Sequence[ServedVault], sure: excerpt.Confidence | None) -> str:
+    """What an answer that is not sure may be due to."""
+    unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
+    return " Not all is indexed yet: ask again later." if unsure and any(one.is_partial for one in served) else ""
 
 
 def _packed(
@@ -330,6 +369,7 @@ def _packed(
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
         passages = f"{len(packed.packs):,} of {counted(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
+        hint += _not_all([served], result.confidence)
         return Answer((fact or sure, passages), served.name, served.freshness, hint)
 
     text, packed = answers.packed_within(pack, answer, limit)
@@ -365,6 +405,7 @@ def _folders(found: excerpt.Vault, served: ServedVault, query: str, limit: int) 
     return written(answer, SEARCH_CAP)
 
 
+_WITH_LINES = re.compile(r":\d+(-\d*)?$")
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
@@ -382,23 +423,28 @@ def _named(found: excerpt.Vault, source: str) -> str:
 
 
 def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, limit: int, *, full: bool) -> str:
-    note = found.read(_named(found, source))
-    whole = note.line_start == 1 and note.line_end >= note.lines
+    asked = _named(found, source)
+    note = found.read(asked)
+    whole = not (note.heading_path or _WITH_LINES.search(asked))
     if query.strip():
         return _answering(found, served, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
         return _router(found, served, note, limit)
-    parts = answers.lines_parts(note, found.fragments(note.path))
-    rest = f"`read` {answers.place(note.path, note.line_start, note.line_end)} from the line after the last one shown"
+    parts = answers.note_parts(note, found.fragments(note.path), limit - _AROUND)
+
+    def rest(shown: int) -> str:
+        return f"`read` {answers.place(note.path, parts[shown].first, note.line_end)}"
+
+    cut = next((f"Line {part.first} goes on: `read` it with a query. " for part in parts if part.is_cut), "")
     answer = Answer(
         facts=(answers.place(note.path, note.line_start, note.line_end), f"{note.lines:,} lines"),
         what="passages",
-        parts=parts,
+        parts=tuple(part.shown for part in parts),
         total=len(parts),
         vault=served.name,
         freshness=served.freshness,
         more=rest,
-        hint="`related` shows notes near it.",
+        hint=f"{cut}`related` shows notes near it.",
     )
     return written(answer, limit)
 
@@ -406,18 +452,18 @@ def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, li
 def _answering(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, query: str, limit: int) -> str:
     """What of a note, or of the lines that were named, answers a query, best first."""
     within = _within(note.path, query)
+    hits = found.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
     inside = [
         hit.fragment.id
-        for hit in found.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
+        for hit in hits
         if hit.fragment.path == note.path
         and note.line_start <= hit.fragment.line_end
         and hit.fragment.line_start <= note.line_end
     ]
     if not inside:
         raise NotThereError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
-    whole = note.line_end - note.line_start + 1 >= note.lines and within != query
     fact = f"what {visible_line(note.path)} says"
-    ids = () if whole else inside
+    ids = inside if len(inside) < len(hits) else ()  # of what is marked, nothing is cut to fit
     return _packed(found, served, within, limit, scope="none", form="markdown", ids=ids, fact=fact)
 
 
@@ -433,7 +479,7 @@ def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, 
     answer = Answer(
         facts=(f"a long note in brief, {note.note_tokens:,} tokens",),
         what="passages",
-        parts=tuple(map(answers.fragment_part, main)),
+        parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
         total=len(found.fragments(note.path)),
         vault=served.name,
         freshness=served.freshness,
@@ -444,22 +490,33 @@ def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, 
 
 
 def _within(path: str, query: str) -> str:
-    """A query that looks into one note; a path that no filter can hold is left to be looked for by the words."""
-    return query if '"' in path else f'path:"{path}" {query}'
+    """A query that looks into one note, by each of its alternatives."""
+    quoted = path.replace('"', '""')
+    return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
 def _overview(found: excerpt.Vault, served: ServedVault, topic: str, limit: int) -> str:
-    budget = limit - 120
-    told = found.overview(topic, budget=budget)
-    text = found.as_markdown(told)
-    answer = Answer(
-        facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
-        vault=served.name,
-        freshness=served.freshness,
-        hint="`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`.",
-        parts=(text.strip("\n"),) if text else (),
-    )
-    return written(answer, limit)
+    told = found.overview(topic, budget=limit - _AROUND)
+
+    sure = None if told.found else excerpt.Confidence.NOTHING
+    hint = "`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`."
+
+    def answer(text: str) -> Answer:
+        return Answer(
+            facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
+            vault=served.name,
+            freshness=served.freshness,
+            hint=hint + _not_all([served], sure),
+            above=text.strip("\n"),
+        )
+
+    text = written(answer(found.as_markdown(told)), READ_CAP)
+    while told.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is of the vault's own tokenizer
+        told = replace(told, budget=max(told.budget - over, 1))
+        text = written(answer(found.as_markdown(told)), READ_CAP)
+        if told.budget == 1:
+            break
+    return written(answer(found.as_markdown(told)), limit)
 
 
 def _report(ctx: Context[Any, Any]) -> Report:
@@ -477,10 +534,16 @@ Crash = Callable[[Exception], str]
 """Keeps the details of a defect of ours and returns the sentence that says so."""
 
 
-def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[Any]:
+def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
     """The server with its tools; without memory, with none that writes."""
-    server: MCPServer[Any] = MCPServer(
-        "excerpt", version=excerpt.__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
+        vaults.prepare()  # the client has first things to say, and no thread is to slow the answers to these
+        yield
+
+    server: MCPServer[None] = MCPServer(
+        "excerpt", version=excerpt.__version__, instructions=INSTRUCTIONS, log_level="CRITICAL", lifespan=lifespan
     )
     tools = Tools(vaults)
     for tool in (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall):
@@ -510,6 +573,8 @@ def _telling(tool: Tool, crash: Crash) -> Tool:
     async def told(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
+        except NotYetError as error:  # nothing went wrong
+            return f"nothing yet · {visible_line(error.message)}\n\nNext: {error.hint}"
         except ExcerptError as error:
             raise ToolError(visible_line(str(error))) from None
         except Exception as error:
@@ -518,25 +583,33 @@ def _telling(tool: Tool, crash: Crash) -> Tool:
     return told
 
 
-def serve_stdio(folders: Sequence[Path], crash: Crash, *, with_memory: bool) -> None:
+def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> None:
     """Serve one client, until its end closes stdin. Does not return."""
-    vaults = ServedVaults(folders)
-    leave = _leaving(vaults)
-    vaults.start()
-    anyio.run(made(vaults, crash, with_memory=with_memory).run_stdio_async)
-    leave()
+    _serve(vaults, crash, made(vaults, crash, with_memory=with_memory).run_stdio_async)
 
 
-def serve_http(folders: Sequence[Path], door: Door, crash: Crash, *, with_memory: bool) -> None:
-    """Serve all clients that come to the door, until the process is told to end. Does not return. Raises SettingsError
-    for a token that cannot be used, ExcerptError for a port that is taken."""
-    vaults = ServedVaults(folders)
-    token = token_in(door.token_file, make=is_loopback(door.host))
-    listener = listening(door)
+def serve_http(vaults: ServedVaults, opened: OpenDoor, crash: Crash, *, with_memory: bool) -> None:
+    """Serve all clients that come to the door, until the process is told to end. Does not return."""
+    _serve(vaults, crash, partial(serve, made(vaults, crash, with_memory=with_memory), opened))
+
+
+def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]]) -> None:
     leave = _leaving(vaults)
-    vaults.start()
-    anyio.run(serve, made(vaults, crash, with_memory=with_memory), door, token, listener)
-    leave()
+    try:
+        anyio.run(run)
+    except Exception as error:
+        if not _is_gone(error):
+            with suppress(OSError, ValueError):
+                sys.stderr.write(f"excerpt: {visible_line(crash(error))}\n")
+    finally:
+        leave()
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Whether an error is only that the client does not read any more."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_gone, error.exceptions))
+    return isinstance(error, BrokenPipeError | ConnectionError)
 
 
 def _leaving(vaults: ServedVaults) -> Callable[..., None]:
