@@ -45,9 +45,9 @@ FIRST, LISTED = 10, 50
 unless nothing else matched."""
 
 LARGE = 300_000
-"""Fragments of a vault beyond which each search lets go of the pages that it mapped: of a million it maps 20 to 500 MB of
-postings and texts, which stay in the system's cache but would count as this process's memory (2.1 GB after 400 searches,
-0.7 so). It takes a few milliseconds there, after the answer."""
+"""Fragments of a vault beyond which each search lets go of the pages that it mapped: of a million it maps 20 to 500 MB
+of postings and texts, which stay in the system's cache but would count as this process's memory (2.1 GB after 400
+searches, 0.7 so). It takes a few milliseconds there, after the answer."""
 
 Order = npt.NDArray[np.intp]
 
