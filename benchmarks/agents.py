@@ -1,18 +1,7 @@
 """Measure what an agent spends: `python -m benchmarks.agents`.
 
 How many tokens are in an agent's context when the answering passage is, and how often it is there at all, by four
-ways to look for it:
-
-- (a) ripgrep: the question's three rarest words are looked for, and whole files are read, those with the most of the
-  words first, then with the most matches, then the shortest;
-- (b) whole notes, in the order of our search;
-- (c) `search`, whose answer lists ten hits, then `read` of these one after the other;
-- (d) one `pack`.
-
-A passage is in the context when a line of the section that is the target is, or, where a whole note is the target, any
-line of that note: the rule of `make packs`. A file that does not fit is read as far as it goes. What ripgrep prints is
-not counted, and its rarest words are known beforehand, both in its favour. Notes that a question's words were taken
-from are left out of all four.
+ways to look for it; what they are and when a passage counts as there stands in the page (`_METHOD`).
 """
 
 from __future__ import annotations
@@ -20,94 +9,86 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import re
 import statistics
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.grep import USUAL, WAYS, Files, files_of, found_by
 from benchmarks.judgements import Outside, Place, QualityError, QuerySet, Question
 from benchmarks.measure import result, table, write_option
-from benchmarks.packs import SETS, TOKENIZER, Found, inside, packed, questions_with_hits
+from benchmarks.packs import SETS, TOKENIZER, Found, inside, questions_with_hits
 from benchmarks.targets import verdict
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.kinds import Scope
 from excerpt.mcp import answers
-from excerpt.settings import Settings, places
-from excerpt.text.words import stop_words_among
+from excerpt.pack.build import build_pack
+from excerpt.settings import PackSettings, Settings, places
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 TIMES = 10
 """How many times as many tokens as a pack (a) is given in the promise that is looked at."""
 PROMISED = 1_000
-MOST = TIMES * BUDGETS[-1]
-RAREST = 3
+LARGE = tuple(TIMES * budget for budget in BUDGETS)
+PLOTTED = (250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 40_000)
+PACKED = PLOTTED[:6]
+"""Budgets of packs; the last is the most that the server gives."""
+MOST = LARGE[-1]
 LISTED, SNIPPET = 10, 200
 """Hits that `search` lists, and characters of each, by default."""
-AROUND = 70
-"""Tokens of the first and the last line of an answer of the MCP server (median of what it sends)."""
+AROUND = 100
+"""Tokens of the first and the last line of an answer of the MCP server: 95 of 100 answers have fewer."""
 PLOT = Path("screenshots/agents.svg")
-WAYS = ("rg, whole files", "whole notes", "search, read", "pack")
 
-_WORD = re.compile(r"\w+")
+GREP, BEST, NOTES, READ, PACK = (
+    "(a) rg, whole files",
+    f"(a) at its best of {len(WAYS)}",
+    "(b) whole notes",
+    "(c) search, read",
+    "(d) pack",
+)
 
+_METHOD = f"""\
+The share of questions whose answering passage is in an agent's context, by the o200k tokens spent until then.
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """A vault as ripgrep sees it: the text of each file, and which files have a word how often."""
+- (a) finds the files that have any of the question's {USUAL.words} rarest words (`rg -iw`, stop words left out) and
+  reads them whole: those with the most of the words first, then with the most matches, then the shortest. ripgrep is
+  not run: the words are looked for in the same files from Python. "At its best" is, for each vault and budget by
+  itself, the best of {len(WAYS)} such ways: 1, 2, 3 or 5 words, whole or inside longer ones, with and without the
+  number of matches.
+- (b) reads whole notes in the order of our search.
+- (c) reads the hits that `search` of the MCP server lists, one after the other; both answers are counted as it writes
+  them.
+- (d) is one pack as it is by default, {AROUND} tokens smaller than the budget: 95 of 100 answers of the server have
+  fewer in their first and last line.
 
-    texts: Mapping[str, str]
-    having: Mapping[str, Mapping[str, int]]
-
-
-def files_of(snapshot: Snapshot) -> Files:
-    texts = {path: snapshot.note_text(path) for path in snapshot.table.paths}
-    having: dict[str, dict[str, int]] = {}
-    for path, text in texts.items():
-        for word, count in Counter(_WORD.findall(text.lower())).items():
-            having.setdefault(word, {})[path] = count
-    return Files(texts, having)
-
-
-def by_grep(files: Files, question: Question) -> list[str]:
-    """The files that have any of the question's rarest words, best first."""
-    asked = set(_WORD.findall(question.text.lower())) & files.having.keys()
-    words = asked - stop_words_among(asked, ["en"])
-    rarest = sorted(words, key=lambda word: (len(files.having[word]), word))[:RAREST]
-    matched = {path for word in rarest for path in files.having[word]} - question.struck
-    had = {path: [files.having[word].get(path, 0) for word in rarest] for path in matched}
-    return sorted(matched, key=lambda path: (-sum(map(bool, had[path])), -sum(had[path]), len(files.texts[path]), path))
+A passage is in the context when a line of the section that is judged to answer is, or, where a whole note is judged,
+any line of that note: the rule of `make packs`. A file that does not fit is read as far as it goes. In favour of (a),
+what rg prints is not counted and it knows which words are rare. Notes that a question's words were taken from are left
+out of all. The median is over all questions, "never" where fewer than half are answered; of packs it is of the
+smallest that holds the passage, from {PACKED[0]} tokens up. All dev questions of the four sets were asked."""
 
 
 # --- tokens until the passage is there --------------------------------------------------------------------------------
 
-_counted: dict[str, int] = {}
-
 
 def until_read(files: Files, question: Question, paths: Sequence[str]) -> float:
-    """Tokens that are read until the first line of a target is; infinite where that takes more than MOST."""
+    """Tokens of whole files up to the first line of a target; infinite where that takes more than MOST."""
     spent = 0
     for path in paths:
         if path in question.grades:
-            return spent + TOKENIZER.count(f"{path}\n{_before(files.texts[path], question, path)}")
-        if path not in _counted:
-            _counted[path] = TOKENIZER.count(f"{path}\n{files.texts[path]}")
-        spent += _counted[path]
+            first = min((target.line_start for target in question.targets if target.path == path), default=1)
+            before = "\n".join(files.texts[path].split("\n")[:first])
+            spent += TOKENIZER.count(f"{path}\n{before}")
+            return spent if spent <= MOST else math.inf
+        spent += files.tokens(path)
         if spent > MOST:
             break
     return math.inf
 
 
-def _before(text: str, question: Question, path: str) -> str:
-    """The text of a note to the first line of the target in it."""
-    first = min((target.line_start for target in question.targets if target.path == path), default=1)
-    return "\n".join(text.split("\n")[:first])
-
-
 def until_found(found: Found) -> float:
-    """Tokens of `search` and of as many hits as are read until one is of the target."""
+    """Tokens of `search`, and of the hits that are read until one is of the target."""
     listed = [answers.hit_part(number, hit, SNIPPET) for number, hit in enumerate(found.hits[:LISTED], 1)]
     spent = AROUND + TOKENIZER.count("\n\n".join(listed))
     for hit in found.hits[:LISTED]:
@@ -118,100 +99,144 @@ def until_found(found: Found) -> float:
     return math.inf
 
 
-def is_packed(snapshot: Snapshot, found: Found, budget: int) -> bool:
-    packs = packed(snapshot, found, budget - AROUND, Scope.NEIGHBORS).packs
-    return any(inside(found.question, Place(pack.path, pack.line_start, pack.line_end)) for pack in packs)
+def in_packs(snapshot: Snapshot, found: Found) -> dict[int, int]:
+    """The tokens of those packs that hold the target, by budget."""
+    held = {}
+    for budget in PACKED:
+        packed = build_pack(
+            snapshot,
+            found.hits,
+            query=found.question.text,
+            strategy=found.strategy,
+            settings=PackSettings(budget=budget - AROUND),
+            tokenizer=TOKENIZER,
+        )
+        if any(inside(found.question, Place(pack.path, pack.line_start, pack.line_end)) for pack in packed.packs):
+            held[budget] = AROUND + packed.tokens
+    return held
 
 
-# --- the report -------------------------------------------------------------------------------------------------------
-
-Shares = dict[str, dict[int, float]]
-"""For each way, by budget, the share of questions whose passage is in the context."""
-_PLOTTED = (250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 40_000)
-_PACKED = (250, 500, 1_000, 2_000, 4_000, 8_000)
-_READ = sorted({*_PLOTTED, *(TIMES * budget for budget in BUDGETS)})
+# --- what a set comes to ----------------------------------------------------------------------------------------------
 
 
-def measured(query_set: QuerySet) -> tuple[Shares, dict[str, float]]:
-    """The shares of a set, and the median tokens of the questions that were answered within MOST."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of each question of a set: the tokens until its passage is there, by each way of (a) and by (b) and (c), and by
+    (d) for each budget. `judged` says which have a section that is judged, and not a note."""
+
+    name: str
+    judged: tuple[bool, ...]
+    greps: tuple[tuple[float, ...], ...]
+    notes: tuple[float, ...]
+    reads: tuple[float, ...]
+    packs: tuple[Mapping[int, int], ...]
+
+    def held(self, way: str, budget: int, *, sections: bool = False) -> int:
+        """How many questions have their passage in the context within a budget, with `sections` of the judged ones."""
+        if way == BEST:
+            return max(self._within(spent, budget, sections=sections) for spent in self.greps)
+        if way == PACK:
+            return self._within([0 if budget in each else math.inf for each in self.packs], budget, sections=sections)
+        return self._within(self._spent(way), budget, sections=sections)
+
+    def share(self, way: str, budget: int) -> float:
+        return self.held(way, budget) / len(self.judged)
+
+    def median(self, way: str) -> str:
+        """Tokens that half of the questions are answered within."""
+        if way == BEST:
+            half = min(map(statistics.median, self.greps))
+        elif way == PACK:
+            half = statistics.median(min(each.values(), default=math.inf) for each in self.packs)
+        else:
+            half = statistics.median(self._spent(way))
+        return f"{half:,.0f}" if half < math.inf else "never"
+
+    def _spent(self, way: str) -> Sequence[float]:
+        return {GREP: self.greps[WAYS.index(USUAL)], NOTES: self.notes, READ: self.reads}[way]
+
+    def _within(self, spent: Sequence[float], budget: int, *, sections: bool) -> int:
+        return sum(each <= budget for each, judged in zip(spent, self.judged, strict=True) if judged or not sections)
+
+
+def measured(query_set: QuerySet) -> Measured:
     folder = places().index_folder(query_set.vault.resolve())
     build(query_set.vault, folder, Settings())
     snapshot = Snapshot.open(folder, Settings())
     try:
         found = questions_with_hits(query_set, snapshot)
         files = files_of(snapshot)
-        _counted.clear()
-        spent = {
-            WAYS[0]: [until_read(files, each.question, by_grep(files, each.question)) for each in found],
-            WAYS[1]: [until_read(files, each.question, _notes(each)) for each in found],
-            WAYS[2]: [until_found(each) for each in found],
-        }
-        shares: Shares = {
-            way: {
-                budget: statistics.fmean(one <= budget for one in each) for budget in (*_PLOTTED, 5_000, 10_000, 20_000)
-            }
-            for way, each in spent.items()
-        }
-        shares[WAYS[3]] = {
-            budget: statistics.fmean(is_packed(snapshot, each, budget) for each in found) for budget in _PACKED
-        }
+        return Measured(
+            query_set.name,
+            tuple(bool(each.question.targets) for each in found),
+            tuple(
+                tuple(until_read(files, each.question, found_by(way, files, each.question)) for each in found)
+                for way in WAYS
+            ),
+            tuple(until_read(files, each.question, _notes(each)) for each in found),
+            tuple(until_found(each) for each in found),
+            tuple(in_packs(snapshot, each) for each in found),
+        )
     finally:
         snapshot.close()
-    medians = {way: statistics.median([one for one in each if one <= MOST]) for way, each in spent.items()}
-    return shares, medians
 
 
 def _notes(found: Found) -> list[str]:
     return list(dict.fromkeys(hit.fragment.path for hit in found.hits))
 
 
-def _report(name: str, questions: int, shares: Shares, medians: Mapping[str, float]) -> str:
-    print(f"\n## {name}, {questions} questions\n")
-    large = [TIMES * budget for budget in BUDGETS]
-    rows = [
-        [
-            f"({letter}) {way}",
-            *(f"{shares[way][budget]:.3f}" for budget in BUDGETS),
-            *(f"{shares[way][budget]:.3f}" if way != WAYS[3] else "" for budget in large),
-            f"{medians[way]:,.0f}" if way in medians else "",
-        ]
-        for letter, way in zip("abcd", WAYS, strict=True)
-    ]
-    head = ["in the context within", *(f"{budget:,}" for budget in (*BUDGETS, *large)), "median"]
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def promise(of: Measured, way: str, *, sections: bool = False) -> str:
+    """Whether a pack of PROMISED tokens holds the passage at least as often as (a) with TIMES as many."""
+    ours = of.held(PACK, PROMISED, sections=sections)
+    theirs = of.held(way, TIMES * PROMISED, sections=sections)
+    asked = f"{sum(of.judged)} with a judged section" if sections else f"{len(of.judged)}"
+    said = f"a pack of {PROMISED:,} tokens answers {ours} of {asked}, {way} with {TIMES * PROMISED:,} {theirs}"
+    return verdict(ours >= theirs, f"{of.name}: {said}")
+
+
+def _report(of: Measured) -> None:
+    print(f"\n## {of.name}, {len(of.judged)} questions, {sum(of.judged)} with a judged section\n")
+    head = ["share answered within", *(f"{budget:,}" for budget in (*BUDGETS, *LARGE)), "median"]
+    rows = []
+    for way in (GREP, BEST, NOTES, READ, PACK):
+        large = ["" if way == PACK else f"{of.share(way, budget):.3f}" for budget in LARGE]
+        rows.append([way, *(f"{of.share(way, budget):.3f}" for budget in BUDGETS), *large, of.median(way)])
     table(head, rows)
-    ours, theirs = shares[WAYS[3]][PROMISED], shares[WAYS[0]][TIMES * PROMISED]
-    said = f"{name}: a pack of {PROMISED:,} tokens holds {ours:.3f}, (a) with {TIMES * PROMISED:,} {theirs:.3f}"
-    return verdict(ours >= theirs, said)
 
 
-def plot(means: Shares, file: Path) -> None:
-    """Draw the means over the vaults: share of questions by tokens, a line for each way."""
+def plot(every: Sequence[Measured], file: Path) -> None:
+    """Draw the means over the sets: share of questions by tokens, a line for each way."""
     import matplotlib as mpl
 
     mpl.use("svg")
     from matplotlib import pyplot
 
-    mpl.rcParams.update({"svg.hashsalt": "excerpt", "svg.fonttype": "path", "font.size": 12})
-    figure, axes = pyplot.subplots(figsize=(8, 4), layout="constrained")
+    mpl.rcParams.update({"svg.hashsalt": "excerpt", "svg.fonttype": "path", "font.size": 13})
+    figure, axes = pyplot.subplots(figsize=(8, 4.2), layout="constrained")
     figure.patch.set_facecolor("white")
-    for way, colour, width in zip(WAYS, ("#b0413e", "#c98b2b", "#4f7cac", "#1b7f5c"), (2, 2, 2, 3.5), strict=True):
-        points = sorted((budget, share) for budget, share in means[way].items() if budget in _PLOTTED)
-        axes.plot(*zip(*points, strict=True), color=colour, linewidth=width, marker="o", markersize=4, label=way)
+    lines = (
+        (PACK, "one pack", "#1b7f5c", 3.5, PACKED),
+        (READ, "search, then read", "#4f7cac", 2.0, PLOTTED),
+        (NOTES, "whole notes, in our order", "#c98b2b", 2.0, PLOTTED),
+        (BEST, f"rg, whole files (best of {len(WAYS)} ways)", "#b0413e", 2.0, PLOTTED),
+    )
+    for way, label, colour, width, budgets in lines:
+        means = [statistics.fmean(of.share(way, budget) for of in every) for budget in budgets]
+        axes.plot(budgets, means, color=colour, linewidth=width, marker="o", markersize=4, label=label)
     axes.set_xscale("log")
-    axes.set_xticks(_PLOTTED, [f"{budget:,}" for budget in _PLOTTED])
+    axes.set_xticks(PLOTTED, [f"{budget:,}" for budget in PLOTTED])
     axes.minorticks_off()
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
     axes.set_xlabel("tokens in the agent's context")
-    axes.set_title("questions whose answering passage is in it, mean of four vaults", fontsize=12, loc="left")
+    axes.set_title("questions whose answering passage is there, mean of four vaults", fontsize=13, loc="left")
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="lower right")
     figure.savefig(file, metadata={"Date": None, "Creator": None})
-
-
-def _sets(outside: Outside, names: Sequence[str]) -> Iterator[QuerySet]:
-    return (query_set for query_set in outside.sets() if query_set.name in names)
 
 
 def main() -> None:
@@ -229,18 +254,18 @@ def main() -> None:
         raise SystemExit(str(error)) from error
     os.environ.setdefault("EXCERPT_HOME", str((outside.work / "home").resolve()))
     with result("agents", "What an agent spends", write=args.write):
-        said, every = [], []
-        for query_set in _sets(outside, args.sets):
-            shares, medians = measured(query_set)
-            every.append(shares)
-            said.append(_report(query_set.name, len(query_set.questions()), shares, medians))
-        print("\n" + "\n".join(said))
+        print(_METHOD)
+        every = []
+        for query_set in outside.sets():
+            if query_set.name in args.sets:
+                every.append(measured(query_set))
+                _report(every[-1])
+        print("\n## The promise\n")
+        for sections in (False, True):
+            for of in every:
+                print("\n".join(promise(of, way, sections=sections) for way in (GREP, BEST)))
     if args.write:
-        means = {
-            way: {budget: statistics.fmean(shares[way][budget] for shares in every) for budget in every[0][way]}
-            for way in WAYS
-        }
-        plot(means, PLOT)
+        plot(every, PLOT)
 
 
 if __name__ == "__main__":

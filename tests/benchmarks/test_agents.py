@@ -1,0 +1,58 @@
+"""Tokens are counted until the answering passage is in an agent's context."""
+
+from __future__ import annotations
+
+import math
+
+from benchmarks.agents import BEST, GREP, MOST, PACK, Measured, promise, until_read
+from benchmarks.grep import WAYS, Files
+from benchmarks.judgements import Place, Question
+
+FILES = Files({"first.md": "Some words.\n", "target.md": "# Title\n\nLong before.\n\n## Here\n\nThe answer.\n"})
+NOTE = Question("answer", grades={"target.md": 1})
+SECTION = Question("answer", grades={"target.md": 1}, targets=(Place("target.md", 5, 7),))
+
+
+def measured(spent: float, packs: tuple[dict[int, int], ...]) -> Measured:
+    never = (math.inf,) * len(packs)
+    greps = tuple((spent,) * len(packs) if way == WAYS[-1] else never for way in WAYS)
+    return Measured("a set", (True, *(False,) * (len(packs) - 1)), greps, never, never, packs)
+
+
+def test_files_before_the_target_are_read_whole() -> None:
+    alone, behind = until_read(FILES, NOTE, ["target.md"]), until_read(FILES, NOTE, ["first.md", "target.md"])
+    assert behind == alone + FILES.tokens("first.md")
+
+
+def test_a_file_is_read_to_the_first_line_of_the_judged_section() -> None:
+    assert until_read(FILES, NOTE, ["target.md"]) < until_read(FILES, SECTION, ["target.md"])
+    assert until_read(FILES, SECTION, ["target.md"]) < FILES.tokens("target.md")
+
+
+def test_what_is_not_found_is_never_read() -> None:
+    assert until_read(FILES, NOTE, ["first.md"]) == math.inf
+
+
+def test_reading_ends_at_the_most_tokens() -> None:
+    long = Files({"long.md": "word " * (MOST + 1), **FILES.texts})
+    assert until_read(long, NOTE, ["long.md", "target.md"]) == math.inf
+
+
+def test_the_best_way_to_grep_is_chosen_after_the_fact() -> None:
+    of = measured(400, ({}, {}))
+    assert (of.held(GREP, 500), of.held(BEST, 500), of.held(BEST, 399)) == (0, 2, 0)
+
+
+def test_a_median_over_questions_most_of_which_are_not_answered_is_never() -> None:
+    assert measured(400, ({}, {}, {500: 450})).median(PACK) == "never"
+
+
+def test_a_pack_that_answers_less_than_ten_times_the_tokens_of_grep_fails() -> None:
+    held = {1_000: 900}
+    assert promise(measured(9_000, (held, {})), BEST).startswith("- FAIL")
+    assert promise(measured(9_000, (held, held)), BEST).startswith("- pass")
+
+
+def test_judged_sections_are_counted_by_themselves() -> None:
+    of = measured(9_000, ({1_000: 900}, {}))
+    assert "answers 1 of 1 with a judged section" in promise(of, BEST, sections=True)
