@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from excerpt.insight.related import Related
     from excerpt.memory.recall import Recalled, Recaller, Remembered
     from excerpt.memory.stale import MemoryStanding
-    from excerpt.memory.store import Memories as KeptMemories
-    from excerpt.memory.store import MemoryStore
+    from excerpt.memory.store import KeptMemories, MemoryStore
     from excerpt.pack.check import Check
     from excerpt.pack.memories import Moving
     from excerpt.pack.selection import KeptMarks

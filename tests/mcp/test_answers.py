@@ -16,7 +16,7 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
 from excerpt.mcp import served as served_vaults
-from excerpt.mcp.answers import LEAST, Answer, tokens_of, written
+from excerpt.mcp.answers import LEAST, ToolAnswer, tokens_of, written
 from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import INSTRUCTIONS, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP, made
 from mcp import Client
@@ -39,7 +39,9 @@ def said_tokens(text: str) -> tuple[int, int]:
 
 @given(st.lists(st.text(min_size=1, max_size=300), max_size=30), st.integers(LEAST, 1_500))
 def test_an_answer_has_the_tokens_that_it_says_and_no_more_than_its_limit(parts: list[str], limit: int) -> None:
-    answer = Answer(("likely",), "notes", "up to date", "go on.", "passages", tuple(parts), len(parts), "ask for less")
+    answer = ToolAnswer(
+        ("likely",), "notes", "up to date", "go on.", "passages", tuple(parts), len(parts), "ask for less"
+    )
     text = written(answer, limit)
     said, most = said_tokens(text)
     assert said == tokens_of(text) <= most == limit
@@ -47,7 +49,7 @@ def test_an_answer_has_the_tokens_that_it_says_and_no_more_than_its_limit(parts:
 
 def test_what_does_not_fit_is_left_out_whole_and_told() -> None:
     parts = tuple(f"passage {number} " + "word " * 100 for number in range(9))
-    text = written(Answer((), "notes", "", "go on.", "passages", parts, 9, "ask for less"), 400)
+    text = written(ToolAnswer((), "notes", "", "go on.", "passages", parts, 9, "ask for less"), 400)
     shown = len(re.findall(r"passage \d", text))
     assert 0 < shown < 9
     assert f"{shown} of 9 passages" in text

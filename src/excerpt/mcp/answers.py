@@ -34,7 +34,7 @@ _CLOSE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What is to be said: `facts` of the first line, `parts` best first, each shown whole or not at all, and what to
     ask next (`hint`). `what` counts the parts, of which there are `total`, "" where they are not to be counted; `more`
     says how to get those left out, where so many are shown. `above` stands before the parts and is always shown."""
@@ -54,7 +54,7 @@ def tokens_of(text: str) -> int:
     return open_tokenizer(TOKENIZER).count(text)
 
 
-def written(answer: Answer, limit: int) -> str:
+def written(answer: ToolAnswer, limit: int) -> str:
     """The answer with as many of its parts as `limit` tokens hold, which are those of the whole text."""
     least, most = 0, len(answer.parts)
     text = _whole(answer, most, limit)
@@ -73,13 +73,13 @@ def written(answer: Answer, limit: int) -> str:
     return text
 
 
-def _shortened(answer: Answer, longest: int) -> Answer:
+def _shortened(answer: ToolAnswer, longest: int) -> ToolAnswer:
     facts = tuple(cut(fact, longest) for fact in answer.facts)
     vault, freshness = cut(answer.vault, longest), cut(answer.freshness, longest)
     return replace(answer, facts=facts, vault=vault, freshness=freshness, hint=cut(answer.hint, longest), more="")
 
 
-def _whole(answer: Answer, shown: int, limit: int) -> str:
+def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
     left = max(len(answer.parts) - shown, 0)
     more = answer.more if isinstance(answer.more, str) else answer.more(shown) if left else ""
     hints = [f"{left:,} left out here: {more}." if left and more else "", answer.hint]
@@ -260,7 +260,7 @@ def _standing(standing: MemoryStanding | None) -> str:
 
 
 def packed_within(
-    pack: Callable[[int], PackResult], answer: Callable[[PackResult], Answer], limit: int
+    pack: Callable[[int], PackResult], answer: Callable[[PackResult], ToolAnswer], limit: int
 ) -> tuple[str, PackResult]:
     """A pack with the first and last line around it, in `limit` tokens: the pack gets what these leave."""
     room = limit - tokens_of(written(replace(answer(pack(0)), parts=()), limit))

@@ -27,7 +27,7 @@ from pydantic import BaseModel, Field
 import excerpt
 from excerpt.errors import ExcerptError, NotThereError
 from excerpt.mcp import answers
-from excerpt.mcp.answers import LEAST, Answer, written
+from excerpt.mcp.answers import LEAST, ToolAnswer, written
 from excerpt.mcp.http import OpenDoor, serve
 from excerpt.mcp.served import NotYetError, Report, ServedVault, ServedVaults
 from excerpt.text.display import counted, visible_line
@@ -134,7 +134,7 @@ class Tools:
         told = [result.confidence for result in found.values() if result.confidence is not None]
         sure = min(told, key=list(excerpt.Confidence).index) if told else None
         hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
-        answer = Answer(
+        answer = ToolAnswer(
             facts=(sure or "",),
             what=group,
             parts=parts,
@@ -174,7 +174,7 @@ class Tools:
 
         def ask(found: excerpt.Vault) -> str:
             near = found.related(_named(found, source), limit=limit)
-            answer = Answer(
+            answer = ToolAnswer(
                 facts=(f"near {visible_line(near.path)}",),
                 what="notes",
                 parts=tuple(map(answers.related_part, near.notes)),
@@ -216,7 +216,7 @@ class Tools:
         def ask(found: excerpt.Vault) -> str:
             every = found.memories.recall(query, tags=tags, standings=True)
             kept = every[:limit]
-            answer = Answer(
+            answer = ToolAnswer(
                 facts=() if not kept or kept[0].answers else ("nothing answers; these share a word",),
                 what="memories",
                 parts=tuple(map(answers.memory_part, kept)),
@@ -365,14 +365,14 @@ def _packed(
     def pack(budget: int) -> excerpt.PackResult:
         return found.pack(query, budget=budget, scope=scope, format=form, ids=ids, tokenizer=answers.TOKENIZER)
 
-    def answer(packed: excerpt.PackResult) -> Answer:
+    def answer(packed: excerpt.PackResult) -> ToolAnswer:
         left = [each for each in packed.left_out if each.line_start]
         more = ", ".join(answers.place(each.path, each.line_start, each.line_end) for each in left[:2])
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
         passages = f"{len(packed.packs):,} of {counted(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
         hint += _not_all([served], result.confidence)
-        return Answer((fact or sure, passages), served.name, served.freshness, hint)
+        return ToolAnswer((fact or sure, passages), served.name, served.freshness, hint)
 
     text, packed = answers.packed_within(pack, answer, limit)
     found.count_saved(packed)
@@ -394,7 +394,7 @@ def _folders(found: excerpt.Vault, served: ServedVault, query: str, limit: int) 
         f"{visible_line(branch.filter)} · {branch.fragments:,} passages in {counted(branch.notes, 'note')}"
         for branch in shown
     )
-    answer = Answer(
+    answer = ToolAnswer(
         facts=(),
         what="folders",
         parts=parts,
@@ -438,7 +438,7 @@ def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, li
         return f"`read` {answers.place(note.path, parts[shown].first, note.line_end)}"
 
     cut = next((f"Line {part.first} goes on: `read` it with a query. " for part in parts if part.is_cut), "")
-    answer = Answer(
+    answer = ToolAnswer(
         facts=(answers.place(note.path, note.line_start, note.line_end), f"{note.lines:,} lines"),
         what="passages",
         parts=tuple(part.shown for part in parts),
@@ -478,7 +478,7 @@ def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, 
     while answers.tokens_of(outline) > most and "\n" in outline:
         rows = outline.split("\n")
         outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
-    answer = Answer(
+    answer = ToolAnswer(
         facts=(f"a long note in brief, {note.note_tokens:,} tokens",),
         what="passages",
         parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
@@ -503,8 +503,8 @@ def _overview(found: excerpt.Vault, served: ServedVault, topic: str, limit: int)
     sure = None if told.found else excerpt.Confidence.NOTHING
     hint = "`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`."
 
-    def answer(text: str) -> Answer:
-        return Answer(
+    def answer(text: str) -> ToolAnswer:
+        return ToolAnswer(
             facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
             vault=served.name,
             freshness=served.freshness,

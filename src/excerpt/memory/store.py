@@ -407,7 +407,7 @@ class CopiedMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Memories:
+class KeptMemories:
     """All that is in the folder: `memories`, newest first, the files that could not be read as one, and which of the
     memories are copies."""
 
@@ -453,12 +453,12 @@ class Contents:
     ids: Mapping[str, tuple[str, Kept]]
 
     @cached_property
-    def found(self) -> Memories:
+    def found(self) -> KeptMemories:
         memories = tuple(kept.memory for _, kept in self.ids.values())
         broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, Broken))
         stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, Kept)}
         copies = (CopiedMemory(name, stated[name], own) for own, (name, _) in self.ids.items() if stated[name] != own)
-        return Memories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
+        return KeptMemories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
 
     @cached_property
     def named(self) -> Mapping[str, Memory]:
@@ -504,7 +504,7 @@ class MemoryStore:
                 if _write_new(self.folder / name, render_memory(memory)):
                     return memory
 
-    def all(self) -> Memories:
+    def all(self) -> KeptMemories:
         """Every memory, newest first, and every broken file with its reason."""
         return self.contents().found
 
