@@ -130,7 +130,7 @@ class Weighed:
 Weigh = Callable[[Rows | None], Weighed]
 
 
-class Found:
+class FoundTerms:
     """The `count` fragments that have any of some terms, and the rarity of these. What is common is weighed when it is
     asked for, as a query is mostly answered by its other words."""
 
@@ -144,9 +144,9 @@ class Found:
         self._last: tuple[Rows, tuple[Floats, Fields]] | None = None
 
     @staticmethod
-    def ready(idf: float, weighed: Weighed) -> Found:
+    def ready(idf: float, weighed: Weighed) -> FoundTerms:
         """Those that are weighed."""
-        found = Found(idf, len(weighed.rows), lambda _: weighed, lambda _: None)
+        found = FoundTerms(idf, len(weighed.rows), lambda _: weighed, lambda _: None)
         found._all = weighed
         return found
 
@@ -189,7 +189,7 @@ def _aligned(weighed: Weighed, rows: Rows) -> tuple[Floats, Fields]:
 class Match:
     """The fragments that a word of the query occurs in, of whose rarity only `share` counts."""
 
-    found: Found
+    found: FoundTerms
     share: float = 1.0
 
     @property
@@ -231,7 +231,7 @@ class WordIndex:
 
     def __init__(self, reader: TermReader) -> None:
         self._reader = reader
-        self._tiers: OrderedDict[tuple[str, ...], Found] = OrderedDict()
+        self._tiers: OrderedDict[tuple[str, ...], FoundTerms] = OrderedDict()
         self._kept = 0
 
     def warm(self) -> None:
@@ -269,7 +269,7 @@ class WordIndex:
             np.maximum,
         )
         idf = exact.idf if exact.count else max(match.idf for _, match in found)
-        return Match(Found.ready(idf, weighed))
+        return Match(FoundTerms.ready(idf, weighed))
 
     def best_terms(self, word: Word) -> tuple[str, ...]:
         """The terms of the word's first tier that is found at all."""
@@ -293,7 +293,7 @@ class WordIndex:
                     found[:, number][having > 0] = tier.share
         return found
 
-    def _tier(self, terms: tuple[str, ...]) -> Found:
+    def _tier(self, terms: tuple[str, ...]) -> FoundTerms:
         known = self._tiers.get(terms)
         if known is not None:
             self._tiers.move_to_end(terms)
@@ -305,17 +305,17 @@ class WordIndex:
             self._kept -= self._tiers.popitem(last=False)[1].count + _OVERHEAD
         return found
 
-    def _find(self, terms: tuple[str, ...]) -> Found:
+    def _find(self, terms: tuple[str, ...]) -> FoundTerms:
         found = [rows for term in terms if len(rows := self._reader.entries(term).rows)]
         if sum(map(len, found)) > MANY:
             flags = np.zeros(self._reader.doc_count, np.bool_)
             self._mark(terms, flags)
             count = int(np.count_nonzero(flags))
             idf = self._idf(count)
-            return Found(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
+            return FoundTerms(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
         count = len(united(*found)) if found else 0
         idf = self._idf(count)
-        return Found.ready(idf, self._weigh(terms, idf))
+        return FoundTerms.ready(idf, self._weigh(terms, idf))
 
     def _idf(self, having: int) -> float:
         count = self._reader.doc_count
