@@ -357,7 +357,14 @@ class Columns:
 
     def unpack(self, codes: NDArray[np.unsignedinteger[Any]]) -> tuple[NDArray[np.uint8], Ints]:
         """Field and count of each code."""
-        return (codes >> self._shift).astype(np.uint8), (codes & ((1 << self._shift) - 1)).astype(np.int32)
+        fields, counts = np.empty(len(codes), np.uint8), np.empty(len(codes), np.int32)
+        self.unpack_into(codes, fields, counts)
+        return fields, counts
+
+    def unpack_into(self, codes: NDArray[np.unsignedinteger[Any]], fields: NDArray[np.uint8], counts: Ints) -> None:
+        """Put field and count of each code into arrays of as many."""
+        np.right_shift(codes, self._shift, out=fields, casting="unsafe")
+        np.bitwise_and(codes, (1 << self._shift) - 1, out=counts, casting="unsafe")
 
     def positions(self, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
         """Those from `first` to before `last`, of all positions of the segment."""

@@ -107,41 +107,40 @@ class Term:
 
     def __init__(self, segments: Sequence[OpenSegment], term: bytes) -> None:
         """Raises DamagedColumnsError."""
-        rows, fields, counts = [_NONE], [_NO_FIELDS], [_NONE]
-        self._parts: list[tuple[Columns, int, int, NDArray[np.bool_] | None, NDArray[np.int32]]] = []
-        for segment in segments:
-            found = segment.columns.find(term)
-            if found is None:
-                continue
-            field, tf = segment.columns.unpack(found.codes)
-            alive = None
+        found = [(segment, one) for segment in segments if (one := segment.columns.find(term)) is not None]
+        count = sum(len(one.docs) for _, one in found)
+        rows, fields, tf = np.empty(count, np.int32), np.empty(count, np.uint8), np.empty(count, np.int32)
+        # Which segment, where the positions begin there, and which entries come before its end.
+        self._parts: list[tuple[Columns, int, int]] = []
+        end = 0
+        for segment, one in found:
+            begin, end = end, end + len(one.docs)
             if segment.whole:
-                row = found.docs + segment.first_row
+                np.add(one.docs, segment.first_row, out=rows[begin:end], casting="unsafe")
             else:
-                row = segment.rows[found.docs]
-                alive = row >= 0
-            self._parts.append((segment.columns, found.first_place, int(tf.sum()), alive, tf))
-            rows.append(row if alive is None else row[alive])
-            fields.append(field if alive is None else field[alive])
-            counts.append(tf if alive is None else tf[alive])
-        self.entries = TermEntries(
-            np.concatenate(rows).astype(np.int32, copy=False), np.concatenate(fields), np.concatenate(counts)
-        )
-        self._positions: Positions | None = None
-
-    @property
-    def nbytes(self) -> int:
+                rows[begin:end] = segment.rows[one.docs]
+            segment.columns.unpack_into(one.codes, fields[begin:end], tf[begin:end])
+            self._parts.append((segment.columns, one.first_place, end))
+        self._counts = tf
+        self._alive = None if all(segment.whole for segment, _ in found) else rows >= 0
+        if self._alive is not None:
+            rows, fields, tf = rows[self._alive], fields[self._alive], tf[self._alive]
+        self.entries = TermEntries(rows, fields, tf)
+        self.nbytes = 17 * len(rows) + 4 * int(self._counts.sum())
         """Memory taken, positions included, whether they are read yet or not."""
-        return 17 * len(self.entries.rows) + 4 * sum(count for _, _, count, _, _ in self._parts)
+        self._positions: Positions | None = None
 
     def positions(self) -> Positions:
         """Those of each entry. Raises DamagedColumnsError."""
         if self._positions is None:
-            values = [_NONE]
-            for columns, first, count, alive, tf in self._parts:
-                found = columns.positions(first, first + count)
-                values.append((found if alive is None else found[np.repeat(alive, tf)]).astype(np.int32))
-            self._positions = Positions(offsets_of(self.entries.tf), np.concatenate(values))
+            values, end, offsets = [_NONE], 0, offsets_of(self._counts)
+            for columns, first, last in self._parts:
+                begin, end = end, last
+                values.append(columns.positions(first, first + int(offsets[end] - offsets[begin])).astype(np.int32))
+            found = np.concatenate(values)
+            if self._alive is not None:
+                offsets, found = offsets_of(self.entries.tf), found[np.repeat(self._alive, self._counts)]
+            self._positions = Positions(offsets, found)
         return self._positions
 
     def places(self, rows: Rows) -> TermPlaces:

@@ -237,8 +237,9 @@ class _Laid:
         order = np.argsort(places // CHUNK, kind="stable")
         ends = np.cumsum(np.bincount(places // CHUNK, minlength=len(self.chunks))).tolist()
         for chunk, begin, end in zip(self.chunks, [0, *ends], ends, strict=False):
-            of_it = order[begin:end]
-            found[of_it] = chunk[places[of_it] % CHUNK]
+            if end > begin:
+                of_it = order[begin:end]
+                found[of_it] = chunk[places[of_it] % CHUNK]
         return Quantised(self.scales[numbers], found)
 
     def with_rows(
@@ -293,6 +294,8 @@ class VectorMatrix:
         self._total = total
         self._file, self._size = source.identity, source.size
         self._laid = laid
+        # As a first build leaves them: then nothing is put into another order.
+        self._in_order = bool(np.array_equal(laid.places, np.arange(len(keys))))
 
     @classmethod
     def read(
@@ -352,7 +355,7 @@ class VectorMatrix:
         sums = np.empty((len(laid.chunks), CHUNK), np.float32)
         for number, chunk in enumerate(laid.chunks):
             sums[number] = multiply(digits[:1], chunk)[0]
-        found: Floats = sums.ravel()[laid.places]
+        found: Floats = sums.ravel()[: len(laid.places)] if self._in_order else sums.ravel()[laid.places]
         found *= laid.scales * np.float32(step * _STEPS)
         longest = 1 + math.sqrt(len(query)) / 254
         return found, longest * step * math.sqrt(float(np.sum(np.square(digits[1], dtype=np.float64)))) + _ROUNDING

@@ -56,15 +56,21 @@ class OtherNames:
         link = found - (ends - counts)[places] - np.array([of_note.own for of_note in names])[places]
         is_own = link < 0
         np.maximum.at(own, places[is_own], fits[is_own])
-        leading = _to_files_of(names, places, link)
+        leading, alone = _to_files_of(names, places, link)
+        # The best first: a link that can mean one note alone, which another gives as good a name, need not be resolved.
+        order = np.argsort(-fits[leading], kind="stable")
+        leading, alone = leading[order], alone[order]
         at = {note: place for place, note in enumerate(numbers)}
-        links = zip(places[leading].tolist(), link[leading].tolist(), fits[leading].tolist(), strict=True)
+        links = (places[leading], link[leading], fits[leading], alone)
         read: dict[int, list[str]] = {}
-        for place, number, fit in links:
+        best = [0.0] * len(notes)
+        for place, number, fit, only in zip(*(values.tolist() for values in links), strict=True):
+            if only >= 0 and (only == place or fit <= best[only]):
+                continue
             to = at.get(self._target(numbers[place], number, read))
-            if to is not None and to != place and fit > given[to]:
-                given[to] = fit
-        return own, given
+            if to is not None and to != place and fit > best[to]:
+                best[to] = fit
+        return own, np.array(best, np.float32)
 
     def _target(self, note: int, link: int, read: dict[int, list[str]]) -> int:
         """The note that a link of a note means, -1 for none; `read` are the targets of the notes before."""
@@ -129,17 +135,22 @@ def _fitting(names: Sequence[NameTerms], asked: _AskedTerms, weight: Floats) -> 
     return found, fits.astype(np.float32)
 
 
-def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> Longs:
+def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> tuple[Longs, Longs]:
     """Which of some links, given by the places of their notes among `names` and their numbers there (below 0: no link),
-    have a target of the file name of one of the notes: the others mean none of them."""
+    have a target of the file name of one of the notes: the others mean none of them. And for each of these the place of
+    that note, -1 where several have this name."""
     files = np.frombuffer(b"".join([of_note.files for of_note in names]), DIGEST)
     ends = np.cumsum([len(of_note.files) // DIGEST.itemsize for of_note in names])
     begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     wanted = files[begins[places] + 1 + link]
-    known = np.sort(files[begins])
-    same = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
-    found: Longs = np.flatnonzero(same & (link >= 0))
-    return found
+    order = np.argsort(files[begins], kind="stable")
+    known = files[begins][order]
+    first = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    found: Longs = np.flatnonzero((known[first] == wanted) & (link >= 0))
+    first = first[found]
+    several = known[np.minimum(first + 1, len(known) - 1)] == known[first]
+    several[first == len(known) - 1] = False
+    return found, np.where(several, -1, order[first])
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial, reduce
-from operator import mul
 from typing import cast
 
 import numpy as np
@@ -266,7 +265,11 @@ class Engine:
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
         scores, notes = ranking.scores[first:last].tolist(), table.notes[rows].tolist()
         which, places = ranking.which[first:last].tolist(), ranking.places[first:last].tolist()
-        modified = (self.snapshot.facets.modified[table.notes[rows]] // 10**9).tolist()
+        modified = (self.snapshot.facets.modified_of(table.notes[rows]) // 10**9).tolist()
+        signals = [
+            iter(_signals(answer.scored, ranking.places[first:last][ranking.which[first:last] == number]))
+            for number, answer in enumerate(ranking.answers)
+        ]
         found = zip(fragments, scores, which, places, notes, modified, strict=True)
         hits: list[Hit] = []
         for fragment, score, number, place, note, changed in found:
@@ -275,7 +278,7 @@ class Engine:
             confidence = answer.judgement.word(place) if answer.judgement else None
             spans = self._marker.spans(fragment.text, answer.marks, table.languages[note]) if is_marked else ()
             named = self._marker.named(fragment, answer.marks, table.languages[note]) if is_marked else ()
-            hits.append(Hit(fragment, score, _signals(answer.scored, place), spans, confidence, named, changed))
+            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, changed))
         return tuple(hits)
 
 
@@ -288,9 +291,12 @@ def count_matching(answers: Sequence[Answer]) -> int:
 _signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tuple.__new__, Signal))
 
 
-def _signals(scored: Scored, place: int) -> tuple[Signal, ...]:
-    values, weights = scored.values[place].tolist(), scored.weights.tolist()
-    return tuple(map(_signal, zip(scored.names, values, weights, map(mul, values, weights), strict=True)))
+def _signals(scored: Scored, places: Order) -> list[tuple[Signal, ...]]:
+    """The signals of the fragments at some places."""
+    values, weights = scored.values[places].astype(np.float64), scored.weights.astype(np.float64)
+    each = zip(values.tolist(), (values * weights).tolist(), strict=True)
+    weighing = weights.tolist()
+    return [tuple(map(_signal, zip(scored.names, of_one, weighing, parts, strict=True))) for of_one, parts in each]
 
 
 def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
