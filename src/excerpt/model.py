@@ -35,7 +35,8 @@ class Section:
 
     Ordinal 0 is the opening section (level 0, no heading, empty heading path): the text before the first heading.
     `line_start` is the heading's line; `line_end` takes in the subsections; `blocks` are those directly under the
-    heading, without the subsections'.
+    heading, without the subsections'. Of a file without lines, `place` is what follows "#" in a link to the section
+    (`page=12`), and the heading is in no line.
     """
 
     ordinal: int
@@ -45,6 +46,7 @@ class Section:
     line_start: int
     line_end: int
     blocks: tuple[Block, ...]
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Note:
 
     `text` has LF line ends and no BOM, so that `lines` are the file's. `properties` are the frontmatter's values as
     strings (lists flattened), without title, aliases and tags. `language` is an ISO 639-1 code or "" if unknown.
+    `unread` counts the images in it that OCR would read.
     """
 
     path: str
@@ -77,6 +80,7 @@ class Note:
     sections: tuple[Section, ...] = ()
     links: tuple[Link, ...] = ()
     warnings: tuple[str, ...] = ()
+    unread: int = 0
 
     @property
     def lines(self) -> list[str]:

@@ -15,7 +15,7 @@ from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, em
 from excerpt.model import Fragment, Note, Skipped
 from excerpt.text.fragments import fragments_of, version_of_cut
 from excerpt.text.tokens import open_tokenizer
-from excerpt.vault.readers import digest_of, load_bytes, reader_for
+from excerpt.vault.readers import ReadOptions, digest_of, load_bytes, reader_for
 
 # --- without the collector --------------------------------------------------------------------------------------------
 # Work that makes millions of objects and no cycles among them.
@@ -105,13 +105,14 @@ def _prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
 
 
 def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> NoteRows | None:
-    file = recipe.vault / task.path
-    if task.digest and digest_of(load_bytes(file, recipe.max_bytes)) == task.digest:
+    data = load_bytes(recipe.vault / task.path, recipe.max_bytes)
+    digest = digest_of(data)
+    if task.digest == digest:
         return None
     reader = reader_for(task.path)
     if reader is None:
         raise ExcerptError("No reader knows this kind of file.")
-    note, digest = reader.read(file, task.path, recipe.max_bytes, recipe.language)
+    note = reader.read(data, task.path, ReadOptions(recipe.language))
     rows, fragments = rows_of(recipe, note, task, digest)
     # Last, so that a note that fails half-way leaves no words behind.
     collector.add_note(

@@ -1,34 +1,145 @@
-"""Files -> notes: one reader for each kind of file."""
+"""Files -> notes: one reader for each kind of file.
+
+Notes themselves are read by `markdown`. What lies beside them, an attachment, becomes a note as well: its text is what
+the file says, its sections are its places (a page, a slide, a cell range), and everything after that is the same.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from excerpt.errors import ReadError
-from excerpt.model import Note
+from excerpt.kinds import BlockKind
+from excerpt.model import Block, Link, Note, Section
+from excerpt.text.words import detect_language
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a reader is told besides the file.
+
+    `language` is that of all notes (ISO 639-1), "" if it is to be found for each. `most_pages` bounds what is read of
+    one file that has pages. `ocr` names the program that reads images, "" if none is to.
+    """
+
+    language: str = ""
+    most_pages: int = 2000
+    ocr: str = ""
 
 
 class Reader(Protocol):
-    """Reads one kind of file. `extensions` are in lower case, with the dot."""
+    """Reads one kind of file, in a process of its own, which may be ended at any time.
 
+    `kind` is the word of the filter `kind:`, "" for notes. `extensions` are in lower case, with the dot. What was read
+    is kept until the file or the `version` changes.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def version(self) -> str: ...
     @property
     def extensions(self) -> tuple[str, ...]: ...
 
-    def read(self, file: Path, path: str, max_bytes: int, language: str = "") -> tuple[Note, str]:
-        """The note in `file`, which is `path` in its vault, and the digest of its content.
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """The note in a file's bytes, which is `path` in its vault.
 
-        Its language is `language` (ISO 639-1), or where that is "" the one it seems to be in.
-
-        Raises ReadError, which says why in one sentence, if there is no note in it.
+        Raises ReadError, which says why in one sentence, if there is none in them.
         """
         ...
 
 
-def load_bytes(file: Path, max_bytes: int) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The text at one place of a file: what a section is made of.
+
+    `place` is what follows "#" in a link to it, as browsers and Obsidian spell it (`page=12`, `slide=3`,
+    `Sales!A1:J40`), "" where the file has no such places. `headings` are the titles it stands under, the last its own
+    ("Page 12"). `text` is paragraphs, with blank lines between them.
+    """
+
+    place: str
+    headings: tuple[str, ...]
+    text: str
+
+
+def placed_note(
+    path: str,
+    parts: Sequence[Placed],
+    options: ReadOptions,
+    *,
+    title: str = "",
+    tags: Sequence[str] = (),
+    links: Sequence[Link] = (),
+    warnings: Sequence[str] = (),
+    unread: int = 0,
+) -> Note:
+    """The note that a file's parts make, in their order; `title` defaults to the file's name, and `unread` counts the
+    images in it that OCR would read.
+
+    The line of each link is that of its part, counted from 1: it becomes the first of the part's lines. Headings stand
+    beside the text and take no line of it.
+    """
+    lines: list[str] = []
+    sections: list[Section] = [Section(0, 0, "", (), 1, 1, ())]
+    starts: list[int] = []
+    for part in parts:
+        starts.append(len(lines) + 1)
+        text = _clean(part.text)
+        if not text:
+            continue
+        first = len(lines) + 1
+        lines += [*text.split("\n"), ""]
+        last = len(lines) - 1
+        heading = part.headings[-1] if part.headings else ""
+        blocks = tuple(_blocks(lines, first, last))
+        level = len(part.headings)
+        sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, part.place))
+    text = "\n".join(lines[:-1])
+    placed = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)
+    return Note(
+        path=path,
+        title=_clean(title).replace("\n", " ") or PurePosixPath(path).stem,
+        text=text,
+        tags=tuple(tags),
+        language=options.language or detect_language(text[:_LANGUAGE_LETTERS]),
+        sections=tuple(sections),
+        links=placed,
+        warnings=tuple(warnings),
+        unread=unread,
+    )
+
+
+_LANGUAGE_LETTERS = 20_000
+
+
+def _clean(text: str) -> str:
+    """Text with LF line ends and without what no text holds, or what cannot be stored."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").encode("utf-8", "replace").decode()
+    return text.strip("\n") if text.strip() else ""
+
+
+def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
+    """A paragraph for each run of lines that are not blank."""
+    blocks: list[Block] = []
+    start = 0
+    for number in range(first, last + 2):
+        blank = number > last or not lines[number - 1].strip()
+        if blank and start:
+            blocks.append(Block(BlockKind.PARAGRAPH, start, number - 1))
+            start = 0
+        elif not blank and not start:
+            start = number
+    return blocks
+
+
+def load_bytes(file: Path, max_bytes: int, setting: str = "vault.max_bytes") -> bytes:
     """The bytes of a regular file, at most `max_bytes` of them; a link put in its place meanwhile is not followed."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
@@ -42,7 +153,7 @@ def load_bytes(file: Path, max_bytes: int) -> bytes:
         raise ReadError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.") from error
     if len(data) > max_bytes:
         limit = f"{max_bytes / 1024 / 1024:.3g} MB"
-        raise ReadError(f"It is larger than {limit}.", "Raise vault.max_bytes in the settings to index it.")
+        raise ReadError(f"It is larger than {limit}.", f"Raise {setting} in the settings to index it.")
     return data
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import charset_normalizer
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
 from excerpt.text.markdown import parse_note
-from excerpt.vault.readers import digest_of, load_bytes
+from excerpt.vault.readers import ReadOptions
 
 # Byte order marks, the longer first: UTF-32's begins with UTF-16's.
 _MARKS = (
@@ -41,16 +40,15 @@ _SAMPLE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class MarkdownReader:
+    kind: str = ""
+    version: str = ""
     extensions: tuple[str, ...] = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
 
-    def read(self, file: Path, path: str, max_bytes: int, language: str = "") -> tuple[Note, str]:
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """See Reader.read. An encoding that had to be guessed, or damage, is a warning of the note."""
-        data = load_bytes(file, max_bytes)
         text, warning = decode(data)
-        note = parse_note(path, text, language)
-        if warning:
-            note = replace(note, warnings=(warning, *note.warnings))
-        return note, digest_of(data)
+        note = parse_note(path, text, options.language)
+        return replace(note, warnings=(warning, *note.warnings)) if warning else note
 
 
 def decode(data: bytes) -> tuple[str, str]:
