@@ -93,7 +93,9 @@ class Fragment:
 
     `text` is exactly lines `line_start`..`line_end` of the note. `ordinal` counts the fragments of the note from 0,
     `section` is the section's ordinal. `id` is stable across builds: it changes only with the path or the text.
-    `key` is the row of the catalog that holds it, 0 before it is stored; keys are never used twice.
+    `key` is the row of the catalog that holds it, 0 before it is stored; keys are never used twice. `kind` is an
+    attachment's ("pdf"), "" for a note; its lines are then those of the text that was read from it, and `place` is
+    what follows "#" in a link to the section (`page=12`).
     """
 
     id: str
@@ -108,10 +110,16 @@ class Fragment:
     tokens: int
     digest: str
     key: int = 0
+    kind: str = ""
+    place: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""
-        return fields_of(self)
+        fields = fields_of(self)
+        for name in ("kind", "place"):
+            if not fields[name]:
+                del fields[name]
+        return fields
 
 
 @dataclass(frozen=True, slots=True)

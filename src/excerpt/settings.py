@@ -62,9 +62,29 @@ class Fusion(StrEnum):
     RRF = "rrf"
 
 
+class Ocr(StrEnum):
+    """Which program reads images: none, the one there is, or one of the two that are known."""
+
+    OFF = "off"
+    AUTO = "auto"
+    TESSERACT = "tesseract"
+    RAPIDOCR = "rapidocr"
+
+
 def setting(default: T, meaning: str) -> T:
     """Return the field of a setting: its default, and what it does in a sentence for whoever edits a settings file."""
     return field(default=default, metadata={MEANING: meaning})
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentSettings:
+    """What is read beside the notes. A file over a limit is skipped, or read as far as it goes, and named."""
+
+    read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and others too.")
+    weight: Share = setting(0.8, "What an attachment counts beside a note, 0 to 1.")
+    ocr: Ocr = setting(Ocr.OFF, "Read images and scanned pages by OCR: auto takes tesseract if it is there.")
+    max_bytes: Bytes = setting(64 * 1024 * 1024, "Larger attachments are skipped.")
+    max_pages: Positive = setting(2000, "Pages read of one attachment.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +96,7 @@ class VaultSettings:
     exclude: tuple[str, ...] = setting((), 'Patterns of what not to read; "!" in front reads it after all.')
     max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped.")
     language: Language = setting("", 'The language of all notes, as "de"; if empty, detected.')
+    attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from excerpt.model import Fragment
 from excerpt.settings import Settings
 
 _TABLES = {
-    "notes": "SELECT path, size, mtime_ns, digest, cut, title, language, tokens FROM notes",
-    "sections": "SELECT path, ordinal, level, heading, heading_path, line_start, line_end"
+    "notes": "SELECT path, size, mtime_ns, digest, cut, title, language, tokens, kind, unread FROM notes",
+    "sections": "SELECT path, ordinal, level, heading, heading_path, line_start, line_end, place"
     " FROM sections JOIN notes ON notes.id = note",
-    "links": "SELECT path, line, kind, target, heading, block_id, text FROM links JOIN notes ON notes.id = note",
-    "labels": "SELECT path, kind, name, value FROM labels JOIN notes ON notes.id = note",
+    "links": "SELECT path, line, links.kind, target, heading, block_id, text FROM links JOIN notes ON notes.id = note",
+    "labels": "SELECT path, labels.kind, name, value FROM labels JOIN notes ON notes.id = note",
     "names": "SELECT path, name FROM names JOIN notes ON notes.id = note",
     "remarks": "SELECT path, skipped, reason FROM remarks",
 }

@@ -50,6 +50,10 @@ Roses like a rich soil, with compost.
 """
 TEA = "# Tea\n\nBrew the leaf in a warm kettle.\n\nSee [[Roses#Soil]].\n"
 
+AS_OF_5 = (
+    "ALTER TABLE notes DROP COLUMN kind; ALTER TABLE notes DROP COLUMN unread; ALTER TABLE sections DROP COLUMN place"
+)
+
 
 def found(index: Path, settings: Settings, word: str, field: str = "text") -> list[str]:
     """Paths of the notes that have a word, sorted."""
@@ -186,7 +190,7 @@ def test_an_index_that_knows_one_time_of_a_file_goes_on_with_what_it_has(
     os.utime(write("Tea.md", TEA), (1, 1))
     first = build(vault, index, settings)
     with closing(sqlite3.connect(index / FILE)) as connection:
-        connection.executescript("ALTER TABLE notes DROP COLUMN ctime_ns; PRAGMA user_version = 3")
+        connection.executescript(f"{AS_OF_5}; ALTER TABLE notes DROP COLUMN ctime_ns; PRAGMA user_version = 3")
     second = build(vault, index, settings)
     assert (second.unchanged, second.embedded, second.rebuilt) == (1, 0, "")
     assert second.generation == first.generation
@@ -202,13 +206,25 @@ def test_an_index_without_the_words_of_names_goes_on_with_what_it_has(
         before = snapshot.name_terms([0, 1])
     with closing(sqlite3.connect(index / FILE)) as connection:
         connection.executescript(
-            "DROP TABLE name_terms; DELETE FROM meta WHERE name = 'names'; PRAGMA user_version = 4"
+            f"{AS_OF_5}; DROP TABLE name_terms; DELETE FROM meta WHERE name = 'names'; PRAGMA user_version = 4"
         )
     second = build(vault, index, settings)
     assert (second.unchanged, second.embedded, second.rebuilt) == (2, 0, "")
     assert second.generation == first.generation
     with closing(Snapshot.open(index, settings)) as snapshot:
         assert snapshot.name_terms([0, 1]) == before
+
+
+def test_an_index_without_kinds_and_places_goes_on_with_what_it_has(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Tea.md", TEA)
+    first = build(vault, index, settings)
+    with closing(sqlite3.connect(index / FILE)) as connection:
+        connection.executescript(f"{AS_OF_5}; PRAGMA user_version = 5")
+    second = build(vault, index, settings)
+    assert (second.unchanged, second.embedded, second.rebuilt) == (1, 0, "")
+    assert second.generation == first.generation
 
 
 @pytest.mark.usefixtures("without_ctime")

@@ -28,14 +28,14 @@ def link(target: str, text: str | None) -> tuple[int, str, str, None, None, str 
 
 def test_own_names_are_aliases_then_the_file_and_the_first_heading_where_they_differ_from_the_title() -> None:
     labels = [("tag", "", "plant"), ("alias", "", "Love apple")]
-    sections = [(0, 0, ""), (1, 2, "Before"), (2, 1, "Growing tomatoes"), (3, 1, "Later")]
+    sections = [(0, 0, "", ""), (1, 2, "Before", ""), (2, 1, "Growing tomatoes", ""), (3, 1, "Later", "")]
     found = taken_apart("Garden/tomato.md", "Tomatoes", "en", labels=labels, sections=sections, links=[])
     assert found.own == 3
     assert names_of(found) == as_kept(["love", "appl"], ["tomato"], ["grow", "tomato"])
 
 
 def test_a_file_called_as_the_title_is_no_other_name() -> None:
-    found = taken_apart("Garden/Tomatoes.md", "Tomatoes", "en", labels=[], sections=[(1, 1, "Tomatoes")], links=[])
+    found = taken_apart("Garden/Tomatoes.md", "Tomatoes", "en", labels=[], sections=[(1, 1, "Tomatoes", "")], links=[])
     assert (found.own, found.terms, found.targets) == (0, b"", "[]")
 
 

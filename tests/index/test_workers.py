@@ -23,7 +23,7 @@ from excerpt.index.pool import Tick, TooLongError, Workers, here_bytes
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.worker import Limits
 from excerpt.model import Skipped
-from excerpt.settings import Settings
+from excerpt.settings import Settings, VaultSettings
 
 HASTY = Limits(seconds=1)
 """For files that would take for ever."""
@@ -62,7 +62,7 @@ def name_the_process(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Recipe:
-    return Recipe(tmp_path, "chars/4", 1 << 24)
+    return Recipe(tmp_path, "chars/4", VaultSettings())
 
 
 @pytest.fixture
@@ -159,7 +159,13 @@ def test_several_bad_files_cost_only_themselves(
 
 def test_a_larger_file_may_take_longer() -> None:
     limits = Limits(seconds=20, seconds_per_mb=5)
-    assert [limits.seconds_for(size) for size in (0, 999_999, 1_000_000, 16_000_000)] == [20, 20, 25, 100]
+    tasks = [Task("a.md", size, 1, 1) for size in (0, 999_999, 1_000_000, 16_000_000)]
+    assert [limits.seconds_for(task) for task in tasks] == [20, 20, 25, 100]
+
+
+def test_a_file_with_images_to_be_read_may_take_longer() -> None:
+    limits = Limits(seconds=20, seconds_per_image=10)
+    assert limits.seconds_for(Task("scan.pdf", 0, 1, 1, kind="pdf", images=3)) == 50
 
 
 def test_the_file_that_hangs_is_named_while_it_is_waited_for(
@@ -322,13 +328,15 @@ def test_workers_end_when_their_build_is_killed(write: Callable[..., list[Task]]
 import os, signal, time
 from pathlib import Path
 from excerpt.index.prepare import Recipe, Task
+from excerpt.settings import VaultSettings
 from excerpt.index.worker import Limits
 from excerpt.index.pool import Tick, Workers
 from tests.index.test_workers import prepare_oddly
 if __name__ == "__main__":
     workers = Workers(1, Limits(seconds=1), prepare_oddly)
     for path in ("first.md", {name!r}):
-        run = workers.prepare(Recipe(Path({str(tmp_path)!r}), "chars/4", 1000), [Task(path, {LARGE}, 1, 1)], ticked)
+        recipe = Recipe(Path({str(tmp_path)!r}), "chars/4", VaultSettings())
+        run = workers.prepare(recipe, [Task(path, {LARGE}, 1, 1)], ticked)
         next(run)
 """
     ticked = """

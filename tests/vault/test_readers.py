@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import digest_of, reader_for
+from excerpt.settings import AttachmentSettings, Ocr, VaultSettings
+from excerpt.vault.readers import ReadOptions, load_bytes
 from excerpt.vault.readers.markdown import MarkdownReader, decode
+from excerpt.vault.readers.registry import kind_of, reader_for, suffixes_of
 
 LIMIT = 1024 * 1024
 GERMAN = "# Übung\n\nDie Suche findet jede Stelle, auch wenn man die Wörter vergaß: schöne Grüße über Straßen.\n"
@@ -18,29 +20,54 @@ JAPANESE = "# 検索\n\n検索は正確な言葉を覚えていなくても、�
 KOREAN = "# 검색\n\n검색은 정확한 단어를 기억하지 못해도 노트의 모든 부분을 찾습니다.\n"
 
 
-def read(folder: Path, data: bytes, max_bytes: int = LIMIT) -> Note:
+def read(data: bytes) -> Note:
+    return MarkdownReader().read(data, "note.md", ReadOptions())
+
+
+def load(folder: Path, data: bytes, max_bytes: int = LIMIT) -> bytes:
     file = folder / "note.md"
     file.write_bytes(data)
-    return MarkdownReader().read(file, "note.md", max_bytes)[0]
+    return load_bytes(file, max_bytes)
 
 
 def test_a_reader_is_chosen_by_extension() -> None:
-    assert isinstance(reader_for("a/b.md"), MarkdownReader)
-    assert isinstance(reader_for("A.MARKDOWN"), MarkdownReader)
-    assert reader_for("a.pdf") is None
-    assert reader_for("md") is None
+    settings = VaultSettings()
+    assert isinstance(reader_for("a/b.md", settings), MarkdownReader)
+    assert isinstance(reader_for("A.MARKDOWN", settings), MarkdownReader)
+    for name in ("a.xyz", "md", ".pdf"):
+        with pytest.raises(ReadError):
+            reader_for(name, settings)
 
 
-def test_a_note_comes_with_the_digest_of_its_content(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_bytes(b"# One\r\n")
-    note, digest = MarkdownReader().read(tmp_path / "a.md", "x/a.md", LIMIT)
+def test_the_kind_of_a_file_is_told_by_its_longest_known_ending() -> None:
+    settings = VaultSettings()
+    kinds = {path: kind_of(path, settings) for path in ("a.md", "a.pdf.md", "A.b.PDF", "x/plan.excalidraw.md")}
+    assert kinds == {"a.md": "", "a.pdf.md": "", "A.b.PDF": "pdf", "x/plan.excalidraw.md": "drawing"}
+
+
+def test_what_the_settings_call_notes_is_no_attachment() -> None:
+    assert kind_of("a.txt", VaultSettings()) == "text"
+    assert kind_of("a.txt", VaultSettings(extensions=(".md", ".txt"))) == ""
+
+
+def test_images_are_read_when_ocr_is_on() -> None:
+    assert ".png" in suffixes_of(VaultSettings()).unread
+    assert ".png" in suffixes_of(VaultSettings(attachments=AttachmentSettings(ocr=Ocr.AUTO))).read
+
+
+def test_attachments_can_be_left_out() -> None:
+    found = suffixes_of(VaultSettings(attachments=AttachmentSettings(read=False)))
+    assert (found.read, found.unread) == ((".md", ".markdown"), ())
+
+
+def test_a_note_has_the_lines_of_its_file() -> None:
+    note = MarkdownReader().read(b"# One\r\n", "x/a.md", ReadOptions())
     assert (note.path, note.title, note.text) == ("x/a.md", "a", "# One\n")
-    assert digest == digest_of(b"# One\r\n") != digest_of(b"# One\n")
 
 
 @pytest.mark.parametrize("mark", ["utf-8", "utf-8-sig"])
-def test_utf8_needs_no_warning(tmp_path: Path, mark: str) -> None:
-    note = read(tmp_path, GERMAN.encode(mark))
+def test_utf8_needs_no_warning(mark: str) -> None:
+    note = read(GERMAN.encode(mark))
     assert (note.text, note.warnings) == (GERMAN, ())
 
 
@@ -62,32 +89,32 @@ def test_utf8_needs_no_warning(tmp_path: Path, mark: str) -> None:
         (KOREAN, "euc-kr", "cp949"),
     ],
 )
-def test_other_encodings_are_read_and_named(tmp_path: Path, text: str, encoding: str, named: str) -> None:
+def test_other_encodings_are_read_and_named(text: str, encoding: str, named: str) -> None:
     data = text.encode(encoding)
     if encoding in ("utf-16", "utf-32"):
         assert data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    note = read(tmp_path, data)
+    note = read(data)
     assert note.text == text
     assert named in note.warnings[0]
 
 
-def test_a_little_damage_to_utf8_stays_little(tmp_path: Path) -> None:
+def test_a_little_damage_to_utf8_stays_little() -> None:
     data = CHINESE.encode()
-    note = read(tmp_path, data[:31] + b"\xff" + data[34:])
+    note = read(data[:31] + b"\xff" + data[34:])
     assert note.text.count("\ufffd") == 1
     assert "1 broken character" in note.warnings[0]
 
 
-def test_two_encodings_in_one_file_are_both_read(tmp_path: Path) -> None:
+def test_two_encodings_in_one_file_are_both_read() -> None:
     words = "plain words " * 30
-    note = read(tmp_path, words.encode() + "café ".encode() + words.encode() + "naïve façade".encode("cp1252"))
+    note = read(words.encode() + "café ".encode() + words.encode() + "naïve façade".encode("cp1252"))
     assert note.text.endswith("naïve façade")
     assert "café" in note.text
 
 
 @pytest.mark.parametrize("after", [b"", b" and", b" and more" * 20])
-def test_a_zero_byte_here_and_there_is_text(tmp_path: Path, after: bytes) -> None:
-    note = read(tmp_path, b"some text\x00" + after)
+def test_a_zero_byte_here_and_there_is_text(after: bytes) -> None:
+    note = read(b"some text\x00" + after)
     assert note.text.startswith("some text")
     assert note.warnings == ()
 
@@ -99,35 +126,39 @@ def test_a_zero_byte_here_and_there_is_text(tmp_path: Path, after: bytes) -> Non
         (b"%PDF-1.4 and so on", "not text"),
         (b"\x89PNG\r\n\x1a\n", "not text"),
         (b"\x00\x01\x02\x00\x00\x00\x05\x00\x00\x00\x00\x00" * 50, "not text"),
-        (b"x" * (LIMIT + 1), "larger than 1 MB"),
     ],
 )
-def test_what_is_no_note_is_refused_with_the_reason(tmp_path: Path, data: bytes, reason: str) -> None:
+def test_what_is_no_note_is_refused_with_the_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
-        read(tmp_path, data)
+        read(data)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf", b" \t\r\n", b"x" * LIMIT])
-def test_the_smallest_and_the_largest_notes_are_notes(tmp_path: Path, data: bytes) -> None:
-    assert read(tmp_path, data).warnings == ()
+def test_the_smallest_and_the_largest_notes_are_notes(data: bytes) -> None:
+    assert read(data).warnings == ()
+
+
+def test_a_file_over_the_limit_is_refused_with_the_limit(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="larger than 1 MB"):
+        load(tmp_path, b"x" * (LIMIT + 1))
 
 
 def test_a_file_that_vanished_says_so(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="vanished"):
-        MarkdownReader().read(tmp_path / "gone.md", "gone.md", LIMIT)
+        load_bytes(tmp_path / "gone.md", LIMIT)
 
 
 def test_a_link_put_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("secret")
     (tmp_path / "link.md").symlink_to(tmp_path / "target")
     with pytest.raises(ReadError):
-        MarkdownReader().read(tmp_path / "link.md", "link.md", LIMIT)
+        load_bytes(tmp_path / "link.md", LIMIT)
 
 
 def test_a_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     with pytest.raises(ReadError, match="pipe"):
-        MarkdownReader().read(tmp_path / "pipe.md", "pipe.md", LIMIT)
+        load_bytes(tmp_path / "pipe.md", LIMIT)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
@@ -136,7 +167,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
     file.write_text("x")
     file.chmod(0)
     with pytest.raises(ReadError, match="cannot be read"):
-        MarkdownReader().read(file, "a.md", LIMIT)
+        load_bytes(file, LIMIT)
 
 
 @given(st.binary(max_size=300))

@@ -39,7 +39,7 @@ def reasons(vault: Path) -> dict[str, str]:
 
 
 def test_notes_are_found_by_extension_in_order_of_path(write: Callable[..., Path]) -> None:
-    vault = write("b.md", "a/z.markdown", "A.MD", "c.txt", "image.png", "md", "a.md.bak")
+    vault = write("b.md", "a/z.markdown", "A.MD", "c.xyz", "image.png", "md", "a.md.bak")
     assert paths(vault) == ["A.MD", "a/z.markdown", "b.md"]
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from filelock import Timeout
@@ -17,13 +18,14 @@ from filelock import Timeout
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
 from excerpt.index.catalog import FULL, Catalog, GivenUp, KnownNote, is_damage
-from excerpt.index.changes import BESIDE, changed_ns, is_as_known, sure_before
+from excerpt.index.changes import BESIDE, awaits_ocr, changed_ns, cut_of, is_as_known, is_cut_so, sure_before
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
+from excerpt.vault.readers.registry import kind_of
 from excerpt.vault.scan import Scan, scan
 
 # --- pause, resume, cancel --------------------------------------------------------------------------------------------
@@ -264,6 +266,8 @@ class _Update:
         self._writer.mend()
         removed = self._commit_all(found, known)
         self._writer.finish(self._skipped, found.only, self._given_up)
+        if found.only is None:
+            self._writer.catalog.set_unread_files(found.scan.unread)
         self._remember_when(found)
         telling.phase = "done"
         telling.tell()
@@ -278,16 +282,19 @@ class _Update:
     def _commit_all(self, seen: Found, known: dict[str, KnownNote]) -> int:
         """Commit what is new, changed or gone; returns how many notes were removed."""
         found = seen.scan
-        tasks = self._not_given_up(_tasks(seen, known, self._recipe.cut, sure_before(self._writer.catalog)))
-        if any(note.cut != self._recipe.cut for note in known.values()):
-            self._writer.rebuilt.append("all notes, from the vault: they are cut or stemmed differently now")
+        vault = self._recipe.settings
+        tasks = self._not_given_up(_tasks(seen, known, vault, sure_before(self._writer.catalog)))
+        if any(not is_cut_so(known[task.path].cut, cut_of(task.path, vault)) for task in tasks if task.path in known):
+            self._writer.rebuilt.append("notes, from the vault: they are read, cut or stemmed differently now")
         there = {file.path for file in found.files}
         gone = [path for path in known if path not in there]
         self._skipped += found.skipped
         telling = self._telling
         telling.notes_total, telling.bytes_total = len(tasks), sum(task.size for task in tasks)
         telling.phase = "reading"
-        for batch in self._batches(tasks):
+        notes, attachments = ([one for one in tasks if bool(one.kind) is kind] for kind in (False, True))
+        # What is read of notes is searchable before any attachment is opened, and that before OCR begins.
+        for batch in chain(self._batches(notes), self._batches(attachments)):
             self._commit(batch, gone, known)
             gone = []
         if gone or not self._writer.catalog.generation:
@@ -296,7 +303,22 @@ class _Update:
         unreadable = [one.path for one in self._skipped if one.path in known and one.path in there]
         if unreadable:
             self._commit([], unreadable, known)
+        self._read_images(found)
         return len(known.keys() - there) + len(unreadable)
+
+    def _read_images(self, found: Scan) -> None:
+        """Read by OCR what is left of the files that were just found; one that it fails for keeps its other text."""
+        vault, known = self._recipe.settings, self._writer.catalog.known_notes()
+        awaiting = [
+            Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread)
+            for file in found.files
+            if (note := known.get(file.path)) is not None and awaits_ocr(note, vault)
+        ]
+        tasks = self._not_given_up(awaiting)
+        self._telling.notes_total += len(tasks)
+        self._telling.bytes_total += sum(task.size for task in tasks)
+        for batch in self._batches(tasks):
+            self._commit(batch, [], known)
 
     def _not_given_up(self, tasks: Sequence[Task]) -> list[Task]:
         """Those that did not take too much before, just as they are now; the others are skipped again, untried."""
@@ -304,7 +326,7 @@ class _Update:
         tried = []
         for task in tasks:
             one = before.get(task.path)
-            now = (task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut)
+            now = (task.size, task.mtime_ns, task.ctime_ns, self._cut_of(task))
             if one and (one.size, one.mtime_ns, one.ctime_ns, one.cut) == now:
                 self._given_up[task.path] = one
                 self._skipped.append(Skipped(task.path, one.reason))
@@ -312,7 +334,12 @@ class _Update:
                 tried.append(task)
         return tried
 
+    def _cut_of(self, task: Task) -> str:
+        return cut_of(task.path, self._recipe.settings, ocr=task.images > 0)
+
     def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
+        if not tasks:
+            return
         sizes = {task.path: task.size for task in tasks}
         batch: list[Prepared] = []
         limit, first, began = _FIRST_BYTES, True, time.monotonic()
@@ -328,10 +355,11 @@ class _Update:
             reasons = {one.path: one.reason for one in prepared.skipped}
             for task in prepared.given_up:
                 reason = reasons[task.path]
-                one = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._recipe.cut, reason)
+                one = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._cut_of(task), reason)
                 self._given_up[task.path] = one
             notes += len(prepared.notes)
-            size += sum(note.size for note in prepared.notes)
+            # An attachment's text is a part of its file; it is stored at about a third of its size.
+            size += sum(3 * len(note.text) if note.kind else note.size for note in prepared.notes)
             early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))
             if early or size >= limit:
                 yield batch
@@ -367,17 +395,18 @@ class _Update:
         )
 
 
-def _tasks(found: Found, known: dict[str, KnownNote], cut: str, sure: int) -> list[Task]:
-    """Files that are new, may have changed or are known otherwise than `cut`, the most recently modified first. One
-    that was named may have changed whatever its size and times say."""
+def _tasks(found: Found, known: dict[str, KnownNote], settings: VaultSettings, sure: int) -> list[Task]:
+    """Files that are new, may have changed or were prepared otherwise, the most recently modified first. One that was
+    named may have changed whatever its size and times say."""
     named = frozenset(found.only or ())
     tasks = []
     for file in found.scan.files:
         note = known.get(file.path)
-        if note is None or note.cut != cut:
-            tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns))
+        state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of(file.path, settings)
+        if note is None or not is_cut_so(note.cut, cut_of(file.path, settings)):
+            tasks.append(Task(*state, kind=kind))
         elif not is_as_known(file, note, sure) or file.path in named:
-            tasks.append(Task(file.path, file.size, file.mtime_ns, file.ctime_ns, note.digest))
+            tasks.append(Task(*state, note.digest, kind))
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
 
 
@@ -424,8 +453,7 @@ class Updater:
         control: Control | None = None,
     ) -> None:
         self._vault, self._folder, self._settings = vault, folder, settings
-        notes = settings.vault
-        self._recipe = Recipe(vault, settings.pack.tokenizer, notes.max_bytes, notes.language)
+        self._recipe = Recipe(vault, settings.pack.tokenizer, settings.vault)
         control = control or Control()
         self._telling = Telling(progress, control)
         self._workers = Workers(held=lambda: control.paused)

@@ -58,7 +58,8 @@ class NoteRows:
 
     `text` is zlib-compressed UTF-8; `cut` is the version of the code that cut the fragments; `labels` are (kind, name,
     value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded;
-    `name_terms` what it is called beside its title, and what its links call others, taken apart.
+    `name_terms` what it is called beside its title, and what its links call others, taken apart. `kind` is an
+    attachment's, "" for notes; `unread` counts the images in it that OCR would read.
     """
 
     path: str
@@ -71,13 +72,15 @@ class NoteRows:
     language: str
     tokens: int
     text: bytes
-    sections: list[tuple[int, int, str, str, int, int]]
+    sections: list[tuple[int, int, str, str, int, int, str]]
     fragments: list[FragmentRow]
     links: list[tuple[int, str, str, str | None, str | None, str | None]]
     labels: list[tuple[str, str, str]]
     names: list[str]
     name_terms: NameTerms
     warnings: tuple[str, ...]
+    kind: str
+    unread: int
 
 
 class DamagedRowError(sqlite3.DatabaseError):
@@ -96,6 +99,7 @@ class KnownNote:
     ctime_ns: int
     digest: str
     cut: str
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def text_from_row(value: bytes) -> str:
 # transaction and so see one generation. A commit of the writer is the commit of the generation: the derived files are
 # on disk before it, and their names, sizes and checksums are part of it.
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 FILE = "catalog.sqlite"
 _WRITER_CACHE = 32_000  # KiB
 _LONG_LOG = 8 << 20
@@ -164,12 +168,13 @@ CREATE TABLE files (name TEXT PRIMARY KEY, kind TEXT NOT NULL, size INTEGER NOT 
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL, digest TEXT NOT NULL, cut TEXT NOT NULL, title TEXT NOT NULL,
-    language TEXT NOT NULL, tokens INTEGER NOT NULL);
+    language TEXT NOT NULL, tokens INTEGER NOT NULL, kind TEXT NOT NULL DEFAULT '',
+    unread INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE note_texts (note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, text BLOB NOT NULL);
 CREATE TABLE sections (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
     heading TEXT NOT NULL, heading_path TEXT NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL,
-    PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
+    place TEXT NOT NULL DEFAULT '', PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
 CREATE TABLE fragments (
     key INTEGER PRIMARY KEY AUTOINCREMENT, note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
     id TEXT NOT NULL, ordinal INTEGER NOT NULL, section INTEGER NOT NULL, line_start INTEGER NOT NULL,
@@ -217,6 +222,11 @@ DELETE FROM meta WHERE name = 'given_up';
 CREATE TABLE IF NOT EXISTS name_terms (
     note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, own INTEGER NOT NULL, lengths BLOB NOT NULL,
     terms BLOB NOT NULL, files BLOB NOT NULL, targets TEXT NOT NULL);
+""",
+    5: """
+ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+ALTER TABLE notes ADD COLUMN unread INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sections ADD COLUMN place TEXT NOT NULL DEFAULT '';
 """,
 }
 """From each older version to the next."""
@@ -375,7 +385,7 @@ class Catalog:
 
     def known_notes(self, only: Iterable[str] | None = None) -> dict[str, KnownNote]:
         """What is known of all notes, or of those at and below `only` some paths."""
-        sql = "SELECT path, size, mtime_ns, ctime_ns, digest, cut FROM notes"
+        sql = "SELECT path, size, mtime_ns, ctime_ns, digest, cut, unread FROM notes"
         if only is None:
             found = self.rows(sql)
         else:
@@ -403,7 +413,7 @@ class Catalog:
         ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
         keys = list(range(last + 1, last + 1 + len(note.fragments)))
         number = self._insert_note(note)
-        self._many("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections])
+        self._many("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections])
         self._many(
             "INSERT INTO fragments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(key, number, *fragment) for key, fragment in zip(keys, note.fragments, strict=True)],
@@ -416,10 +426,10 @@ class Catalog:
 
     def _insert_note(self, note: NoteRows) -> int:
         row = self.rows(
-            "INSERT INTO notes (path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            "INSERT INTO notes (path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, kind, unread)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             *(note.path, note.size, note.mtime_ns, note.ctime_ns, note.digest, note.cut),
-            *(note.title, note.language, note.tokens),
+            *(note.title, note.language, note.tokens, note.kind, note.unread),
         )
         self.rows("INSERT INTO note_texts VALUES (?, ?)", row[0][0], note.text)
         self._many("INSERT INTO remarks VALUES (?, 0, ?)", [(note.path, warning) for warning in note.warnings])
@@ -476,6 +486,13 @@ class Catalog:
         """Remember which files are not tried again as they are."""
         rows = {path: (one.size, one.mtime_ns, one.ctime_ns, one.cut, one.reason) for path, one in files.items()}
         self.set_meta("given_up", json.dumps(rows))
+
+    def unread_files(self) -> tuple[tuple[str, int], ...]:
+        """How many files were not read, by their ending, for what is not installed or switched on."""
+        return tuple((suffix, count) for suffix, count in json.loads(self.meta("unread_files") or "[]"))
+
+    def set_unread_files(self, unread: Sequence[tuple[str, int]]) -> None:
+        self.set_meta("unread_files", json.dumps(unread))
 
     # --- vectors ------------------------------------------------------------------------------------------------------
 
@@ -596,12 +613,12 @@ class NoteInfo:
 def sections(rows: ReadRows, path: str) -> list[Section]:
     """A note's sections in their order, without their blocks."""
     sql = (
-        "SELECT ordinal, level, heading, heading_path, s.line_start, s.line_end FROM sections s"
+        "SELECT ordinal, level, heading, heading_path, s.line_start, s.line_end, place FROM sections s"
         " JOIN notes ON notes.id = s.note WHERE path = ? ORDER BY ordinal"
     )
     return [
-        Section(ordinal, level, heading, heading_path_from_row(under), start, end, ())
-        for ordinal, level, heading, under, start, end in rows(sql, path)
+        Section(ordinal, level, heading, heading_path_from_row(under), start, end, (), place)
+        for ordinal, level, heading, under, start, end, place in rows(sql, path)
     ]
 
 

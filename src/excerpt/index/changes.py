@@ -15,9 +15,10 @@ from excerpt.index.files import SUSPECT, check
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
 from excerpt.model import Skipped
-from excerpt.settings import Settings
+from excerpt.settings import Ocr, Settings, VaultSettings
 from excerpt.text.fragments import version_of_cut
 from excerpt.text.words import ANALYZER_VERSION
+from excerpt.vault.readers.registry import version_of
 from excerpt.vault.scan import FileState, Scan, scan
 
 BESIDE = "anew"
@@ -26,6 +27,25 @@ BESIDE = "anew"
 # Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
 # some shares, 2 s on memory cards (FAT). As git does, what was so new when it was looked at is compared by content.
 _TICK_NS = 2_000_000_000
+
+
+_WITH_OCR = "/ocr"
+
+
+def cut_of(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
+    """What a file is stored with, and prepared again without: the code that reads and cuts it, and the settings that it
+    does so by."""
+    return version_of_cut(settings.language) + version_of(path, settings) + (_WITH_OCR if ocr else "")
+
+
+def is_cut_so(cut: str, wanted: str) -> bool:
+    """Whether what is stored with `cut` need not be prepared again; nor is what was read by OCR too."""
+    return cut.removesuffix(_WITH_OCR) == wanted
+
+
+def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
+    """Whether images of a file that is stored are still to be read by OCR."""
+    return note.unread > 0 and settings.attachments.ocr is not Ocr.OFF and not note.cut.endswith(_WITH_OCR)
 
 
 def changed_ns(file: FileState) -> int:
@@ -81,25 +101,30 @@ def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault
 
 def _shows(catalog: Catalog, found: Scan, settings: Settings) -> bool:
     """Whether the catalog holds just the notes that were found, and what was skipped among them."""
-    known, sure, cut = catalog.known_notes(), sure_before(catalog), version_of_cut(settings.vault.language)
-    given_up = _given_up(catalog, found, cut)
-    notes = [file for file in found.files if file.path not in given_up]
+    known, sure, vault = catalog.known_notes(), sure_before(catalog), settings.vault
+    given_up = _given_up(catalog, found, vault)
+    # What OCR alone failed for is known by its other text.
+    notes = [file for file in found.files if file.path not in given_up or file.path in known]
     return (
         len(notes) == len(known)
         and all(
-            (note := known.get(file.path)) is not None and note.cut == cut and is_as_known(file, note, sure)
+            (note := known.get(file.path)) is not None
+            and is_cut_so(note.cut, cut_of(file.path, vault))
+            and is_as_known(file, note, sure)
+            and (file.path in given_up or not awaits_ocr(note, vault))
             for file in notes
         )
         and set(catalog.remarks(skipped=True)) == {*found.skipped, *given_up.values()}
     )
 
 
-def _given_up(catalog: Catalog, found: Scan, cut: str) -> Mapping[str, Skipped]:
+def _given_up(catalog: Catalog, found: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
     """Files that took more than a file may, and are as they were then."""
     before = catalog.given_up()
     return {
         file.path: Skipped(file.path, one.reason)
         for file in found.files
         if (one := before.get(file.path)) is not None
-        and (one.size, one.mtime_ns, one.ctime_ns, one.cut) == (file.size, file.mtime_ns, file.ctime_ns, cut)
+        and (one.size, one.mtime_ns, one.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
+        and is_cut_so(one.cut, cut_of(file.path, settings))
     }

@@ -53,8 +53,8 @@ def taken_apart(
 
 
 def first_heading(sections: Iterable[Row]) -> str:
-    """The first heading of the first level among a note's sections, "" without any."""
-    return next((row[2] for row in sections if row[1] == 1), "")
+    """The first heading of the first level among a note's sections, "" without any; a place ("Page 1") names none."""
+    return next((row[2] for row in sections if row[1] == 1 and not row[-1]), "")
 
 
 def digests_of(texts: Iterable[str]) -> Digests:
@@ -92,7 +92,7 @@ def _made_anew(rows: ReadRows, number: int) -> NameTerms:
     return taken_apart(
         *(path, title, language),
         labels=rows("SELECT kind, name, value FROM labels WHERE note = ? ORDER BY rowid", number),
-        sections=rows("SELECT ordinal, level, heading FROM sections WHERE note = ? ORDER BY ordinal", number),
+        sections=rows("SELECT ordinal, level, heading, place FROM sections WHERE note = ? ORDER BY ordinal", number),
         links=rows(
             "SELECT line, kind, target, heading, block_id, text FROM links WHERE note = ? ORDER BY rowid", number
         ),

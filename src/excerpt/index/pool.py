@@ -313,7 +313,7 @@ class Run:
                 if now - member.since > _START_SECONDS:
                     self._bury(member)
                 continue
-            seconds = self._limits.seconds_for(run.tasks[member.piece.start + member.number].size)
+            seconds = self._limits.seconds_for(run.tasks[member.piece.start + member.number])
             if now - member.since > seconds * self._limits.patience:
                 self._bury(member, overdue=True)
 
@@ -332,7 +332,7 @@ class Run:
                 self._pending.appendleft(piece)
                 return
             at = piece.start + member.number
-            reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at].size)
+            reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at])
             if not reason and at not in self._doubtful:
                 # Whoever ended it may have meant the process and not the file: the system's memory killer, a user.
                 self._doubtful.add(at)
@@ -345,10 +345,10 @@ class Run:
             self._changed.notify_all()
 
 
-def _reason(code: int, limits: Limits, size: int) -> str:
-    """Why a file of that size ended its worker with that exit code, "" if nothing says that the file was to blame."""
+def _reason(code: int, limits: Limits, task: Task) -> str:
+    """Why a file ended its worker with that exit code, "" if nothing says that the file was to blame."""
     if code == _TOO_LONG:
-        return f"It took longer than {limits.seconds_for(size):g} s to take apart."
+        return f"It took longer than {limits.seconds_for(task):g} s to take apart."
     # Libraries that are not Python give up when there is no memory.
     if code in (OUT_OF_MEMORY, -signal.SIGABRT):
         return f"It needs more than {limits.memory:,} MB of memory."
@@ -455,7 +455,7 @@ class Workers:
         begin = size = 0
         was_here = False
         for at, task in enumerate(tasks):
-            here = at < first and task.size <= small and task.path not in self._risky
+            here = at < first and task.size <= small and not task.kind and task.path not in self._risky
             if at > begin:
                 full = size >= _CHUNK_BYTES or at - begin >= (_HERE_FILES if was_here else _CHUNK_FILES)
                 if full or here != was_here:

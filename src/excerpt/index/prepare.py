@@ -10,12 +10,15 @@ from pathlib import Path, PurePosixPath
 
 from excerpt.errors import ExcerptError
 from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
+from excerpt.index.changes import cut_of
 from excerpt.index.names import taken_apart
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
 from excerpt.model import Fragment, Note, Skipped
-from excerpt.text.fragments import fragments_of, version_of_cut
+from excerpt.settings import Ocr, VaultSettings
+from excerpt.text.fragments import fragments_of
 from excerpt.text.tokens import open_tokenizer
-from excerpt.vault.readers import ReadOptions, digest_of, load_bytes, reader_for
+from excerpt.vault.readers import ReadOptions, digest_of, load_bytes
+from excerpt.vault.readers.registry import reader_for
 
 # --- without the collector --------------------------------------------------------------------------------------------
 # Work that makes millions of objects and no cycles among them.
@@ -39,37 +42,32 @@ def without_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What preparing a file depends on besides the file; small, as it goes to every worker.
-
-    `language` is that of all notes, "" if it is to be found for each.
-    """
+    """What preparing a file depends on besides the file; small, as it goes to every worker."""
 
     vault: Path
     tokenizer: str
-    max_bytes: int
-    language: str = ""
-
-    @property
-    def cut(self) -> str:
-        return version_of_cut(self.language)
+    settings: VaultSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to prepare. `digest` is the known content's, "" if it must be prepared whatever it holds."""
+    """A file to prepare. `digest` is the known content's, "" if it must be prepared whatever it holds. `kind` is "" for
+    a note; `images` are those in it that are to be read by OCR."""
 
     path: str
     size: int
     mtime_ns: int
     ctime_ns: int
     digest: str = ""
+    kind: str = ""
+    images: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """What became of some files: notes to store and the words of their fragments, in the same order; files whose
-    content is the known one; files that are skipped; and of those the ones that took more time or memory than a file
-    may, which are not tried again as they are."""
+    content is the known one; files that are skipped; and of those the ones that are not tried again as they are: what
+    took more time or memory than a file may, and attachments that their reader could not read."""
 
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
@@ -93,11 +91,15 @@ def _prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
             rows = _prepare_note(recipe, task, collector)
         except ExcerptError as error:
             done.skipped.append(Skipped(task.path, str(error)))
+            if task.kind:
+                done.given_up.append(task)
         except MemoryError:
             raise
         except Exception as error:
             # A note that our own code, or a parser under it, trips over must not end the indexing of the others.
             done.skipped.append(Skipped(task.path, f"It could not be taken apart ({type(error).__name__}: {error})."))
+            if task.kind:
+                done.given_up.append(task)
         else:
             (done.same.append(task) if rows is None else done.notes.append(rows))
     done.inverted.update(collector.inverted())
@@ -105,14 +107,17 @@ def _prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
 
 
 def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> NoteRows | None:
-    data = load_bytes(recipe.vault / task.path, recipe.max_bytes)
+    settings = recipe.settings
+    bounds = settings.attachments
+    if task.kind:
+        data = load_bytes(recipe.vault / task.path, bounds.max_bytes, "vault.attachments.max_bytes")
+    else:
+        data = load_bytes(recipe.vault / task.path, settings.max_bytes)
     digest = digest_of(data)
     if task.digest == digest:
         return None
-    reader = reader_for(task.path)
-    if reader is None:
-        raise ExcerptError("No reader knows this kind of file.")
-    note = reader.read(data, task.path, ReadOptions(recipe.language))
+    ocr = bounds.ocr if task.images else Ocr.OFF
+    note = reader_for(task.path, settings).read(data, task.path, ReadOptions(settings.language, bounds.max_pages, ocr))
     rows, fragments = rows_of(recipe, note, task, digest)
     # Last, so that a note that fails half-way leaves no words behind.
     collector.add_note(
@@ -130,7 +135,7 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
     tokenizer = open_tokenizer(recipe.tokenizer)
     fragments = fragments_of(note, tokenizer.count)
     sections = [
-        (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end)
+        (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end, s.place)
         for s in note.sections
     ]
     links, labels = [(x.line, x.kind.value, x.target, x.heading, x.block_id, x.text) for x in note.links], _labels(note)
@@ -140,7 +145,7 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
         mtime_ns=task.mtime_ns,
         ctime_ns=task.ctime_ns,
         digest=digest,
-        cut=recipe.cut,
+        cut=cut_of(task.path, recipe.settings, ocr=task.images > 0),
         title=note.title,
         language=note.language,
         tokens=tokenizer.count(note.text),
@@ -159,6 +164,8 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
         names=sorted({fold_name(name) for name in (note.title, PurePosixPath(task.path).stem, *note.aliases)}),
         name_terms=taken_apart(*(task.path, note.title, note.language), labels=labels, sections=sections, links=links),
         warnings=note.warnings,
+        kind=task.kind,
+        unread=note.unread,
     )
     return rows, fragments
 

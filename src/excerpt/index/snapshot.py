@@ -43,7 +43,7 @@ from excerpt.settings import Settings
 
 _FRAGMENT = (
     "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
-    " f.tokens, f.digest FROM fragments f JOIN notes n ON n.id = f.note"
+    " f.tokens, f.digest, n.kind, s.place FROM fragments f JOIN notes n ON n.id = f.note"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
 )
 _PARTS = (
@@ -413,7 +413,7 @@ def _damage_noted(folder: Path) -> Iterator[None]:
 
 
 def _fragment(row: Sequence[Any]) -> Fragment:
-    key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest = row
+    key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
     return Fragment(
         id=fragment_id,
         path=path,
@@ -427,4 +427,6 @@ def _fragment(row: Sequence[Any]) -> Fragment:
         tokens=tokens,
         digest=digest,
         key=key,
+        kind=kind,
+        place=place,
     )

@@ -28,7 +28,7 @@ from excerpt.index.catalog import (
     heading_path_from_row,
     text_from_row,
 )
-from excerpt.index.changes import made_with
+from excerpt.index.changes import cut_of, is_cut_so, made_with
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, DerivedFile, check
 from excerpt.index.lexical import open_segments
@@ -138,11 +138,13 @@ def tell_builds(folder: Path, faults: Sequence[Fault]) -> None:
 # A note as the catalog keeps it, read back whole: to be held against its own text.
 
 _NOTE = (
-    "SELECT n.path, n.size, n.mtime_ns, n.ctime_ns, n.digest, n.cut, n.title, n.language, n.tokens, t.text FROM notes n"
+    "SELECT n.path, n.size, n.mtime_ns, n.ctime_ns, n.digest, n.cut, n.title, n.language, n.tokens, n.kind,"
+    " n.unread, t.text FROM notes n"
     " LEFT JOIN note_texts t ON t.note = n.id WHERE n.id = ?"
 )
 _SECTIONS = (
-    "SELECT ordinal, level, heading, heading_path, line_start, line_end FROM sections WHERE note = ? ORDER BY ordinal"
+    "SELECT ordinal, level, heading, heading_path, line_start, line_end, place FROM sections WHERE note = ?"
+    " ORDER BY ordinal"
 )
 _FRAGMENTS = (
     "SELECT key, id, ordinal, section, line_start, line_end, tokens, digest, embedded, text FROM fragments"
@@ -165,7 +167,7 @@ class StoredNote(NoteRows):
 
 def read_stored(rows: ReadRows, number: int) -> StoredNote:
     """The note of that number in the catalog. Raises sqlite3.DatabaseError."""
-    ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, text),) = rows(_NOTE, number)
+    ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, kind, unread, text),) = rows(_NOTE, number)
     fragments = rows(_FRAGMENTS, number)
     return StoredNote(
         path=path,
@@ -185,6 +187,8 @@ def read_stored(rows: ReadRows, number: int) -> StoredNote:
         names=[row[0] for row in rows(_NAMES, number)],
         name_terms=next((NameTerms(*row) for row in rows(_NAME_TERMS, number)), NO_NAMES),
         warnings=(),
+        kind=kind,
+        unread=unread,
         number=number,
         keys=[row[0] for row in fragments],
     )
@@ -218,7 +222,7 @@ class NoteCheck:
     def __init__(self, settings: Settings, health: Health, *, quick: bool, names_current: bool) -> None:
         """`quick` looks at the line ranges alone. Names that another version took apart are not compared."""
         self._health, self._quick, self._names_current = health, quick, names_current
-        self._cut = Recipe(Path(), "", 0, settings.vault.language).cut
+        self._vault = settings.vault
         self._counted = True
         if settings.pack.tokenizer != health.tokenizer:
             health.behind.append("the token counts, which are another tokenizer's")
@@ -229,7 +233,7 @@ class NoteCheck:
             self._tokenizer, self._counted = _ESTIMATE, False
 
     def check(self, note: StoredNote) -> None:
-        if note.cut != self._cut:
+        if not is_cut_so(note.cut, cut_of(note.path, self._vault)):
             self._health.stale.append((note.path, Stale.CUT))
         what = next(self._wrong(note), None)
         if what:
@@ -242,13 +246,14 @@ class NoteCheck:
             yield "Its text in the catalog is lost or damaged."
             return
         yield from _wrong_ranges(note, text.split("\n"))
-        if not self._quick and note.cut.partition("/")[0] == str(FRAGMENTS_VERSION):
+        # What an attachment's text was read from is not in the catalog.
+        if not self._quick and not note.kind and note.cut.partition("/")[0] == str(FRAGMENTS_VERSION):
             yield from self._wrong_rows(note, text)
 
     def _wrong_rows(self, note: StoredNote, text: str) -> Iterator[str]:
         # One mark of byte order is taken away by whoever parses; another that stands in the text is to stay.
         parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
-        recipe = Recipe(Path(), self._tokenizer, 0)
+        recipe = Recipe(Path(), self._tokenizer, self._vault)
         made, _ = rows_of(recipe, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
         places = [row[3:5] for row in note.fragments]
         if missing := [row[3:5] for row in made.fragments if row[3:5] not in places]:
@@ -662,8 +667,9 @@ class _Examination:
         stale += [(path, Stale.GONE) for path in sorted(known)]
 
     def _digest(self, file: Path) -> str:
+        vault = self._settings.vault
         try:
-            return digest_of(load_bytes(file, self._settings.vault.max_bytes))
+            return digest_of(load_bytes(file, max(vault.max_bytes, vault.attachments.max_bytes)))
         except ExcerptError:
             return ""
 

@@ -29,7 +29,8 @@ OUT_OF_MEMORY = 71
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one file may take: `seconds` of processor time, and `seconds_per_mb` more for each MB of it; `patience`
+    """What one file may take: `seconds` of processor time, `seconds_per_mb` more for each MB of it and
+    `seconds_per_image` for each image in it that OCR is to read; `patience`
     times as long on the clock, as the machine may be busy and a file far away; `memory`, the MB of data that the
     process may hold.
 
@@ -39,12 +40,13 @@ class Limits:
 
     seconds: float = 20.0
     seconds_per_mb: float = 5.0
+    seconds_per_image: float = 20.0
     patience: float = 5.0
     memory: int = 2_000
 
-    def seconds_for(self, size: int) -> float:
-        """The seconds of processor time that a file of so many bytes may take."""
-        return self.seconds + self.seconds_per_mb * (size // 1_000_000)
+    def seconds_for(self, task: Task) -> float:
+        """The seconds of processor time that a file may take."""
+        return self.seconds + self.seconds_per_mb * (task.size // 1_000_000) + self.seconds_per_image * task.images
 
 
 def work(connection: Connection[Any, Any], prepare: Prepare, limits: Limits) -> None:
@@ -68,7 +70,7 @@ def work(connection: Connection[Any, Any], prepare: Prepare, limits: Limits) -> 
 
 def _announced(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
     for number, task in enumerate(tasks):
-        _bound_time(limits.seconds_for(task.size))
+        _bound_time(limits.seconds_for(task))
         connection.send(number)
         yield task
 

@@ -16,6 +16,7 @@ import os
 import re
 import stat
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 from excerpt.errors import SettingsError, VaultError
 from excerpt.model import Skipped
 from excerpt.settings import VaultSettings
+from excerpt.vault.readers.registry import suffixes_of
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -63,11 +65,13 @@ class FileState:
 @dataclass(frozen=True, slots=True)
 class Scan:
     """What a vault holds, by path, what would be a note but cannot be one, and the folders that were listed: "" is the
-    vault itself, the others end in "/"."""
+    vault itself, the others end in "/". `unread` counts, by its ending, what would be read if something were installed
+    or switched on; in a scan of the whole vault alone."""
 
     files: tuple[FileState, ...]
     skipped: tuple[Skipped, ...]
     folders: tuple[str, ...] = ()
+    unread: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,9 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
     settings that is none."""
     vault = root.resolve()
     wanted = frozenset(only or ())
-    suffixes = tuple(extension.lower() for extension in settings.extensions)
+    known = suffixes_of(settings)
+    suffixes, others = known.read, known.unread
+    unread: Counter[str] = Counter()
     # Without patterns pathspec is not imported, which takes .01 s.
     included = _spec_of("include", settings.include) if settings.include else None
     excluded = (_Rules("", _spec_of("exclude", settings.exclude)),) if settings.exclude else ()
@@ -108,13 +114,9 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
     pending = [_Folder("", (), 0, only is None)]
     while pending:
         folder = pending.pop()
-        try:
-            with os.scandir(vault / folder.path) as found:
-                entries = [entry for entry in found if not entry.name.startswith(".") or entry.name in IGNORE_FILES]
-        except OSError as error:
-            if not folder.path:
-                raise VaultError(f"{vault} cannot be read: {error.strerror}.", "Check its permissions.") from error
-            skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
+        entries = _entries(vault, folder.path)
+        if isinstance(entries, str):
+            skipped.append(_skip(folder.path, entries))
             continue
         folders.append(folder.path)
         own, taken, remarks = _rules_of(folder.path, entries, min(left, _MOST_IN_FOLDER - folder.patterns))
@@ -128,7 +130,9 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
             is_link = entry.is_symlink()
-            if not (is_folder or is_link or entry.name.lower().endswith(suffixes)) or entry.name in IGNORE_FILES:
+            name = entry.name.lower()
+            is_wanted = is_folder or is_link or name.endswith(suffixes)
+            if not (is_wanted or name.endswith(others)) or entry.name in IGNORE_FILES:
                 continue
             if _is_ignored(path, is_folder or (is_link and Path(entry.path).is_dir()), (*excluded, *rules)):
                 continue
@@ -136,6 +140,9 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
                 pending.append(_Folder(f"{path}/", rules, patterns, whole))
                 continue
             if not whole or (included is not None and not included.match_file(path)):
+                continue
+            if not is_wanted:
+                unread[name[name.rfind(".") :]] += 1
                 continue
             state = _link_reason(entry, vault, suffixes) if is_link else _state(entry, path)
             if isinstance(state, FileState):
@@ -146,7 +153,19 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
         tuple(sorted(files, key=lambda file: file.path)),
         tuple(sorted(skipped, key=lambda skip: (skip.path, skip.reason))),
         tuple(folders),
+        tuple(sorted(unread.items())) if only is None else (),
     )
+
+
+def _entries(vault: Path, folder: str) -> list[os.DirEntry[str]] | str:
+    """What a folder holds, or why it cannot be listed. Raises VaultError if it is the vault itself."""
+    try:
+        with os.scandir(vault / folder) as found:
+            return [entry for entry in found if not entry.name.startswith(".") or entry.name in IGNORE_FILES]
+    except OSError as error:
+        if not folder:
+            raise VaultError(f"{vault} cannot be read: {error.strerror}.", "Check its permissions.") from error
+        return f"The folder cannot be listed: {error.strerror}."
 
 
 def _state(entry: os.DirEntry[str], path: str) -> FileState | str:

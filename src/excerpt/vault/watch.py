@@ -19,6 +19,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from excerpt.errors import VaultError
 from excerpt.settings import VaultSettings
 from excerpt.vault.mounts import is_silent
+from excerpt.vault.readers.registry import suffixes_of
 from excerpt.vault.scan import IGNORE_FILES, FileState, Scan, scan
 
 Batch = frozenset[str] | None
@@ -115,7 +116,7 @@ class _SystemEvents:
     def __init__(self, vault: Path, settings: VaultSettings, folders: Iterable[str]) -> None:
         """Raises OSError or WatchfilesRustInternalError where the vault cannot be watched."""
         self._vault, self._settings = vault, settings
-        self._suffixes = tuple(extension.lower() for extension in settings.extensions)
+        self._suffixes = suffixes_of(settings).read
         self._folders = set(folders)
         self._looked = time.monotonic()
         self._left: set[str] = set()

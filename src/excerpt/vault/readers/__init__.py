@@ -17,7 +17,7 @@ from typing import Protocol
 from excerpt.errors import ReadError
 from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
-from excerpt.text.words import detect_language
+from excerpt.settings import Ocr
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class ReadOptions:
     """What a reader is told besides the file.
 
     `language` is that of all notes (ISO 639-1), "" if it is to be found for each. `most_pages` bounds what is read of
-    one file that has pages. `ocr` names the program that reads images, "" if none is to.
+    one file that has pages. `ocr` says which program is to read images.
     """
 
     language: str = ""
     most_pages: int = 2000
-    ocr: str = ""
+    ocr: Ocr = Ocr.OFF
 
 
 class Reader(Protocol):
@@ -86,6 +86,8 @@ def placed_note(
     The line of each link is that of its part, counted from 1: it becomes the first of the part's lines. Headings stand
     beside the text and take no line of it.
     """
+    from excerpt.text.words import detect_language  # to know which files are read takes none of it
+
     lines: list[str] = []
     sections: list[Section] = [Section(0, 0, "", (), 1, 1, ())]
     starts: list[int] = []
@@ -160,12 +162,3 @@ def load_bytes(file: Path, max_bytes: int, setting: str = "vault.max_bytes") -> 
 def digest_of(data: bytes) -> str:
     """32 hex digits that tell a file's content from any other's."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def reader_for(path: str) -> Reader | None:
-    """The reader for a file of this name, None if there is none."""
-    from excerpt.vault.readers.markdown import MarkdownReader
-
-    suffix = PurePosixPath(path).suffix.lower()
-    reader = MarkdownReader()
-    return reader if suffix in reader.extensions else None

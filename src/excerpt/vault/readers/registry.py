@@ -1,0 +1,195 @@
+"""Which reader reads a file: told by its name, and loaded when there is such a file.
+
+Others than those that ship are found by the entry-point group `excerpt.readers`: an entry's name is the ending of the
+files, without its dot, and what it names is called without arguments and gives a Reader.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from excerpt.errors import ReadError
+from excerpt.settings import Ocr, VaultSettings
+from excerpt.vault.readers import Reader
+
+GROUP = "excerpt.readers"
+EXTRA = "excerpt[attachments]"
+IMAGE = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A reader of excerpt's own: the word of its kind, where it is, and the library without which it reads nothing."""
+
+    kind: str
+    where: str
+    library: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        return not self.library or find_spec(self.library) is not None
+
+
+_SHIPPED: Mapping[Shipped, tuple[str, ...]] = {
+    Shipped("pdf", "pdf:PdfReader", "pypdfium2"): (".pdf",),
+    Shipped("slides", "office:SlidesReader", "pptx"): (".pptx", ".ppt"),
+    Shipped("document", "office:DocumentReader", "docx"): (".docx", ".doc"),
+    Shipped("sheet", "sheet:SheetReader", "python_calamine"): (".xlsx", ".xlsm", ".xls", ".ods"),
+    Shipped("sheet", "sheet:CsvReader"): (".csv", ".tsv"),
+    Shipped("html", "web:HtmlReader", "selectolax"): (".html", ".htm", ".xhtml"),
+    Shipped("epub", "web:EpubReader", "selectolax"): (".epub",),
+    Shipped("canvas", "obsidian:CanvasReader"): (".canvas",),
+    Shipped("drawing", "obsidian:DrawingReader"): (".excalidraw.md", ".excalidraw"),
+    Shipped("notebook", "obsidian:NotebookReader"): (".ipynb",),
+    Shipped("text", "plain:TextReader"): (".txt", ".text", ".log", ".rst", ".org", ".adoc", ".tex"),
+    Shipped(IMAGE, "image:ImageReader"): (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
+}
+_BY_SUFFIX = {suffix: shipped for shipped, suffixes in _SHIPPED.items() for suffix in suffixes}
+KINDS = tuple(dict.fromkeys(shipped.kind for shipped in _SHIPPED))
+"""The words of the filter `kind:`, but for those of readers that others wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suffixes:
+    """What the names of files end in, in lower case: `read` are those of notes and of what else is read; `unread` those
+    of the kinds that would be read if something were installed or switched on."""
+
+    notes: tuple[str, ...]
+    read: tuple[str, ...]
+    unread: tuple[str, ...]
+
+
+def suffixes_of(settings: VaultSettings) -> Suffixes:
+    """What is read in a vault of these settings, on this machine."""
+    notes = tuple(extension.lower() for extension in settings.extensions)
+    if not settings.attachments.read:
+        return Suffixes(notes, notes, ())
+    wanted = {suffix: shipped for suffix, shipped in _BY_SUFFIX.items() if suffix not in notes}
+    there = {shipped: _is_on(shipped, settings) for shipped in set(wanted.values())}
+    read = [suffix for suffix, shipped in wanted.items() if there[shipped]]
+    unread = [suffix for suffix, shipped in wanted.items() if not there[shipped]]
+    others = [suffix for suffix in _others() if suffix not in notes]
+    return Suffixes(notes, (*notes, *read, *others), tuple(suffix for suffix in unread if suffix not in others))
+
+
+def _is_on(shipped: Shipped, settings: VaultSettings) -> bool:
+    return settings.attachments.ocr is not Ocr.OFF if shipped.kind == IMAGE else shipped.is_there
+
+
+def kind_of(path: str, settings: VaultSettings) -> str:
+    """The kind of a file by its name; "" for a note."""
+    suffix = _suffix(path, settings)
+    if suffix in _others():
+        return _others()[suffix].kind
+    return _BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else ""
+
+
+def reader_for(path: str, settings: VaultSettings) -> Reader:
+    """The reader for a file of this name. Raises ReadError if there is none, or it cannot be loaded."""
+    suffix = _suffix(path, settings)
+    if not suffix:
+        from excerpt.vault.readers.markdown import MarkdownReader
+
+        notes = MarkdownReader()
+        if PurePosixPath(path).suffix.lower() in notes.extensions:
+            return notes
+    elif suffix in _others():
+        return _others()[suffix].reader
+    elif suffix in _BY_SUFFIX:
+        return _shipped(_BY_SUFFIX[suffix].where)
+    raise ReadError("No reader knows this kind of file.")
+
+
+def version_of(path: str, settings: VaultSettings) -> str:
+    """What an attachment is stored with, and read again without: its reader, that one's version, and the settings that
+    it reads by; "" for a note."""
+    if not _suffix(path, settings):
+        return ""
+    bounds = settings.attachments
+    try:
+        reader = reader_for(path, settings)
+    except ReadError as error:
+        return f"+{error}"
+    return f"+{reader.kind}/{reader.version}/{bounds.max_bytes}/{bounds.max_pages}"
+
+
+def _suffix(path: str, settings: VaultSettings) -> str:
+    """The longest ending of a file's name that a reader of attachments has, "" for a note."""
+    name = path[path.rfind("/") + 1 :].lower()
+    notes = tuple(extension.lower() for extension in settings.extensions)
+    at = name.find(".", 1)
+    while at > 0:
+        suffix = name[at:]
+        if suffix in notes:
+            return ""
+        if suffix in _BY_SUFFIX or suffix in _others():
+            return suffix
+        at = name.find(".", at + 1)
+    return ""
+
+
+@cache
+def _shipped(where: str) -> Reader:
+    module, _, name = where.partition(":")
+    reader: Reader = getattr(import_module(f"excerpt.vault.readers.{module}"), name)()
+    return reader
+
+
+# --- readers that others wrote ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """A reader of another package, by its entry point."""
+
+    suffix: str
+    target: str
+
+    @property
+    def reader(self) -> Reader:
+        return _loaded(self.suffix, self.target)
+
+    @property
+    def kind(self) -> str:
+        return self.suffix[1:]
+
+
+@cache
+def _others() -> Mapping[str, _Other]:
+    """The entry points of the group, by the ending of their files. Nothing of theirs is imported."""
+    if not any(map(_names_group, sys.path)):
+        return {}
+    from importlib.metadata import entry_points
+
+    found = (_Other(f".{entry.name.lower().lstrip('.')}", entry.value) for entry in entry_points(group=GROUP))
+    return {one.suffix: one for one in found}
+
+
+def _names_group(folder: str) -> bool:
+    """Whether a package that is installed in a folder of the path may have a reader. To read the files takes 2 ms, to
+    import the library that knows them 40."""
+    for file in Path(folder or ".").glob("*.dist-info/entry_points.txt"):
+        with suppress(OSError):
+            if GROUP.encode() in file.read_bytes():
+                return True
+    return False
+
+
+@cache
+def _loaded(suffix: str, target: str) -> Reader:
+    module, _, name = target.partition(":")
+    try:
+        reader: Reader = getattr(import_module(module), name)()
+    except Exception as error:  # another's code
+        raise ReadError(
+            f"The reader for {suffix} files, {target}, cannot be loaded ({type(error).__name__}: {error}).",
+            "Update or uninstall its package.",
+        ) from error
+    return reader
