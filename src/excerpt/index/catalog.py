@@ -598,7 +598,8 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NoteInfo:
-    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read."""
+    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read, `kind` that of
+    an attachment."""
 
     path: str
     title: str
@@ -608,6 +609,7 @@ class NoteInfo:
     size: int
     mtime_ns: int
     tokens: int
+    kind: str
 
 
 def sections(rows: ReadRows, path: str) -> list[Section]:
@@ -651,7 +653,8 @@ def _row(rows: ReadRows, columns: str, path: str, joined: str = "") -> tuple[Any
 
 
 def info(rows: ReadRows, path: str) -> NoteInfo:
-    number, title, language, size, mtime_ns, counted = _row(rows, "id, title, language, size, mtime_ns, tokens", path)
+    columns = "id, title, language, size, mtime_ns, tokens, kind"
+    number, title, language, size, mtime_ns, counted, kind = _row(rows, columns, path)
     labels = rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", number)
     return NoteInfo(
         path=path,
@@ -662,4 +665,5 @@ def info(rows: ReadRows, path: str) -> NoteInfo:
         size=size,
         mtime_ns=mtime_ns,
         tokens=counted,
+        kind=kind,
     )

@@ -743,7 +743,7 @@ class SearchPane(Vertical):
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))
         elif row is not None:
-            source = Source(row.path, row.line_start, row.line_end, row.digest, row.heading_path)
+            source = Source(row.path, row.line_start, row.line_end, row.digest, row.heading_path, row.place)
             self.post_message(RememberRequested(None, self.pack.query, row.text, source))
 
     # --- the side panel -----------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ LEGEND: Mapping[str, str] = {
     "note": "the rest of its note has them too",
     "coverage": "has many of your different words",
     "gist": "its note begins with what your query is about",
+    "attachment": "it is no note: attachments count less",
     "coherence": "what stands next to it is about that too",
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed lately",
