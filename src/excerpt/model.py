@@ -405,7 +405,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did."""
+    """What a build did. Of the files that it counts, `attachments` are no notes."""
 
     generation: int
     added: int
@@ -418,6 +418,7 @@ class BuildReport:
     warnings: tuple[Skipped, ...]
     seconds: float
     rebuilt: str = ""
+    attachments: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""
@@ -425,8 +426,18 @@ class BuildReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """Files that were not read, or not as a whole, for what is not installed or switched on: how many, what of them in
+    a few words, and what would have them read."""
+
+    files: int
+    what: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a vault's index."""
+    """The state of a vault's index. `attachments` counts those that are indexed beside the notes, by kind."""
 
     vault: str
     generation: int
@@ -437,6 +448,8 @@ class Status:
     model: str
     tokenizer: str
     updated: str
+    attachments: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""

@@ -86,10 +86,17 @@ def number_of(place: str) -> int | None:
     return int(found["first"]) if found else None
 
 
+def spoken(place: str, first: int, last: int, dash: str = "-") -> str:
+    """Where in its file something stands, within a sentence: `page 12`, or the lines where it has no such place."""
+    if found := _NUMBERED.fullmatch(place):
+        begin, end = found["first"], found["last"]
+        return f"{found['kind']}s {begin}{dash}{end}" if end else f"{found['kind']} {begin}"
+    if cells := _CELLS.fullmatch(place):
+        return cells[0]
+    return f"line {first}" if first == last else f"lines {first}{dash}{last}"
+
+
 def called(kind: str, place: str) -> str:
     """What an attachment and a place in it are called: `PDF, page 12`, `slides, slides 3-4`, `sheet`."""
     shown = _SHOWN.get(kind, kind)
-    if found := _NUMBERED.fullmatch(place):
-        first, last = found["first"], found["last"]
-        return f"{shown}, {found['kind']}s {first}-{last}" if last else f"{shown}, {found['kind']} {first}"
-    return shown
+    return f"{shown}, {spoken(place, 0, 0)}" if _NUMBERED.fullmatch(place) else shown

@@ -401,6 +401,15 @@ class Catalog:
         row = self.rows("SELECT (SELECT count(*) FROM notes), (SELECT count(*) FROM fragments)")[0]
         return row[0], row[1]
 
+    def attachments(self) -> dict[str, int]:
+        """How many attachments there are of each kind."""
+        return dict(self.rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind"))
+
+    def scanned(self) -> tuple[int, int]:
+        """How many files have images that were not read, and how many images."""
+        row = self.rows("SELECT count(*), coalesce(sum(unread), 0) FROM notes WHERE unread > 0")[0]
+        return row[0], row[1]
+
     def fragment_keys(self) -> NDArray[np.int64]:
         """Every fragment's key, ascending."""
         # Over the index by note, which is small; the rows themselves hold the texts.

@@ -345,17 +345,22 @@ class Snapshot:
         return [found.get(number, names.NO_NAMES) for number in numbers]
 
     def status(self) -> Status:
-        notes, fragments = self._catalog.counts()
+        from excerpt.vault.readers.registry import unread_of
+
+        files, fragments = self._catalog.counts()
+        attachments = self._catalog.attachments()
         return Status(
             vault=self._catalog.meta("vault"),
             generation=self.generation,
-            notes=notes,
+            notes=files - sum(attachments.values()),
             fragments=fragments,
             skipped=self.skipped,
             warnings=self.warnings,
             model=self._catalog.meta("model") or "the one that ships with excerpt",
             tokenizer=self._catalog.meta("tokenizer"),
             updated=self._catalog.meta("updated"),
+            attachments=attachments,
+            unread=unread_of(self._catalog.unread_files(), self._catalog.scanned()),
         )
 
     @property
