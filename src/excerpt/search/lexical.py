@@ -46,7 +46,23 @@ class TermReader(Protocol):
     """What this module needs of the lexical index."""
 
     @property
-    def doc_count(self) -> int: ...
+    def doc_count(self) -> int:
+        """How many fragments there are rows of."""
+        ...
+
+    @property
+    def corpus_size(self) -> int:
+        """How many fragments there are, of which a store's reader has only those at hand that may answer."""
+        ...
+
+    def frequency(self, terms: Sequence[str], found: int, /) -> int:
+        """How many of all fragments have any of `terms`, of which `found` rows do."""
+        ...
+
+    def mean_length(self, field: str) -> float:
+        """How many terms the field has on average, of all fragments where it has any."""
+        ...
+
     def entries(self, term: str) -> Entries: ...
     def lengths(self, field: str) -> Floats: ...
     def lexicon(self, field: str) -> Sequence[str]: ...
@@ -144,9 +160,9 @@ class FoundTerms:
         self._last: tuple[Rows, tuple[Floats, Fields]] | None = None
 
     @staticmethod
-    def ready(idf: float, weighed: Weighed) -> FoundTerms:
+    def ready(idf: float, count: int, weighed: Weighed) -> FoundTerms:
         """Those that are weighed."""
-        found = FoundTerms(idf, len(weighed.rows), lambda _: weighed, lambda _: None)
+        found = FoundTerms(idf, count, lambda _: weighed, lambda _: None)
         found._all = weighed
         return found
 
@@ -269,7 +285,10 @@ class WordIndex:
             np.maximum,
         )
         idf = exact.idf if exact.count else max(match.idf for _, match in found)
-        return Match(FoundTerms.ready(idf, weighed))
+        count = len(weighed.rows)
+        if count < max(match.count for _, match in found):  # of a store, of which not all are at hand
+            count = self._reader.frequency([term for tier in word.tiers for term in tier.terms], count)
+        return Match(FoundTerms.ready(idf, count, weighed))
 
     def best_terms(self, word: Word) -> tuple[str, ...]:
         """The terms of the word's first tier that is found at all."""
@@ -310,15 +329,15 @@ class WordIndex:
         if sum(map(len, found)) > MANY:
             flags = np.zeros(self._reader.doc_count, np.bool_)
             self._mark(terms, flags)
-            count = int(np.count_nonzero(flags))
+            count = self._reader.frequency(terms, int(np.count_nonzero(flags)))
             idf = self._idf(count)
             return FoundTerms(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
-        count = len(united(*found)) if found else 0
+        count = self._reader.frequency(terms, len(united(*found)) if found else 0)
         idf = self._idf(count)
-        return FoundTerms.ready(idf, self._weigh(terms, idf))
+        return FoundTerms.ready(idf, count, self._weigh(terms, idf))
 
     def _idf(self, having: int) -> float:
-        count = self._reader.doc_count
+        count = self._reader.corpus_size
         return float(np.log1p((count - having + 0.5) / (having + 0.5)))
 
     def _mark(self, terms: tuple[str, ...], flags: Flags) -> None:
@@ -348,8 +367,7 @@ class WordIndex:
         norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
         for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
-            filled = lengths[lengths > 0]
-            mean = float(filled.mean()) if len(filled) else 1.0
+            mean = self._reader.mean_length(field)
             shape = FIELDS[field]
             norms[number] = shape.weight / (1 - shape.b + shape.b * lengths / mean)
         return norms.ravel()
