@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-import textwrap
 from collections import Counter
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -28,11 +28,18 @@ domesticated animals are still capable of rapid improvement or modification.
 """From "On the Origin of Species", 1859."""
 
 
-def drawn(text: str, *, letter: int = 24, columns: int = 80, ink: str = "black", paper: str = "white") -> Image.Image:
-    """A text as an image: lines of `columns` letters at most, `letter` pixels high."""
+def drawn(text: str, *, letter: int = 24, width: int = 900, ink: str = "black", paper: str = "white") -> Image.Image:
+    """A text as an image: in letters of `letter` pixels, in lines of at most `width`."""
     font = ImageFont.load_default(size=letter)
-    lines = [line for each in text.split("\n\n") for line in (*textwrap.wrap(" ".join(each.split()), columns), "")]
-    width = max(int(font.getlength(line)) for line in lines)
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        line = ""
+        for word in paragraph.split():
+            if line and font.getlength(f"{line} {word}") > width:
+                lines.append(line)
+                line = ""
+            line = f"{line} {word}".strip()
+        lines += [line, ""]
     image = Image.new("RGB", (width + 4 * letter, (len(lines) * 3 // 2 + 4) * letter), paper)
     pen = ImageDraw.Draw(image)
     for number, line in enumerate(lines):
@@ -40,7 +47,7 @@ def drawn(text: str, *, letter: int = 24, columns: int = 80, ink: str = "black",
     return image
 
 
-def saved(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
+def saved(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
     """The bytes of an image's file."""
     data = io.BytesIO()
     image.save(data, kind, **options)

@@ -38,7 +38,10 @@ def test_the_size_stands_in_the_header_of_each_format(kind: str) -> None:
 
 def test_a_jpeg_may_say_much_before_its_size() -> None:
     image = Image.new("RGB", (321, 123), "white")
-    assert size_of(saved(image, "JPEG", progressive=True, comment=b"x" * 60_000, icc_profile=b"y" * 90_000)) == (321, 123)
+    assert size_of(saved(image, "JPEG", progressive=True, comment=b"x" * 60_000, icc_profile=b"y" * 90_000)) == (
+        321,
+        123,
+    )
 
 
 def test_a_webp_may_be_without_loss_or_have_parts_beside_the_image() -> None:
@@ -56,14 +59,24 @@ def test_a_tiff_has_either_order_of_bytes(order: str) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"/etc/hostname\n", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0\0\x10JF", b"BM", b"II*\0\xff\xff\xff\xff", b"P5\nx"],
+    [
+        b"",
+        b"/etc/hostname\n",
+        b"\x89PNG\r\n\x1a\n",
+        b"\xff\xd8\xff\xe0\0\x10JF",
+        b"BM",
+        b"II*\0\xff\xff\xff\xff",
+        b"P5\nx",
+    ],
 )
 def test_what_is_no_image_is_skipped(data: bytes) -> None:
     with pytest.raises(ReadError, match="no image"):
         ImageReader().read(data, "a.png", ReadOptions())
 
 
-@pytest.mark.parametrize("width, height, reason", [(31, 400, "too small"), (100_000, 50_000, "more than the 50 million")])
+@pytest.mark.parametrize(
+    "width, height, reason", [(31, 400, "too small"), (100_000, 50_000, "more than the 50 million")]
+)
 def test_an_image_too_small_or_too_large_is_skipped_unopened(width: int, height: int, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         ImageReader().read(header_of_png(width, height), "a.png", ReadOptions(ocr=Ocr.AUTO))

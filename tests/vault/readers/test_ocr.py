@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.settings import Ocr
 from excerpt.vault.readers import ocr
-from excerpt.vault.readers.ocr import Line, Recognised, doubt_of, languages_for, paragraphs_of, prose, recognise
+from excerpt.vault.readers.ocr import Line, Recognised, blocks_of, doubt_of, languages_for, prose, recognise
 from tests.drawn import DARWIN, drawn, recall, saved
 
 with_tesseract = pytest.mark.usefixtures("tesseract")
@@ -30,7 +31,7 @@ def test_a_page_is_read_with_nearly_all_of_its_words() -> None:
 @with_tesseract
 def test_the_paragraphs_of_a_page_are_those_of_its_text() -> None:
     found = recognise(saved(drawn(DARWIN)), Ocr.TESSERACT, "en")
-    assert [each.split()[0] for each in found.text.split("\n\n")] == ["When", "There"]
+    assert [each[:5] for each in found.text.split("\n\n")] == ["When ", "There"]
 
 
 @with_tesseract
@@ -122,11 +123,10 @@ def test_images_are_read_in_the_languages_of_the_vault_that_there_is_data_for(
 # --- lines to prose ---------------------------------------------------------------------------------------------------
 
 
-def lines(*texts: str, indent: int = 0) -> list[Line]:
+def lines(*texts: str) -> list[Line]:
     """Lines in letters of 10 by 20 pixels."""
     return [
-        Line(tuple(text.split()), indent, indent + 10 * len(text), 30 * number, 30 * number + 20)
-        for number, text in enumerate(texts)
+        Line(tuple(text.split()), 0, 10 * len(text), 30 * number, 30 * number + 20) for number, text in enumerate(texts)
     ]
 
 
@@ -154,11 +154,25 @@ def test_chinese_and_japanese_lines_are_joined_without_spaces() -> None:
     assert prose([[Line(("同", "步"), 0, 40, 0, 20), Line(("笔记", "in", "Git"), 0, 40, 30, 50)]]) == "同步笔记 in Git"
 
 
-def test_lines_close_below_each_other_are_a_paragraph() -> None:
-    above, below = lines("one two", "three"), lines("four", indent=400)
-    assert paragraphs_of([*below, *above]) == [above, below]
+def test_a_paragraph_begins_after_more_than_the_usual_space() -> None:
+    end = Line(("The", "end"), 0, 70, 150, 170)
+    assert prose([[*lines("a sync conflict", "arises when two", "meet"), end]]) == (
+        "a sync conflict arises when two meet\n\nThe end"
+    )
+
+
+def test_a_paragraph_begins_with_an_indent() -> None:
+    first, second, third, fourth = lines("a sync conflict", "arises", "Then one of them", "is kept")
+    assert prose([[first, second, replace(third, left=20), fourth]]) == (
+        "a sync conflict arises\n\nThen one of them is kept"
+    )
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    left, right = lines("one two", "three"), [replace(line, left=400, right=500) for line in lines("four", "five")]
+    assert blocks_of([right[0], left[1], right[1], left[0]]) == [left, right]
     apart = [Line(("end",), 0, 30, 200, 220)]
-    assert paragraphs_of([*above, *apart]) == [above, apart]
+    assert blocks_of([*left, *apart]) == [left, apart]
 
 
 def test_what_is_recognised_with_doubt_is_a_warning() -> None:

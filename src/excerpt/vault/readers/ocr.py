@@ -10,11 +10,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import groupby, pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 from excerpt.errors import OcrMissingError, ReadError
@@ -108,10 +109,26 @@ _ITEM = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
 _HYPHENS = ("-", "\u2010", "\u00ad")
 
 
-def prose(paragraphs: Iterable[Sequence[Line]]) -> str:
-    """Paragraphs as text. A line goes on with the next, unless that begins a list's item, or its first word had room
-    in the line: then its end was meant. A word that is divided at the end of a line is joined."""
-    return "\n\n".join(_paragraph(lines) for lines in paragraphs if lines)
+def prose(blocks: Iterable[Sequence[Line]]) -> str:
+    """Blocks of lines below each other as paragraphs of text. A line goes on with the next, unless that begins a list's
+    item, or its first word had room in the line: then its end was meant. A word that is divided at the end of a line is
+    joined."""
+    return "\n\n".join(_paragraph(lines) for block in blocks for lines in _paragraphs(block))
+
+
+def _paragraphs(block: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """The paragraphs of a block: more than the usual space stands before each, or it begins with an indent."""
+    usual = median(below.top - above.top for above, below in pairwise(block)) if len(block) > 1 else 0.0
+    begin = 0
+    for at, (above, line) in enumerate(pairwise(block), 1):
+        after = block[at + 1] if at + 1 < len(block) else line
+        height = line.bottom - line.top
+        indented = min(line.left - above.left, line.left - after.left) > height / 2
+        if line.top - above.top > 1.3 * usual or indented:
+            yield block[begin:at]
+            begin = at
+    if block:
+        yield block[begin:]
 
 
 def _paragraph(lines: Sequence[Line]) -> str:
@@ -245,12 +262,13 @@ def of_tsv(table: str) -> Recognised:
     """The text of tesseract's table, which has a row for each word with its page, block, paragraph and line."""
     words = [row for line in table.splitlines()[1:] if (row := line.split("\t", 11))[0] == "5" and row[11:]]
     words = [row for row in words if row[11].strip()]
-    paragraphs = []
-    for _, rows in groupby(words, key=lambda row: row[1:4]):
-        lines = [_line(list(line)) for _, line in groupby(rows, key=lambda row: row[4])]
-        paragraphs.append(lines)
+    # Its blocks are those of the page; its paragraphs often begin in the middle of a sentence.
+    blocks = (
+        [_line(list(line)) for _, line in groupby(rows, key=lambda row: row[3:5])]
+        for _, rows in groupby(words, key=lambda row: row[1:3])
+    )
     sure = [float(row[10]) for row in words]
-    return Recognised(prose(paragraphs), sum(sure) / len(sure) if sure else 0.0)
+    return Recognised(prose(blocks), sum(sure) / len(sure) if sure else 0.0)
 
 
 def _line(rows: Sequence[Sequence[str]]) -> Line:
@@ -281,7 +299,7 @@ def _by_rapidocr(image: bytes, _language: str) -> Recognised:
         if text.strip()
     ]
     sure = [100 * float(score) for score in found.scores]
-    return Recognised(prose(paragraphs_of(lines)), sum(sure) / len(sure))
+    return Recognised(prose(blocks_of(lines)), sum(sure) / len(sure))
 
 
 def _bounds(corners: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
@@ -289,23 +307,23 @@ def _bounds(corners: Sequence[Sequence[float]]) -> tuple[float, float, float, fl
     return min(across), max(across), min(down), max(down)
 
 
-def paragraphs_of(lines: Iterable[Line]) -> list[list[Line]]:
-    """Lines that stand below each other, close and beginning at the same place, are a paragraph."""
-    paragraphs: list[list[Line]] = []
+def blocks_of(lines: Iterable[Line]) -> list[list[Line]]:
+    """Lines in the order in which they are read: those that stand below each other, close, of one size and beginning at
+    about the same place, are a block."""
+    blocks: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.top, line.left)):
-        own = next((before for before in reversed(paragraphs) if _goes_on(before[-1], line)), None)
+        own = next((block for block in reversed(blocks) if _goes_on(block[-1], line)), None)
         if own is None:
-            paragraphs.append([line])
+            blocks.append([line])
         else:
             own.append(line)
-    return paragraphs
+    return blocks
 
 
-def _goes_on(before: Line, line: Line) -> bool:
-    height = min(before.bottom - before.top, line.bottom - line.top)
-    taller = max(before.bottom - before.top, line.bottom - line.top)
-    gap = line.top - before.bottom
-    return -height / 2 < gap < 0.9 * height and abs(line.left - before.left) < 2 * height and taller < 1.5 * height
+def _goes_on(above: Line, line: Line) -> bool:
+    low, high = sorted((above.bottom - above.top, line.bottom - line.top))
+    close = -low / 2 < line.top - above.bottom < 1.5 * low
+    return close and abs(line.left - above.left) < 3 * low and high < 1.5 * low
 
 
 @cache
