@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
+from excerpt.places import place_to_dict
+
 
 def as_data(value: Any) -> Any:
     """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
-    its text."""
+    its text, of lines in an attachment their place."""
     import msgspec  # a seventh of `excerpt --version`
 
     return _with_lists(msgspec.to_builtins(value, enc_hook=_plain))
@@ -18,6 +20,9 @@ def as_data(value: Any) -> Any:
 def _with_lists(value: Any) -> Any:
     """What msgspec leaves as tuples, as lists."""
     if isinstance(value, dict):
+        if "line_start" in value:
+            value = {name: each for name, each in value.items() if each or name not in ("kind", "place")}
+            value |= {"place": place_to_dict(value["place"])} if isinstance(value.get("place"), str) else {}
         return {name: _with_lists(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_with_lists(each) for each in value]

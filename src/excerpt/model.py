@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from excerpt.json_forms import fields_of, picked
 from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Stopped, Strategy
+from excerpt.places import placed_to_dict
 
 # --- a note and its parts ---------------------------------------------------------------------------------------------
 
@@ -115,11 +116,7 @@ class Fragment:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""
-        fields = fields_of(self)
-        for name in ("kind", "place"):
-            if not fields[name]:
-                del fields[name]
-        return fields
+        return fields_of(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +187,7 @@ class Hit:
         fragment = self.fragment
         return {
             **picked(fragment, "path", "title", "heading_path", "line_start", "line_end"),
+            **placed_to_dict(fragment),
             **picked(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
             "tokens": fragment.tokens,
@@ -281,7 +279,8 @@ class Pack:
     `text` alone. `cut_above` and `cut_below` say that its fragment, section or note goes on there but had no room; then
     `text` may begin or end within the first or last of its lines.
     `modified` is the day on which the note's file was last changed when it was read, ISO 8601, UTC. `link` is the
-    address that opens the note in Obsidian; "" for a memory, and where nobody asked for it.
+    address that opens the note in Obsidian; "" for a memory, and where nobody asked for it. `kind` and `place` are
+    those of an attachment, see Fragment; over several pages the place is `page=12-13`.
     """
 
     id: str
@@ -300,11 +299,15 @@ class Pack:
     cut_below: bool = False
     modified: str = ""
     link: str = ""
+    kind: str = ""
+    place: str = ""
 
     def to_dict(self, number: int) -> dict[str, Any]:
         """What `excerpt pack --json` has of it, as the pack of this number, counted from 1."""
         return {
-            **picked(self, "id", "path", "heading_path", "line_start", "line_end", "scope", "entry", "fragment_ids"),
+            **picked(self, "id", "path", "heading_path", "line_start", "line_end"),
+            **placed_to_dict(self),
+            **picked(self, "scope", "entry", "fragment_ids"),
             **picked(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
             "number": number,
             **({"link": self.link} if self.link else {}),
@@ -402,7 +405,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did."""
+    """What a build did. Of the files that it counts, `attachments` are no notes."""
 
     generation: int
     added: int
@@ -415,6 +418,7 @@ class BuildReport:
     warnings: tuple[Skipped, ...]
     seconds: float
     rebuilt: str = ""
+    attachments: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""
@@ -422,8 +426,18 @@ class BuildReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """Files that were not read, or not as a whole, for what is not installed or switched on: how many, what of them in
+    a few words, and what would have them read."""
+
+    files: int
+    what: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a vault's index."""
+    """The state of a vault's index. `attachments` counts those that are indexed beside the notes, by kind."""
 
     vault: str
     generation: int
@@ -434,6 +448,8 @@ class Status:
     model: str
     tokenizer: str
     updated: str
+    attachments: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""
@@ -445,13 +461,15 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a memory came from. `digest` is that of the lines when it was remembered."""
+    """Where a memory came from. `digest` is that of the lines when it was remembered; `place` is that of an attachment,
+    whose lines are those of the text that was read from it."""
 
     path: str
     line_start: int
     line_end: int
     digest: str
     heading_path: tuple[str, ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,10 @@ class MemorySettings:
 class ScreenSettings:
     theme: str = setting("excerpt-dark", "The colours: a theme, or a file in themes/ beside the settings.")
     editor: str = setting("", "Command that enter runs, as nvim or code -w; if empty, $VISUAL, then $EDITOR.")
+    viewers: dict[str, str] = field(
+        default_factory=dict,
+        metadata={MEANING: 'Commands for attachments, by kind: pdf = "zathura -P {page} {file}".'},
+    )
     restore: bool = setting(True, "Bring back query, selection, tab and panes; if off, they are not kept.")
     plain: bool = setting(False, "Letters and ASCII signs instead of lines and blocks; no motion.")
     motion: bool = setting(True, "If off, nothing moves by itself.")

@@ -24,7 +24,7 @@ from tests.cli.json_forms import form, paths, printed_paths, wrong
 from tests.insight.bees import NOTES
 
 ORDER = Path(__file__).with_name("golden") / "json_order.txt"
-_NAMED_BY_VAULT = ("signals", "properties")
+_NAMED_BY_VAULT = ("signals", "properties", "attachments")
 """Objects whose keys are names of signals or of a note's own properties."""
 
 
@@ -49,6 +49,8 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, A
         (vault / path).write_text(text, encoding="utf-8")
     (vault / "Combs.md").write_text("What is on the combs is told where Swarms are.\n", encoding="utf-8")
     (vault / "Scan.md").write_bytes(b"\0\0")
+    (vault / "Boat.txt").write_text("Keel, mast and rudder.\n", encoding="utf-8")
+    (vault / "Swarm.png").write_bytes(b"")
     (vault / "Bad.md").write_text("---\ntags: [a\n---\nNothing.\n", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXCERPT_HOME", str(root / "home"))

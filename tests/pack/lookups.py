@@ -24,6 +24,12 @@ class Notes:
     def text(self, path: str) -> str:
         return self.vault.note_text(path)
 
+    def place(self, path: str, line_start: int, line_end: int) -> str:
+        return ""
+
+    def line_at(self, path: str, place: str) -> int:
+        return 1
+
     def notes_with_line(self, line: str) -> Iterable[str]:
         return list(self.vault.notes)
 

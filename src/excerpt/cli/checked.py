@@ -25,7 +25,7 @@ from excerpt import (
 from excerpt.cli.hits import paint, share_of
 from excerpt.cli.printing import put
 from excerpt.text.columns import columns_of, cut
-from excerpt.text.display import counted, line_range, visible_line
+from excerpt.text.display import counted, line_range, location, visible_line
 
 _WIDTH = 100
 _VERDICT = 14
@@ -115,12 +115,12 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _
     colour = "green" if checked.holds else "red"
     assert standing
     source = sources[checked.number]
-    said = f"[{checked.number}] {_lines(source.path, source.line_start, source.line_end)}"
+    said = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
     below = [] if source.intact else ["the pack's text is not the one that its digest was made of"]
     if standing.state is State.MOVED:
-        below.append(f"now {_lines(standing.path, standing.line_start, standing.line_end)}")
+        below.append(f"now {location(standing.path, standing.line_start, standing.line_end, standing.place)}")
     elif standing.state is State.CHANGED:
-        below.append(f"now at {_lines(standing.path, standing.line_start, standing.line_end)}:")
+        below.append(f"now at {location(standing.path, standing.line_start, standing.line_end, standing.place)}:")
         below += _differences(source.text, standing.text)
     elif standing.state is State.GONE:
         below.append("neither the note nor the text is in the vault")
@@ -183,7 +183,7 @@ def _true(checked: CheckedQuotation, place: SourceLines) -> Iterator[str]:
     """How a quotation that stands somewhere differs from what stands there, and where that is now."""
     now = checked.now
     if now and (now.path, now.line_start) != (place.path, place.line_start):
-        yield f"now {_lines(now.path, now.line_start, now.line_end)}"
+        yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
     if checked.differences:
         yield f"but for: {', '.join(each.value for each in checked.differences)}"
         yield f"“{_one_line(place.passage)}”"
@@ -191,11 +191,7 @@ def _true(checked: CheckedQuotation, place: SourceLines) -> Iterator[str]:
 
 def _at(place: SourceLines) -> str:
     number = "" if place.source is None else f"[{place.source}] "
-    return f"{number}{_lines(place.path, place.line_start, place.line_end)}"
-
-
-def _lines(path: str, first: int, last: int) -> str:
-    return f"{path}:{line_range(first, last)}"
+    return f"{number}{location(place.path, place.line_start, place.line_end, place.place)}"
 
 
 # --- a sentence -------------------------------------------------------------------------------------------------------

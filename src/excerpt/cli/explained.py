@@ -9,7 +9,7 @@ from excerpt.cli.hits import INDENT, bar, paint, place_of, said_of, share_of
 from excerpt.cli.printing import put
 from excerpt.model import Signal
 from excerpt.text.columns import columns_of, cut, wrapped
-from excerpt.text.display import line_range, visible_line
+from excerpt.text.display import location, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Explanation, NoteExplanation, StrategyRank, WordPart
@@ -78,7 +78,7 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
     if explained is not None:
         fragment = explained.hit.fragment
         put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(visible_line(place_of(fragment)), bold=True)}")
-        lines = visible_line(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
+        lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         put(f"{INDENT}{paint(lines, fg='green')}")
         said = visible_line(told.verdict)
         for start, end in wrapped(said, _WIDTH - len(INDENT)):

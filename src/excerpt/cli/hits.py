@@ -12,8 +12,9 @@ import click
 from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit, Span
+from excerpt.places import called
 from excerpt.text.columns import snippet, wrapped
-from excerpt.text.display import line_range, percent, visible_line
+from excerpt.text.display import location, percent, visible_line
 
 _SEPARATOR = " › "
 INDENT = " " * 5
@@ -42,9 +43,10 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
             put("")
         place = f"{vaults[rank - 1]}: {place_of(fragment)}" if vaults else place_of(fragment)
         put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place), bold=True)}")
-        lines = visible_line(f"{fragment.path}:{line_range(fragment.line_start, fragment.line_end)}")
+        lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {said}" if (said := said_of(hit)) else ""
-        put(f"{INDENT}{paint(lines, fg='green')} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")
+        kind = f" · {called(fragment.kind, fragment.place)}" if fragment.kind else ""
+        put(f"{INDENT}{paint(lines, fg='green')}{kind} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")
         text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
         text = visible_line(text)
         for start, end in wrapped(text, width):

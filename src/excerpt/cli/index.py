@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from excerpt.json_forms import as_data, picked
 from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import Ocr, Places, Settings, places, settings_of
-from excerpt.text.display import percent, visible_line
+from excerpt.text.display import counted, percent, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
@@ -111,11 +111,13 @@ def _tell(progress: Progress) -> None:
 
 
 def _print_report(report: BuildReport) -> None:
-    notes = report.added + report.changed + report.unchanged
+    notes = report.added + report.changed + report.unchanged - report.attachments
+    beside = f" and {counted(report.attachments, 'attachment')}" if report.attachments else ""
     if report.rebuilt:
         put(visible_line(f"Made anew: {report.rebuilt}"))
     put(
-        f"{notes:,} notes, {report.fragments:,} fragments · {report.added:,} added, {report.changed:,} changed, "
+        f"{notes:,} notes{beside}, {report.fragments:,} fragments · {report.added:,} added, "
+        f"{report.changed:,} changed, "
         f"{report.removed:,} removed · {report.seconds:.1f} s"
     )
     for said, found in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
@@ -186,6 +188,7 @@ def _print_status(status: Status, folder: Path, watched: bool, savings: Savings 
             "yes: changes are taken in as they happen" if watched else "no: changes are seen by the next command",
         ),
         ("notes", f"{status.notes:,}"),
+        *([("attached", _by_kind(status.attachments))] if status.attachments else ()),
         ("fragments", f"{status.fragments:,}"),
         ("model", status.model),
         ("tokenizer", status.tokenizer),
@@ -197,6 +200,12 @@ def _print_status(status: Status, folder: Path, watched: bool, savings: Savings 
         put(f"{said:<10} {len(found):,}")
         for one in found:
             put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
+    for unread in status.unread:
+        put(visible_line(f"{'not read':<10} {counted(unread.files, 'file')}, {unread.what} (`{unread.action}`)"))
+
+
+def _by_kind(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
 
 
 @click.command()

@@ -16,7 +16,7 @@ from excerpt.cli.printing import for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.settings import MOST
 from excerpt.text.columns import columns_of, cut, snippet
-from excerpt.text.display import counted, line_range, visible, visible_line
+from excerpt.text.display import counted, line_range, location, visible, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Branch, MatchedFragment, Overview, Peek, Related, RelatedNote, VaultMap
@@ -308,7 +308,8 @@ def _lines(found: Peek) -> Iterator[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its place and size.")
 @refresh_option
 def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bool) -> int:
-    """Print a note of the vault: all of it, lines A to B of it, or the section under a heading (NOTE#Heading).
+    """Print a note of the vault: all of it, lines A to B of it, the section under a heading (NOTE#Heading),
+    or a place in an attachment (paper.pdf#page=12).
 
     NOTE is a path, the end of one, a file name, a title or an alias. Lines are counted from 1; NOTE:A is one line,
     NOTE:A- goes to the end.
@@ -319,6 +320,6 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
         print_json(found.to_dict())
     else:
         put(for_stdout(found.text))
-        lines = line_range(found.line_start, found.line_end)
-        narrate(f"{found.path}:{lines} of {found.lines:,} lines · {found.tokens:,} tokens")
+        where = location(found.path, found.line_start, found.line_end, found.place)
+        narrate(f"{where} of {found.lines:,} lines · {found.tokens:,} tokens")
     return 0

@@ -13,7 +13,7 @@ from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MOST
 from excerpt.text.dates import period_of
-from excerpt.text.display import line_range, visible_line
+from excerpt.text.display import location, visible_line
 
 if TYPE_CHECKING:
     from excerpt import MemoryStanding, Vault
@@ -71,7 +71,9 @@ def _told(standing: MemoryStanding) -> list[str]:
 
 
 def _place(source: Source) -> str:
-    return f"{source.path}:{line_range(source.line_start, source.line_end)}" if source.line_start else source.path
+    if not source.line_start:
+        return source.path
+    return location(source.path, source.line_start, source.line_end, source.place)
 
 
 @click.command()

@@ -392,6 +392,7 @@ class _Update:
             warnings=catalog.remarks(skipped=False),
             seconds=self._telling.seconds,
             rebuilt="; ".join(self._writer.rebuilt),
+            attachments=sum(catalog.attachments().values()),
         )
 
 

@@ -401,6 +401,15 @@ class Catalog:
         row = self.rows("SELECT (SELECT count(*) FROM notes), (SELECT count(*) FROM fragments)")[0]
         return row[0], row[1]
 
+    def attachments(self) -> dict[str, int]:
+        """How many attachments there are of each kind."""
+        return dict(self.rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind"))
+
+    def scanned(self) -> tuple[int, int]:
+        """How many files have images that were not read, and how many images."""
+        row = self.rows("SELECT count(*), coalesce(sum(unread), 0) FROM notes WHERE unread > 0")[0]
+        return row[0], row[1]
+
     def fragment_keys(self) -> NDArray[np.int64]:
         """Every fragment's key, ascending."""
         # Over the index by note, which is small; the rows themselves hold the texts.
@@ -598,7 +607,8 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NoteInfo:
-    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read."""
+    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read, `kind` that of
+    an attachment."""
 
     path: str
     title: str
@@ -608,6 +618,7 @@ class NoteInfo:
     size: int
     mtime_ns: int
     tokens: int
+    kind: str
 
 
 def sections(rows: ReadRows, path: str) -> list[Section]:
@@ -651,7 +662,8 @@ def _row(rows: ReadRows, columns: str, path: str, joined: str = "") -> tuple[Any
 
 
 def info(rows: ReadRows, path: str) -> NoteInfo:
-    number, title, language, size, mtime_ns, counted = _row(rows, "id, title, language, size, mtime_ns, tokens", path)
+    columns = "id, title, language, size, mtime_ns, tokens, kind"
+    number, title, language, size, mtime_ns, counted, kind = _row(rows, columns, path)
     labels = rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", number)
     return NoteInfo(
         path=path,
@@ -662,4 +674,5 @@ def info(rows: ReadRows, path: str) -> NoteInfo:
         size=size,
         mtime_ns=mtime_ns,
         tokens=counted,
+        kind=kind,
     )

@@ -213,6 +213,20 @@ class Facets:
         return Properties(self._rows, self._numbers)
 
     @cached_property
+    def kinds(self) -> Mapping[str, Ints]:
+        """The notes of each kind: attachments by their own, all others as `note`."""
+        found = self._rows("SELECT id, kind FROM notes")
+        return _grouped([(kind or "note", self._numbers[note]) for note, kind in found])
+
+    def places(self) -> list[tuple[int, str]]:
+        """Key and place of every fragment that has one."""
+        found = self._rows(
+            "SELECT f.key, s.place FROM sections s JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
+            " WHERE s.place <> ''"
+        )
+        return [(key, place) for key, place in found]
+
+    @cached_property
     def names(self) -> Mapping[str, Ints]:
         """The notes of each title, file name and alias, folded."""
         found = self._rows("SELECT name, note FROM names")

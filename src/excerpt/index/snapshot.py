@@ -39,6 +39,7 @@ from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.vectors import MatrixSource, VectorMatrix
 from excerpt.model import Fragment, Part, Section, Skipped, Status
+from excerpt.places import place_in
 from excerpt.settings import Settings
 
 _FRAGMENT = (
@@ -60,7 +61,7 @@ class FragmentTable:
     """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
 
     `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog, and `first_keys`, those of
-    their first fragments (-1 without any).
+    their first fragments (-1 without any); `attached` says which are attachments.
     """
 
     keys: NDArray[np.int64]
@@ -70,6 +71,7 @@ class FragmentTable:
     languages: tuple[str, ...]
     numbers: NDArray[np.int64]
     first_keys: NDArray[np.int64]
+    attached: NDArray[np.bool_]
 
 
 class Snapshot:
@@ -213,7 +215,7 @@ class Snapshot:
     @cached_property
     def table(self) -> FragmentTable:
         """Where each fragment stands; read when first asked for."""
-        notes = sorted(self._rows("SELECT path, language, id FROM notes"))
+        notes = sorted(self._rows("SELECT path, language, id, kind FROM notes"))
         numbers = np.array([row[2] for row in notes], np.int64)
         by_number = np.argsort(numbers)
         at = by_number[np.searchsorted(numbers, self.lexical.notes, sorter=by_number)].astype(np.int32)
@@ -228,6 +230,7 @@ class Snapshot:
             languages=tuple(row[1] for row in notes),
             numbers=numbers,
             first_keys=first_keys,
+            attached=np.array([bool(row[3]) for row in notes], np.bool_),
         )
 
     @cached_property
@@ -297,6 +300,10 @@ class Snapshot:
         with _damage_noted(self._folder):
             return catalog.sections(self._rows, path)
 
+    def place(self, path: str, line_start: int, line_end: int) -> str:
+        """The place of lines of an attachment, over all its pages that they are of; "" in a file without places."""
+        return place_in(self.sections(path), line_start, line_end)
+
     def note_text(self, path: str) -> str:
         """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
         with _damage_noted(self._folder):
@@ -338,17 +345,22 @@ class Snapshot:
         return [found.get(number, names.NO_NAMES) for number in numbers]
 
     def status(self) -> Status:
-        notes, fragments = self._catalog.counts()
+        from excerpt.vault.readers.registry import unread_of
+
+        files, fragments = self._catalog.counts()
+        attachments = self._catalog.attachments()
         return Status(
             vault=self._catalog.meta("vault"),
             generation=self.generation,
-            notes=notes,
+            notes=files - sum(attachments.values()),
             fragments=fragments,
             skipped=self.skipped,
             warnings=self.warnings,
             model=self._catalog.meta("model") or "the one that ships with excerpt",
             tokenizer=self._catalog.meta("tokenizer"),
             updated=self._catalog.meta("updated"),
+            attachments=attachments,
+            unread=unread_of(self._catalog.unread_files(), self._catalog.scanned()),
         )
 
     @property

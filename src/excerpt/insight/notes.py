@@ -16,6 +16,7 @@ from excerpt.index.facets import names_other_file
 from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import fields_of
 from excerpt.model import Section
+from excerpt.places import holds
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import fold
@@ -65,9 +66,13 @@ def note_called(snapshot: Snapshot, name: str) -> str:
 
 
 def section_called(snapshot: Snapshot, path: str, heading: str) -> Section:
-    """The first section of a note under this heading; `A#B` is B somewhere under A. Raises NotThereError."""
+    """The first section of a note under this heading, or of an attachment at this place (`page=12`); `A#B` is B
+    somewhere under A. Raises NotThereError."""
     wanted = [_folded(part) for part in heading.split("#") if part.strip()]
-    for section in snapshot.sections(path):
+    sections = snapshot.sections(path)
+    if placed := next((section for section in sections if section.place and holds(section.place, heading)), None):
+        return placed
+    for section in sections:
         above = iter([_folded(part) for part in section.heading_path])
         if wanted and section.heading and _folded(section.heading) == wanted[-1] and all(p in above for p in wanted):
             return section
@@ -113,7 +118,8 @@ FIRST_LINES = 8
 class NoteLines:
     """Lines of a note: `text` is exactly `line_start` to `line_end` of its `lines`, with LF line ends.
 
-    `tokens` are those of `text` alone, `note_tokens` those of the whole note.
+    `tokens` are those of `text` alone, `note_tokens` those of the whole note. `kind` and `place` are those of an
+    attachment, see Fragment.
     """
 
     path: str
@@ -125,6 +131,8 @@ class NoteLines:
     tokens: int
     note_tokens: int
     text: str
+    kind: str = ""
+    place: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """What `excerpt read --json` prints."""
@@ -141,6 +149,7 @@ class OutlineEntry:
     line_start: int
     line_end: int
     tokens: int
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +178,7 @@ class Peek:
     links_to: int
     linked_from: int
     links_nowhere: int
+    kind: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """What `excerpt peek --json` prints: the values of a property stand together under its name."""
@@ -207,6 +217,8 @@ def read(snapshot: Snapshot, name: str) -> NoteLines:
         tokens=open_tokenizer(snapshot.tokenizer).count(wanted),
         note_tokens=info.tokens,
         text=wanted,
+        kind=info.kind,
+        place=snapshot.place(place.path, first, max(last, first)) if info.kind else "",
     )
 
 
@@ -238,6 +250,7 @@ def peek(snapshot: Snapshot, name: str, first_lines: int = FIRST_LINES) -> Peek:
         outline=_outline(snapshot, path, text),
         links_to=int(np.count_nonzero(sources == number)),
         linked_from=int(np.count_nonzero(targets == number)),
+        kind=info.kind,
         links_nowhere=sum(
             snapshot.facets.target_of(link) is None and not names_other_file(link.target)
             for link in snapshot.facets.written_links(own)
@@ -251,8 +264,8 @@ def _outline(snapshot: Snapshot, path: str, text: Sequence[str]) -> tuple[Outlin
     for section in snapshot.sections(path):
         held = "\n".join(text[section.line_start - 1 : section.line_end])
         if section.level or held.strip():
-            lines = section.line_start, section.line_end
-            found.append(OutlineEntry(section.level, section.heading, section.heading_path, *lines, count(held)))
+            under, lines = section.heading_path, (section.line_start, section.line_end)
+            found.append(OutlineEntry(section.level, section.heading, under, *lines, count(held), section.place))
     return tuple(found)
 
 

@@ -16,7 +16,8 @@ from excerpt.kinds import Confidence
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands. `title` is the note's; `fragment_id` is empty where the lines are no fragment's."""
+    """Where something stands. `title` is the note's; `fragment_id` is empty where the lines are no fragment's. `kind`
+    and `place` are those of an attachment, see Fragment."""
 
     path: str
     title: str
@@ -24,6 +25,8 @@ class Place:
     line_end: int
     heading_path: tuple[str, ...] = ()
     fragment_id: str = ""
+    kind: str = ""
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import counted, line_range, percent, visible_line
+from excerpt.text.display import counted, location, percent, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 _MOST_MONTHS = 6
@@ -177,7 +177,7 @@ def _path(place: Place) -> str:
 
 
 def _lines(place: Place) -> str:
-    return _code(f"{place.path}:{line_range(place.line_start, place.line_end)}")
+    return _code(location(place.path, place.line_start, place.line_end, place.place))
 
 
 def _code(text: str) -> str:

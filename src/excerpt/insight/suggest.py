@@ -227,6 +227,11 @@ def _values(snapshot: Snapshot, name: str) -> Iterator[_Entry]:
     return _entries(snapshot.facets.values_as_written(name), lambda value: value_filter(name, value))
 
 
+def _kinds(snapshot: Snapshot) -> Iterator[_Entry]:
+    for kind, notes in snapshot.facets.kinds.items():
+        yield _Entry(kind, Completion(filter_for("kind", kind), kind), len(notes))
+
+
 _MAKERS: Mapping[str, Callable[[Snapshot], Iterator[_Entry]]] = {
     "tag": _tags,
     "tags": _tags,
@@ -241,6 +246,7 @@ _MAKERS: Mapping[str, Callable[[Snapshot], Iterator[_Entry]]] = {
     "alias": _titles,
     "aliases": _titles,
     "heading": _headings,
+    "kind": _kinds,
 }
 
 

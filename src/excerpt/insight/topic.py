@@ -170,6 +170,8 @@ def place_of(fragment: Fragment) -> Place:
         line_end=fragment.line_end,
         heading_path=fragment.heading_path,
         fragment_id=fragment.id,
+        kind=fragment.kind,
+        place=fragment.place,
     )
 
 

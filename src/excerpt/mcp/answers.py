@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from excerpt.text.columns import cut, snippet
-from excerpt.text.display import line_range, longer, visible_line
+from excerpt.text.display import line_range, location, longer, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they bring the engine with them, which is loaded while the client still talks
@@ -107,9 +107,9 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
 # --- what parts are made of -------------------------------------------------------------------------------------------
 
 
-def place(path: str, first: int, last: int) -> str:
-    """`path:first-last`, as `read` takes it."""
-    return visible_line(f"{path}:{line_range(first, last)}")
+def place(path: str, first: int, last: int, within: str = "") -> str:
+    """`path:first-last`, or `path#page=12` in an attachment, as `read` takes it."""
+    return location(path, first, last, within)
 
 
 def headings(fragment: Fragment) -> str:
@@ -124,7 +124,7 @@ def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
     fragment = hit.fragment
     whose = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
-    where = place(fragment.path, fragment.line_start, fragment.line_end)
+    where = place(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
     head = f"{number}. {whose}{where} · {headings(fragment)}{sure} · {fragment.tokens:,} tokens"
     return f"{head}\n   {quoted(fragment.text, hit.spans, characters)}" if characters else head
 
@@ -245,7 +245,8 @@ def memory_part(found: Recalled) -> str:
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
     if memory.source is not None:
-        head += f" · from {place(memory.source.path, memory.source.line_start, memory.source.line_end)}"
+        source = memory.source
+        head += f" · from {place(source.path, source.line_start, source.line_end, source.place)}"
         head += _standing(found.standing)
     why = f"\nwhy: {cut(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"

@@ -439,7 +439,7 @@ def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, li
 
     cut = next((f"Line {part.first} goes on: `read` it with a query. " for part in parts if part.is_cut), "")
     answer = ToolAnswer(
-        facts=(answers.place(note.path, note.line_start, note.line_end), f"{note.lines:,} lines"),
+        facts=(answers.place(note.path, note.line_start, note.line_end, note.place), f"{note.lines:,} lines"),
         what="passages",
         parts=tuple(part.shown for part in parts),
         total=len(parts),

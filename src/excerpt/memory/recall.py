@@ -471,7 +471,8 @@ def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", s
     else:
         whole, where = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
         if source is not None and memory.source is not None and not remembered_at([memory], *_place(source)):
-            whole = f"{whole}\n\n({source.path}, {lines_named(source.line_start, source.line_end)})"
+            lines = lines_named(source.line_start, source.line_end)
+            whole = f"{whole}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
     reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
     return replace(
         memory,

@@ -254,7 +254,9 @@ def _at(memory: Memory, snapshot: Snapshot, path: str, note: Sequence[str], plac
     """The standing of a memory whose text is found."""
     source = memory.source
     assert source is not None
-    if (path, *place) == (source.path, source.line_start, source.line_end) or not source.line_start:
+    is_there = (path, *place) == (source.path, source.line_start, source.line_end) or not source.line_start
+    # A page is where it was, whatever lines were read from the pages before it.
+    if is_there or (path == source.path and source.place and snapshot.place(path, *place) == source.place):
         return MemoryStanding(SourceStatus.FRESH, memory, source, _lines(note, place))
     return MemoryStanding(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
 
@@ -270,8 +272,8 @@ def _lines(note: Sequence[str], place: tuple[int, int]) -> str:
 def source_at(snapshot: Snapshot, path: str, line_start: int, line_end: int, text: str) -> Source:
     """Where lines of a note stand, as a memory keeps it; `text` is theirs."""
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
-    headings = under[-1].heading_path if under else ()
-    return Source(path, line_start, line_end, digest_of_text(text), headings)
+    headings, place = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
+    return Source(path, line_start, line_end, digest_of_text(text), headings, place)
 
 
 # --- from the vault ---------------------------------------------------------------------------------------------------
@@ -286,7 +288,8 @@ def from_fragment(snapshot: Snapshot, fragment_id: str) -> tuple[Source, str]:
     if found is None:
         hint = "Ids are the fragment_id of `excerpt search --json`; that of changed text is another."
         raise MemoryUnusableError(f"There is no fragment {fragment_id}.", hint)
-    return Source(found.path, found.line_start, found.line_end, found.digest, found.heading_path), found.text
+    source = Source(found.path, found.line_start, found.line_end, found.digest, found.heading_path, found.place)
+    return source, found.text
 
 
 def from_lines(snapshot: Snapshot, place: str) -> tuple[Source, str]:

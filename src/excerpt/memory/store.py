@@ -137,7 +137,8 @@ def stored(memory: Memory) -> Memory:
     source = memory.source
     if source is not None:
         path, headings = storable(source.path), tuple(storable(heading) for heading in source.heading_path)
-        source = replace(source, path=path, digest=storable(source.digest), heading_path=headings)
+        digest, place = storable(source.digest), storable(source.place)
+        source = replace(source, path=path, digest=digest, heading_path=headings, place=place)
     return replace(
         memory,
         text=storable(memory.text),
@@ -160,6 +161,7 @@ def _fields(memory: Memory) -> dict[str, Any]:
         "source": source
         and {
             "path": source.path,
+            **({"place": source.place} if source.place else {}),
             "lines": f"{source.line_start}-{source.line_end}",
             "digest": source.digest,
             "heading_path": list(source.heading_path),
@@ -210,7 +212,7 @@ def _source(value: object) -> Source | None:
     start, end = (int(lines[1]), int(lines[2] or lines[1])) if lines else (0, 0)
     headings = value.get("heading_path")
     path = tuple(_strings(headings)) if headings else ()
-    return Source(_line(value["path"]), start, end, _line(value.get("digest")), path)
+    return Source(_line(value["path"]), start, end, _line(value.get("digest")), path, _line(value.get("place")))
 
 
 def _time(value: object) -> str:

@@ -15,6 +15,7 @@ from excerpt.pack.citations import Citation, CitedAnswer, Quotation, Sentence, U
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.pack.lookup import Lookup
 from excerpt.pack.quotations import Difference, QuotedSpan, find, longest_part, most_like
+from excerpt.places import holds, place_to_dict
 from excerpt.text.fragments import words_in
 from excerpt.text.relocate import in_place_of, place_of, same_lines
 
@@ -35,13 +36,14 @@ class State(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
     """Where a source's text is now: the same text (stands, moved), or what is there in its place (changed), with that
-    text. A source that is gone has no path."""
+    text. A source that is gone has no path. `place` is that of an attachment."""
 
     state: State
     path: str = ""
     line_start: int = 0
     line_end: int = 0
     text: str = ""
+    place: str = ""
 
 
 _LEAST_MOVED = 3
@@ -50,6 +52,15 @@ _LEAST_MOVED = 3
 
 def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
     """What stands in the vault now of `source`. Only notes of the index are looked at."""
+    found = _standing_of(source, lookup)
+    if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
+        return found
+    # A page of an attachment is where it was, whatever lines were read from the pages before it.
+    same = found.state is State.MOVED and found.path == lookup.path(source.path) and holds(place, source.place)
+    return replace(found, place=place, state=State.STANDS if same else found.state)
+
+
+def _standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
     lines = source.text.split("\n")
     cut = source.cut_above, source.cut_below
     path = lookup.path(source.path)
@@ -99,6 +110,7 @@ class SourceLines:
     line_end: int
     passage: str
     source: int | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +253,7 @@ def _source(source: PackSource, standing: SourceStanding, cited: int) -> dict[st
     gone = standing.state is State.GONE
     return {
         **picked(source, "number", "path", "line_start", "line_end"),
+        **({"place": place_to_dict(source.place)} if source.place else {}),
         "cited": cited,
         "state": standing.state,
         "intact": source.intact,
@@ -271,6 +284,7 @@ _LEAST_SENTENCE = 3
 
 def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     """Check `answer` against the pack it was given and the vault behind `lookup`. The same three give the same."""
+    pack = replace(pack, sources=tuple(_with_lines(source, lookup) for source in pack.sources))
     checker = _Checker(pack, lookup)
     quotations = [checker.quotation(quotation) for quotation in answer.quotations]
     own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
@@ -291,6 +305,15 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
         answer.unchecked,
         cited,
     )
+
+
+def _with_lines(source: PackSource, lookup: Lookup) -> PackSource:
+    """A source that the pack names by a place of an attachment, with the lines where that place is now."""
+    if source.line_start:
+        return source
+    path = lookup.path(source.path)
+    first = lookup.line_at(path, source.place) if path is not None else 1
+    return replace(source, line_start=first, line_end=first + source.text.count("\n"))
 
 
 def _times_cited(citations: Iterable[Citation]) -> Counter[int]:
@@ -347,8 +370,19 @@ class _Checker:
         """The verdict on `quotation`, looked up once for all that say and cite the same."""
         said = replace(quotation, line=0)
         if said not in self._judgements:
-            self._judgements[said] = self._as_cited(said)
+            self._judgements[said] = self._with_places(self._as_cited(said))
         return replace(self._judgements[said], quotation=quotation)
+
+    def _with_places(self, checked: CheckedQuotation) -> CheckedQuotation:
+        """The same with the places of attachments beside the lines of what was read of them."""
+
+        def placed(lines: SourceLines | None) -> SourceLines | None:
+            path = self.lookup.path(lines.path) if lines is not None else None
+            if lines is None or path is None:
+                return lines
+            return replace(lines, place=self.lookup.place(path, lines.line_start, lines.line_end))
+
+        return replace(checked, place=placed(checked.place), now=placed(checked.now))
 
     def _as_cited(self, quotation: Quotation) -> CheckedQuotation:
         if quotation.cited != quotation.beside:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from excerpt.kinds import BlockKind, Scope
 from excerpt.model import Block, Entry, Fragment, Hit, Pack, Span
 from excerpt.pack.source import OpenNote, Range
+from excerpt.places import place_in
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
@@ -238,9 +239,9 @@ def _pack(
         heading_path = ()
     elif stretch.section is not None:
         heading_path = next(each.heading_path for each in note.sections if each.ordinal == stretch.section)
-    kind = f"o:{stretch.first}-{stretch.last}" if stretch.section is None else f"s:{stretch.section}"
+    span = f"o:{stretch.first}-{stretch.last}" if stretch.section is None else f"s:{stretch.section}"
     return Pack(
-        id=f"{note_id(note.path)}:{kind}",
+        id=f"{note_id(note.path)}:{span}",
         path=note.path,
         title=fragment.title,
         heading_path=heading_path,
@@ -255,6 +256,8 @@ def _pack(
         cut_above=cut[0],
         cut_below=cut[1],
         modified=modified,
+        kind=fragment.kind,
+        place=place_in(note.sections, stretch.line_start, stretch.line_end) if fragment.place else "",
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
+from excerpt.places import holds
 from excerpt.search.lexical import Rows
 from excerpt.search.proximity import rows_of, rows_with
 from excerpt.text.display import visible_line
@@ -38,6 +39,14 @@ class Lookup(Protocol):
         ...
 
     def text(self, path: str) -> str: ...
+
+    def place(self, path: str, line_start: int, line_end: int) -> str:
+        """The place of lines of an attachment, "" for those of a note."""
+        ...
+
+    def line_at(self, path: str, place: str) -> int:
+        """The first line of a place, 1 where there is none like it."""
+        ...
 
     def notes_with_line(self, line: str) -> Iterable[str]:
         """Paths of the notes that may have exactly this line."""
@@ -91,6 +100,13 @@ class SnapshotLookup:
         if path not in self._texts:
             self._texts[path] = self._snapshot.note_text(path)
         return self._texts[path]
+
+    def place(self, path: str, line_start: int, line_end: int) -> str:
+        return self._snapshot.place(path, line_start, line_end)
+
+    def line_at(self, path: str, place: str) -> int:
+        sections = self._snapshot.sections(path)
+        return next((one.line_start for one in sections if one.place and holds(place, one.place)), 1)
 
     def notes_with_line(self, line: str) -> Iterable[str]:
         keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MOST_FOUND]

@@ -28,6 +28,7 @@ from excerpt.search.ranking import (
     Boosts,
     Floats,
     Scored,
+    add_attachments,
     add_name,
     answering,
     lead,
@@ -230,6 +231,8 @@ class Engine:
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add(scored)
+        attached = self.snapshot.table.attached[self._notes(boosted)]
+        boosted = add_attachments(boosted, attached, self._settings.vault.attachments.weight)
         return add_name(boosted, found.named[np.searchsorted(found.rows, scored.rows)], self._notes(scored))
 
     def _notes(self, scored: Scored) -> Rows:

@@ -709,6 +709,7 @@ _AHEAD: Mapping[str, str] = {
     "proximity": "{who} {has} your words closer together",
     "meaning": "{who} {is_} nearer in meaning",
     "gist": "the note of {who} begins nearer in meaning",
+    "attachment": "{who} is a note, or an attachment that loses less",
     "coherence": "what stands next to {who} is nearer in meaning",
     "links": "more of the matching notes link to {who}",
     "recency": "{who} {was} changed later",

@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.index.snapshot import Snapshot
+from excerpt.places import number_of
 from excerpt.search.lexical import NO_ROWS, Rows
 from excerpt.search.proximity import Asked, rows_of, rows_with
-from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.search.query import Filter, FilterKind, Query, page_range
 from excerpt.text.dates import Period, day_of, period_of
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 
@@ -39,6 +40,8 @@ def allowed(query: Query, snapshot: Snapshot, asked: Asked, today: date) -> Flag
     for one in query.filters:
         if one.kind in FIELDS:
             _narrow(rows, _rows_named(one, snapshot, asked), one)
+        elif one.kind is FilterKind.PAGE:
+            _narrow(rows, _rows_on(one, snapshot), one)
     for phrase in query.phrases:
         # Found nowhere, it decides; what else is asked for need not be looked up.
         if not rows.any():
@@ -55,10 +58,10 @@ def allowed(query: Query, snapshot: Snapshot, asked: Asked, today: date) -> Flag
 
 
 def notes_allowed(filters: Iterable[Filter], facets: Facets, count: int, today: date) -> Flags:
-    """Which of `count` notes satisfy every filter that is of whole notes, not of `FIELDS`."""
+    """Which of `count` notes satisfy every filter that is of whole notes, not of fragments."""
     notes = np.ones(count, np.bool_)
     for one in filters:
-        if one.kind not in FIELDS:
+        if one.kind not in FIELDS and one.kind is not FilterKind.PAGE:
             _narrow(notes, _notes_of(one, facets, today), one)
     return notes
 
@@ -108,6 +111,13 @@ def _rows_named(wanted: Filter, snapshot: Snapshot, asked: Asked) -> Rows:
     return reduce(np.intersect1d, found) if found else NO_ROWS
 
 
+def _rows_on(wanted: Filter, snapshot: Snapshot) -> Rows:
+    """Rows that stand on the pages, slides or chapters of a filter."""
+    first, last = page_range(wanted.value) or (0, -1)
+    keys = [key for key, place in snapshot.facets.places() if first <= (number_of(place) or -1) <= last]
+    return np.searchsorted(snapshot.lexical.keys, np.array(sorted(keys), np.int64)).astype(np.int32)
+
+
 def _rows_with_word(word: QueryWord, snapshot: Snapshot, fields: Sequence[str], *, goes_on: bool) -> Rows:
     reader = snapshot.lexical
     # As it is typed too: of a word with accents another stem may be kept ("résumé", "resume").
@@ -135,6 +145,7 @@ def _notes_of(wanted: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.PROPERTY: lambda: _with_value(facets.properties.get(wanted.name, {}), value, today, goes_on=goes_on),
         FilterKind.LINK: lambda: _linking(facets, _named(facets, value, goes_on=goes_on)),
         FilterKind.FROM: lambda: _linked(facets, _named(facets, value, goes_on=goes_on)),
+        FilterKind.KIND: lambda: _called(facets.kinds, fold(value), goes_on=goes_on),
         FilterKind.SOURCE: lambda: _from_source(facets.paths, value, goes_on=goes_on),
         # Only who can look at the sources knows what is stale.
         FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),

@@ -117,6 +117,8 @@ _LACKING = {
     FilterKind.MODIFIED: "no note was changed in {}",
     FilterKind.CREATED: "no note was made in {}",
     FilterKind.LINK: "no note links to {}",
+    FilterKind.KIND: "no file is of the kind {}",
+    FilterKind.PAGE: "nothing is on a page {}",
     FilterKind.FROM: "nothing is linked from {}",
 }
 

@@ -32,6 +32,8 @@ class FilterKind(StrEnum):
     DATE = "date"
     LINK = "link"
     FROM = "from"
+    KIND = "kind"
+    PAGE = "page"
     SOURCE = "source"
     IS = "is"
 
@@ -41,6 +43,8 @@ TIMES = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
 STALE = "stale"
 """The one value of `is:`."""
 
+OF_ATTACHMENTS = frozenset({FilterKind.KIND, FilterKind.PAGE})
+"""Kinds whose names are also those of properties in many vaults, which go first."""
 _OF_MEMORIES = (FilterKind.SOURCE, FilterKind.IS)
 KINDS: Mapping[str, FilterKind] = {
     **{str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY and kind not in _OF_MEMORIES},
@@ -53,10 +57,12 @@ KINDS: Mapping[str, FilterKind] = {
     "after": FilterKind.DATE,
     "before": FilterKind.DATE,
     "since": FilterKind.DATE,
+    "slide": FilterKind.PAGE,
+    "chapter": FilterKind.PAGE,
 }
 """What a filter of notes looks at, by what stands before its colon, folded."""
 KINDS_OF_MEMORIES: Mapping[str, FilterKind] = {
-    **KINDS,
+    **{name: kind for name, kind in KINDS.items() if kind not in OF_ATTACHMENTS},
     **{str(kind): kind for kind in _OF_MEMORIES},
     # A memory's own day is that on which it was remembered.
     **{name: FilterKind.CREATED for name, kind in KINDS.items() if kind is FilterKind.DATE},
@@ -127,7 +133,7 @@ _PREFIXED = re.compile(rf'(-?)([^\s":]{{1,{_LONGEST}}}):(?![\s:]|//|\\)')
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _QUOTED_NAME = re.compile(rf'(-?)"((?:[^"]|""){{0,{_LONGEST}}})":(?!\s)')
 _HASH = re.compile(r"(-?)#([^\s\"#]+)")
-_DASHED = re.compile(rf"-(?!(?:{'|'.join(KINDS_OF_MEMORIES)}):|\S+:$)(?=\w)", re.IGNORECASE)
+_DASHED = re.compile(rf"-(?!(?:{'|'.join({**KINDS, **KINDS_OF_MEMORIES})}):|\S+:$)(?=\w)", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,:]+%?")
 _VALUE = re.compile(r"\S+")
 _SIGNS_OF_VALUE = "<>="
@@ -183,6 +189,8 @@ def _filter(text: str, at: int, known: KnownNames) -> Piece | None:
     name = property_name(match[2].replace('""', '"'))
     value, end, is_open = _value(text, match.end())
     is_quoted = not is_open and text.startswith('"', match.end())
+    if kind in OF_ATTACHMENTS and name in known.properties:
+        kind = None
     if kind and is_complete(kind, value, operator, is_quoted=is_quoted):
         found = Filter(kind, _COMPARING.get(operator, "") + value, negated=bool(match[1]), open=is_open)
     # What is no time may still be a value of a property called `date`: `date:*`.
@@ -214,11 +222,20 @@ def is_complete(kind: FilterKind, value: str, operator: str = "", *, is_quoted: 
         return bool(value.strip("*"))
     if kind is FilterKind.FOLDER:
         return bool(value.strip("*/"))
-    if kind is FilterKind.IS:
-        return fold(value) == STALE
+    if kind in (FilterKind.IS, FilterKind.PAGE):
+        return fold(value) == STALE if kind is FilterKind.IS else page_range(value) is not None
     if kind is FilterKind.TAG and is_quoted:
         return bool(value.strip("#/"))
     return any(c.isalnum() for c in value)
+
+
+_PAGES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+
+
+def page_range(value: str) -> tuple[int, int] | None:
+    """The first and last page that `12` or `12-14` means."""
+    found = _PAGES.fullmatch(value)
+    return (int(found[1]), int(found[2] or found[1])) if found else None
 
 
 def _names_value(value: str, *, is_quoted: bool) -> bool:

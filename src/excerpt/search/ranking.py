@@ -288,6 +288,14 @@ BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
 """What each counts beside signals that make up 3 (docs/design/ranking.md): it settles who is first of equals."""
 
 
+def add_attachments(scored: Scored, attached: npt.NDArray[np.bool_], weight: float) -> Scored:
+    """`scored` with the signal `attachment`, if any of the rows is of one: what takes its score down to `weight` times
+    what it is by the others."""
+    if weight >= 1 or not attached.any():
+        return scored
+    return scored.with_signal("attachment", np.where(attached, scored.scores, 0).astype(np.float32), weight - 1)
+
+
 # --- boosts -----------------------------------------------------------------------------------------------------------
 # The signals beside the query, added to fragments that match: links, recency, use. Each has a switch and a column.
 

@@ -102,6 +102,11 @@ def lines_named(first: int, last: int, dash: str = "-") -> str:
     return f"line{'' if first == last else 's'} {line_range(first, last, dash)}"
 
 
+def location(path: str, first: int, last: int, place: str = "") -> str:
+    """Where something stands, on one line: `path:first-last`, or `path#place` in a file that has places for lines."""
+    return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
+
+
 # --- times ------------------------------------------------------------------------------------------------------------
 # Times as a person reads them, in the time zone of the terminal.
 

@@ -47,7 +47,7 @@ from excerpt.tui.messages import (
     RememberRequested,
     SearchRequested,
 )
-from excerpt.tui.programs import Programs
+from excerpt.tui.programs import AS_TEXT, Programs
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
@@ -64,6 +64,7 @@ from excerpt.tui.session import (
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
+from excerpt.vault.readers.registry import kind_of
 
 if TYPE_CHECKING:
     from excerpt.model import Result
@@ -544,8 +545,20 @@ class MainScreen(PromptScreen):
     @on(EditRequested)
     def _edit_requested(self, message: EditRequested) -> None:
         file = self._programs.note_file(message.path)
-        if file is not None and self._edit(file, message.line) and message.telling:
+        if file is not None and self._open(file, message) and message.telling:
             self.run_worker(self._record_opened(message.path, message.fragment), group="use")
+
+    def _open(self, file: Path, message: EditRequested) -> bool:
+        """Open a note in the editor, an attachment in what shows it; return whether that could be started."""
+        kind = kind_of(message.path, self.settings.vault)
+        if kind in ("", *AS_TEXT):
+            return self._edit(file, message.line if not kind else 1)
+        said = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
+        if said is not None:
+            self.notify(said, title="Nothing here shows it", severity="warning", markup=False)
+            link = f"{file}#{message.place}" if message.place else str(file)
+            self.post_message(CopyRequested(link, "Where it is", None))
+        return said is None
 
     def _edit(self, file: Path, line: int) -> bool:
         by_itself = self.index.state.changes_are_seen

@@ -137,13 +137,15 @@ class PaneLeft(Message):
 
 @dataclass
 class EditRequested(Message):
-    """Open a note of the vault in the user's editor. `fragment` is the id of the hit it was opened at; `telling` says
-    whether that tells something of what the user looks for (a file opened to be mended does not)."""
+    """Open a note of the vault in the user's editor, or an attachment at a place in what shows it. `fragment` is the id
+    of the hit it was opened at; `telling` says whether that tells something of what the user looks for (a file opened
+    to be mended does not)."""
 
     path: str
     line: int
     fragment: str = ""
     telling: bool = True
+    place: str = ""
 
 
 @dataclass

@@ -19,6 +19,7 @@ from shutil import which
 from urllib.parse import quote
 
 from excerpt.errors import ExcerptError, SettingsError
+from excerpt.places import number_of
 from excerpt.state_files import users_umask
 
 _PLUS = (
@@ -118,6 +119,18 @@ class Programs:
             self._notify(f"The editor ended with code {done.returncode}.", severity="warning")
         return True
 
+    def view(self, setting: str, kind: str, file: Path, place: str) -> str | None:
+        """Open an attachment at a place in a program that shows it; return why not where there is none."""
+        try:
+            argv = viewer_command(setting, kind, file, place, environment=self._environment, which=which)
+            if argv is None:
+                return f"Set a command for it: viewers.{kind} in the table [screen] of the settings. It is copied."
+            self._start(argv)
+        except (ExcerptError, OSError) as error:
+            return str(error)
+        self._notify(f"Opened with {Path(argv[0]).name}.", markup=False)
+        return None
+
     async def open_in_obsidian(self, file: Path, headings: Sequence[str], copy: Callable[[str], object]) -> bool:
         """Open a note at a section, and return whether a program took its link.
 
@@ -207,6 +220,56 @@ def _place(name: str, file: str, line: int, platform: str) -> tuple[str, ...]:
     if name in _DASH_LINE.split():
         return ("--line", str(line), file)
     return {"jed": (file, "-g", str(line)), "notepad++": (f"-n{line}", file)}.get(name, (file,))
+
+
+AS_TEXT = ("text", "canvas", "drawing", "notebook")
+"""Kinds of attachments that an editor shows."""
+_AT_PAGE = {
+    "zathura": ("-P", "{page}", "{file}"),
+    "okular": ("-p", "{page}", "{file}"),
+    "evince": ("-i", "{page}", "{file}"),
+    "atril": ("-i", "{page}", "{file}"),
+    "xreader": ("-i", "{page}", "{file}"),
+    "sioyek": ("--page", "{page}", "{file}"),
+    "mupdf": ("{file}", "{page}"),
+}
+"""What shows a PDF at a page, which the system's own way to open a file does not know of."""
+
+
+def viewer_command(
+    setting: str,
+    kind: str,
+    file: Path,
+    place: str,
+    *,
+    environment: Mapping[str, str],
+    which: Callable[[str], str | None],
+    platform: str = sys.platform,
+) -> tuple[str, ...] | None:
+    """The command that shows an attachment at a place: the setting, else a viewer that is installed, else the system's
+    own; None where there is none, and over ssh.
+
+    `{file}`, `{page}` (1 where the place has no number) and `{place}` stand for what is shown. Raises ExcerptError for
+    a setting that cannot be read or run.
+    """
+    values = {"{file}": str(file), "{page}": str(number_of(place) or 1), "{place}": place}
+    words = tuple(_words(setting, platform))
+    if words:
+        if which(words[0]) is None:
+            raise ExcerptError(f"There is no program {words[0]}.", f"Set screen.viewers.{kind} to one that there is.")
+        return tuple(_filled(word, values) for word in words) + (() if "{file}" in setting else (str(file),))
+    opener = link_opener(environment, which, platform)
+    if opener is None:
+        return None
+    for name, arguments in _AT_PAGE.items() if kind == "pdf" and platform != "win32" else ():
+        if which(name):
+            return (name, *(_filled(word, values) for word in arguments))
+    return (*opener, str(file))
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    """A word of a command with what its names stand for; what is filled in is not looked at again."""
+    return re.sub(r"\{(?:file|page|place)\}", lambda found: values[found[0]], word)
 
 
 def obsidian_vault(vault: Path) -> Path:

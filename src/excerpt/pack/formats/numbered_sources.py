@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource, PackUnreadableError
-from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
-from excerpt.text.display import longer, visible_line
+from excerpt.pack.formats.source_label import digest_of, headings_of, on_one_line, where_of
+from excerpt.text.display import longer
 
 _CUT = "[…]"
 """Stands where lines were left out to fit the budget."""
@@ -64,14 +64,17 @@ def _place(pack: Pack) -> str:
     """Where the text is from, on a line that a path cannot turn into a heading, a fence or HTML, as it would at its
     beginning. What follows the path is ours, so the line can be read from its end."""
     modified = f", modified {pack.modified}" if pack.modified else ""
-    return f"From {visible_line(pack.path)}:{lines_of(pack)}{modified}, digest {digest_of(pack)}"
+    return f"From {where_of(pack)}{modified}, digest {digest_of(pack)}"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
 
 _HEAD = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
 # A path may look like any of this; what follows it does not, so the longest path that leaves the rest is the one.
-_PLACE = re.compile(r"From (.*):(\d{1,9})(?:-(\d{1,9}))?(?:, modified [\d-]{1,10})?, digest ([0-9a-f]{1,16})")
+_PLACE = re.compile(
+    r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
+    r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified [\d-]{1,10})?, digest (?P<digest>[0-9a-f]{1,16})"
+)
 _BORDER = re.compile(r"(?:`{3,}|={5,})")
 _LINES_BETWEEN = 4  # at most, from the place to the border: blank ones, and the sign that something was cut
 
@@ -92,10 +95,12 @@ def read(text: str) -> PackFile:
             number, heading = int(head[1]), head[2]
             above = at + 1
             first, last, at = _text_lines(lines, above, number)
-            begin = int(place[2])
+            begin = int(place["first"] or 0)
+            end = int(place["last"] or begin)
             inner = "\n".join(lines[first:last])
             cut = _CUT in lines[above:first], _CUT in lines[at : at + 2]
-            sources.append(PackSource(number, place[1], heading, begin, int(place[3] or begin), inner, place[4], *cut))
+            path, digest, at_place = place["path"], place["digest"], place["place"] or ""
+            sources.append(PackSource(number, path, heading, begin, end, inner, digest, *cut, at_place))
         elif line.startswith(_QUESTION):
             questions.append(line.removeprefix(_QUESTION))
     return PackFile(tuple(sources), "\n".join(questions))

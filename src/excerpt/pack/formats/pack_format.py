@@ -50,7 +50,7 @@ class PackUnreadableError(ExcerptError):
 class PackSource:
     """What a pack gives under `[number]`. `path` is as it was shown: controls in it may stand as signs. `digest` is
     what the pack says of the text, in as many digits as it shows; "" where it says nothing. `cut_above` and `cut_below`
-    say that it may begin or end within a line."""
+    say that it may begin or end within a line. An attachment's `place` may stand for its lines, which are then 0."""
 
     number: int
     path: str
@@ -61,6 +61,7 @@ class PackSource:
     digest: str = ""
     cut_above: bool = False
     cut_below: bool = False
+    place: str = ""
 
     @property
     def intact(self) -> bool:

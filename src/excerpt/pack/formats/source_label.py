@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.display import line_range, visible_line
+from excerpt.places import called
+from excerpt.text.display import line_range, location, visible_line
 
 _DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
 
@@ -25,6 +26,13 @@ def headings_of(pack: Pack) -> str:
 def lines_of(pack: Pack) -> str:
     """`12-14`, or `12` where it is one line."""
     return line_range(pack.line_start, pack.line_end)
+
+
+def where_of(pack: Pack) -> str:
+    """The path with the lines, or of an attachment with its place, and what that is: `paper.pdf#page=12 (PDF, page
+    12)`."""
+    where = location(pack.path, pack.line_start, pack.line_end, pack.place)
+    return f"{where} ({called(pack.kind, pack.place)})" if pack.kind else where
 
 
 def digest_of(pack: Pack) -> str:
@@ -45,16 +53,19 @@ class Links:
         """The address that opens the note in Obsidian, which knows a vault by its folder's name; "" for a memory."""
         if memory_id_of(pack.path) is not None:
             return ""
-        return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}"
+        at = _encoded(f"#{pack.place}") if pack.place else ""
+        return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}{at}"
 
     def added(self, result: PackResult) -> PackResult:
         """The result with each pack's address in Obsidian."""
         return replace(result, packs=tuple(replace(pack, link=self.obsidian(pack)) for pack in result.packs))
 
     def file(self, pack: Pack) -> str:
-        """`file:line`, as editors and terminals know it; a memory by its name in packs."""
+        """`file:line`, as editors and terminals know it, or `file#place`; a memory by its name in packs."""
         if memory_id_of(pack.path) is not None:
             return pack.path
+        if pack.kind:
+            return f"{self.folder / pack.path}{f'#{pack.place}' if pack.place else ''}"
         return f"{self.folder / pack.path}:{pack.line_start}"
 
 

@@ -93,7 +93,7 @@ def source_of(number: int, pack: Pack, links: Links) -> TemplateSource:
         text=pack.text,
         cut_above=pack.cut_above,
         cut_below=pack.cut_below,
-        place=f"{path}:{pack.line_start}",
+        place=f"{path}#{visible_line(pack.place)}" if pack.place else f"{path}:{pack.line_start}",
         file=visible_line(links.file(pack)),
         link=links.obsidian(pack),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, PackUnreadableError
 from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
+from excerpt.places import called
 from excerpt.text.display import visible_line
 
 if TYPE_CHECKING:
@@ -47,15 +48,22 @@ class XmlRenderer:
 
 def _around(number: int, pack: Pack) -> tuple[str, str]:
     modified = f"<modified>{pack.modified}</modified>\n" if pack.modified else ""
+    place = f'<place at="{_attribute(pack.place)}">{called(pack.kind, pack.place)}</place>\n' if pack.kind else ""
     cut = " ".join(side for side, is_cut in (("above", pack.cut_above), ("below", pack.cut_below)) if is_cut)
     above = (
         f'<document index="{number}">\n'
         f"<source>{xml_text(visible_line(pack.path))}</source>\n"
         f"<heading_path>{xml_text(headings_of(pack))}</heading_path>\n"
-        f"<lines>{lines_of(pack)}</lines>\n{modified}<digest>{digest_of(pack)}</digest>\n"
+        f"<lines>{lines_of(pack)}</lines>\n{place}{modified}<digest>{digest_of(pack)}</digest>\n"
     )
     opening = f'<document_content cut="{cut}">' if cut else "<document_content>"
     return f"{above}{opening}", "</document_content>\n</document>\n"
+
+
+def _attribute(text: str) -> str:
+    return _NOT_XML.sub(
+        "\N{REPLACEMENT CHARACTER}", text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    )
 
 
 _NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -100,6 +108,7 @@ def _source(document: Element) -> PackSource:
         digest=_text_in(part["digest"]) if "digest" in part else "",
         cut_above="above" in cut,
         cut_below="below" in cut,
+        place=part["place"].get("at", "") if "place" in part else "",
     )
 
 

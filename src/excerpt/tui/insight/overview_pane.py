@@ -286,7 +286,7 @@ class OverviewPane(Vertical):
     def action_edit(self) -> None:
         place = self._place
         if place is not None:
-            self.post_message(EditRequested(place.path, place.line_start, place.fragment_id))
+            self.post_message(EditRequested(place.path, place.line_start, place.fragment_id, place=place.place))
 
     def action_search(self) -> None:
         """Look for what is selected in the Search tab."""

@@ -16,6 +16,7 @@ from textual.reactive import reactive, var
 from textual.strip import Strip
 
 from excerpt.model import Fragment, Span
+from excerpt.places import spoken
 from excerpt.text.display import line_range, visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
@@ -453,7 +454,9 @@ def _head(name: str, passage: MatchedFragment, similarity: float | None, width: 
 
 
 def lines_of(fragment: Fragment) -> str:
-    """Its lines, as they are written on screen."""
+    """Its lines, or the place of an attachment, as they are written on screen."""
+    if fragment.place:
+        return visible_line(spoken(fragment.place, fragment.line_start, fragment.line_end, "–"))
     return line_range(fragment.line_start, fragment.line_end, "–")
 
 

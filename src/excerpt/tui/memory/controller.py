@@ -91,7 +91,8 @@ def source_of(hit: Hit) -> Source | None:
     fragment = hit.fragment
     if memory_id_of(fragment.id) is not None:
         return None
-    return Source(fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path)
+    lines = fragment.line_start, fragment.line_end
+    return Source(fragment.path, *lines, fragment.digest, fragment.heading_path, fragment.place)
 
 
 _LATEST = 2

@@ -430,7 +430,7 @@ class MemoryPane(Vertical):
             found = self._standings.get(memory.id)
             source = found.source if found is not None and found.source is not None else memory.source
             assert source is not None
-            self.post_message(EditRequested(source.path, max(source.line_start, 1)))
+            self.post_message(EditRequested(source.path, max(source.line_start, 1), place=source.place))
 
     def action_copy(self) -> None:
         memory = self._list.selected

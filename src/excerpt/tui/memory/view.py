@@ -13,7 +13,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.model import Memory, Skipped, Source, Span
-from excerpt.text.display import lines_named, local_time, visible, visible_line
+from excerpt.places import spoken
+from excerpt.text.display import local_time, visible, visible_line
 from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, line
@@ -177,7 +178,7 @@ def place_of(source: Source) -> str:
     """`Sync.md, lines 8–12`, or the path alone where no lines are known."""
     if not source.line_start:
         return source.path
-    return f"{source.path}, {lines_named(source.line_start, source.line_end, '–')}"
+    return f"{source.path}, {spoken(source.place, source.line_start, source.line_end, '–')}"
 
 
 def told_of(found: MemoryStanding) -> str:

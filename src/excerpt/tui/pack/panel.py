@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.places import spoken
 from excerpt.text.display import counted, line_range, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Dialog
@@ -146,7 +147,10 @@ class PackPanel(RowList):
         if memory_id_of(pack.path) is not None:
             return "", "", self._why(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
-        return line_range(pack.line_start, pack.line_end, "–"), pack.scope + cut, self._why(pack)
+        lines = line_range(pack.line_start, pack.line_end, "–")
+        if pack.place:
+            lines = visible_line(spoken(pack.place, pack.line_start, pack.line_end, "–"))
+        return lines, pack.scope + cut, self._why(pack)
 
     def _columns(self, width: int) -> tuple[int, int, int]:
         """Cells for what is told of the packs: as wide as the widest of each, none for what leaves names no room."""

@@ -330,12 +330,21 @@ class HitList(RowList):
         return [rank, sign, (" ", Style.null())]
 
     def _names(self, row: HitRow, cells: int) -> list[Part]:
+        """The kind of an attachment, and the names; of a memory where it is from."""
+        hit = row.hit
+        if is_memory(hit):
+            parts = (visible_line(hit.fragment.title), "hit--title"), (_of_memory(hit.fragment), "hit--heading")
+            return [(text, self.style_of(name)) for text, name in parts]
+        names = [(text, self._lit(text, spans)) for text, spans in names_of(hit)]
+        if hit.fragment.kind and not row.below:
+            kind = (f"{visible_line(hit.fragment.kind)} ", self.style_of("hit--memory"))
+            return [kind, *self._names_of(row, names, cells - cells_of([kind]))]
+        return self._names_of(row, names, cells)
+
+    def _names_of(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[Part]:
         """The title, the folder where it takes one to know the note, and the headings; below the best one of a note
         only the headings."""
-        hit, title, soft = row.hit, self.style_of("hit--title"), self.style_of("hit--heading")
-        if is_memory(hit):
-            return [(visible_line(hit.fragment.title), title), (_of_memory(hit.fragment), soft)]
-        names = [(text, self._lit(text, spans)) for text, spans in names_of(hit)]
+        title, soft = self.style_of("hit--title"), self.style_of("hit--heading")
         match = self.style_of("row--match")
         if row.below and len(names) > 1:
             return name_parts(names[1:], cells, soft, soft, match)

@@ -17,9 +17,11 @@ from rich.cells import cell_len
 from excerpt.errors import ModelError
 from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
+from excerpt.places import number_of
 from excerpt.text.display import visible
 from excerpt.tui.common.line_drawing import (
     LONGEST,
+    PROSE,
     TABLE_RULE,
     Around,
     Columns,
@@ -275,6 +277,13 @@ class NoteWindow:
         """Lines of the note after the window."""
         return self.line_count - self.lines[-1].number if self.lines else 0
 
+    def numbered(self, number: int) -> str:
+        """What stands beside a line: its number, or in an attachment that of the page, slide or chapter it begins."""
+        if not self.fragment.kind:
+            return str(number)
+        begun = next((one for one in self.headings if one.place and one.line_start == number), None)
+        return str(number_of(begun.place) or "") if begun is not None else ""
+
     def holds(self, number: int) -> bool:
         return self.above < number <= self.line_count - self.below
 
@@ -304,7 +313,8 @@ def window_around(
         if not fragment.line_start <= number <= fragment.line_end:
             matches.setdefault(number, []).append(columns)
     first, last = reach_of(fragment, len(lines), view)
-    shown = _ShownLines(lines, contexts_of(lines[:last]), first, matches, spans_by_line(fragment, view.near))
+    contexts = [PROSE] * last if fragment.kind else contexts_of(lines[:last])
+    shown = _ShownLines(lines, contexts, first, matches, spans_by_line(fragment, view.near))
     drawn = tuple(_drawn(shown))
     return NoteWindow(
         fragment, drawn, len(lines), tuple(lines[first - 1 : last]), tuple(headings), view.whole, view.line

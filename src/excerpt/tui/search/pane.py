@@ -743,7 +743,7 @@ class SearchPane(Vertical):
         if memory is not None:
             self.post_message(MemoryEditRequested(memory))
         elif row is not None:
-            source = Source(row.path, row.line_start, row.line_end, row.digest, row.heading_path)
+            source = Source(row.path, row.line_start, row.line_end, row.digest, row.heading_path, row.place)
             self.post_message(RememberRequested(None, self.pack.query, row.text, source))
 
     # --- the side panel -----------------------------------------------------------------------------------------------
@@ -839,11 +839,12 @@ class SearchPane(Vertical):
             if memory.source is None:
                 self.notify("This memory is a thought of your own; it has no source to open.")
             else:
-                self.post_message(EditRequested(memory.source.path, max(memory.source.line_start, 1)))
+                source = memory.source
+                self.post_message(EditRequested(source.path, max(source.line_start, 1), place=source.place))
         elif hit is not None:
             picked = self.side.preview.picked if self.side.has_focus_within else None
             line = picked.first if picked is not None else hit.fragment.line_start
-            self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id))
+            self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id, place=hit.fragment.place))
         elif self._meant:
             self._bar.put(self._meant)
 

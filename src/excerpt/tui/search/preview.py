@@ -18,6 +18,7 @@ from textual.strip import Strip
 
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
+from excerpt.places import spoken
 from excerpt.text.display import lines_named, visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, StyledRun, wrap
@@ -151,7 +152,8 @@ class Preview(LineView):
         if window is None:
             return ""
         fragment, picked = window.fragment, self.picked
-        lines = f"{lines_named(fragment.line_start, fragment.line_end, '–')} of {window.line_count:,}"
+        lines = spoken(fragment.place, fragment.line_start, fragment.line_end, "–")
+        lines = visible_line(lines) if fragment.place else f"{lines} of {window.line_count:,}"
         if picked is not None:
             lines = f"{lines_named(picked.first, picked.last, '–')} picked"
         elif window.whole:
@@ -350,7 +352,8 @@ class Preview(LineView):
         inside = window.fragment.line_start <= number <= window.fragment.line_end
         picked = self.picked is not None and self.picked.first <= number <= self.picked.last
         near = any(Ink.NEAR in run.ink for run in drawn.runs)
-        told = f"{number:>{self._gutter - 4}}" if drawn.part == 0 else " " * (self._gutter - 4)
+        told = window.numbered(number) if drawn.part == 0 else ""
+        told = f"{told:>{self._gutter - 4}}"
         sign = "›" if row == self._match else "≈" if near else " "
         bar = "▌" if picked else "▎" if inside else " "
         packed = any(first <= number <= last for first, last in self.packed)

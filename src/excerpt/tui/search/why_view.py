@@ -22,8 +22,9 @@ from textual.widgets import Input, Static
 
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal
+from excerpt.places import spoken
 from excerpt.search.explain import ordinal
-from excerpt.text.display import lines_named, percent, visible, visible_line
+from excerpt.text.display import percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Said
@@ -48,6 +49,7 @@ LEGEND: Mapping[str, str] = {
     "note": "the rest of its note has them too",
     "coverage": "has many of your different words",
     "gist": "its note begins with what your query is about",
+    "attachment": "it is no note: attachments count less",
     "coherence": "what stands next to it is about that too",
     "links": "many of the matching notes link to its note",
     "recency": "its note was changed lately",
@@ -154,7 +156,7 @@ def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
 def hit_sum(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
     """Where a hit stands in the vault, and its signals as a table that adds up to its score."""
     fragment, soft = hit.fragment, colours["text-soft"]
-    lines = lines_named(fragment.line_start, fragment.line_end, "–")
+    lines = spoken(fragment.place, fragment.line_start, fragment.line_end, "–")
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
     table = _table(("signal", 10), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
     given = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]

@@ -7,7 +7,8 @@ files, without its dot, and what it names is called without arguments and gives 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -16,11 +17,13 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from excerpt.errors import ReadError
+from excerpt.model import Unread
 from excerpt.settings import Ocr, VaultSettings
 from excerpt.vault.readers import Reader
 
 GROUP = "excerpt.readers"
 EXTRA = "excerpt[attachments]"
+WITH_OCR = "excerpt index --ocr"
 IMAGE = "image"
 
 
@@ -140,6 +143,24 @@ def _shipped(where: str) -> Reader:
     module, _, name = where.partition(":")
     reader: Reader = getattr(import_module(f"excerpt.vault.readers.{module}"), name)()
     return reader
+
+
+def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> tuple[Unread, ...]:
+    """What is not read in a vault, and how it would be: files by their endings, and how many `scanned` files there are
+    with how many images in them."""
+    by_kind: Counter[str] = Counter()
+    for suffix, count in suffixes:
+        by_kind[_BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else suffix] += count
+    images = by_kind.pop(IMAGE, 0)
+    found = []
+    if by_kind:
+        listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items()))
+        found.append(Unread(by_kind.total(), listed, f"pip install '{EXTRA}'"))
+    if images:
+        found.append(Unread(images, "images: OCR is off", WITH_OCR))
+    if scanned[0]:
+        found.append(Unread(scanned[0], f"with {scanned[1]:,} scanned pages or images: OCR is off", WITH_OCR))
+    return tuple(found)
 
 
 # --- readers that others wrote ----------------------------------------------------------------------------------------

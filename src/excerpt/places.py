@@ -1,0 +1,102 @@
+"""Where in a file without lines something stands: what follows "#" in a link to it, as browsers and Obsidian spell it.
+
+`page=12`, `slide=3`, `chapter=4`, `cell=7`, `row=2-41` (RFC 7111 for CSV), `node=1f2e`, `Sales!A1:J40`. A stretch over
+several is `page=12-13`. Imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+_NUMBERED = re.compile(r"(?P<kind>page|slide|chapter|cell|row)=(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
+_CELLS = re.compile(r"(?P<sheet>.+)!(?P<first>[A-Z]{1,3}\d+)(?::(?P<last>[A-Z]{1,3}\d+))?", re.DOTALL)
+_SHOWN = {"pdf": "PDF", "html": "HTML", "epub": "EPUB"}
+
+
+class Placed(Protocol):
+    """What may stand in an attachment: `kind` is that of its file, "" for a note."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+
+
+def joined(first: str, last: str) -> str:
+    """The place from one to another, "" where they do not make one."""
+    if first == last:
+        return first
+    one, other = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(last)
+    if one and other and one["kind"] == other["kind"]:
+        return f"{one['kind']}={one['first']}-{other['last'] or other['first']}"
+    cells, more = _CELLS.fullmatch(first), _CELLS.fullmatch(last)
+    if cells and more and cells["sheet"] == more["sheet"] and more["last"]:
+        return f"{cells['sheet']}!{cells['first']}:{more['last']}"
+    return ""
+
+
+class _Section(Protocol):
+    @property
+    def line_start(self) -> int: ...
+    @property
+    def line_end(self) -> int: ...
+    @property
+    def place(self) -> str: ...
+
+
+def place_in(sections: Iterable[_Section], line_start: int, line_end: int) -> str:
+    """The place of some lines of an attachment, over all sections that they are of; "" where these have none."""
+    inside = [one.place for one in sections if one.place and one.line_start <= line_end and line_start <= one.line_end]
+    return joined(inside[0], inside[-1]) or inside[0] if inside else ""
+
+
+def place_to_dict(place: str) -> dict[str, Any]:
+    """A place as JSON has it: its kind, and from where to where, which are numbers where they count something."""
+    if found := _NUMBERED.fullmatch(place):
+        first = int(found["first"])
+        return {"kind": found["kind"], "from": first, "to": int(found["last"] or first)}
+    if _CELLS.fullmatch(place):
+        return {"kind": "cells", "from": place, "to": place}
+    kind, _, value = place.partition("=")
+    return {"kind": kind if value else "anchor", "from": value or kind, "to": value or kind}
+
+
+def placed_to_dict(value: Placed) -> dict[str, Any]:
+    """The kind of the file and the place in it, as far as there are any: notes have neither."""
+    kind = {"kind": value.kind} if value.kind else {}
+    return {**kind, "place": place_to_dict(value.place)} if value.place else kind
+
+
+def holds(place: str, wanted: str) -> bool:
+    """Whether a place is the wanted one or has a part of it: `page=12-13` has `page=12`."""
+    if place == wanted:
+        return True
+    one, other = _NUMBERED.fullmatch(place), _NUMBERED.fullmatch(wanted)
+    if not one or not other or one["kind"] != other["kind"]:
+        return False
+    first, last = int(one["first"]), int(one["last"] or one["first"])
+    return int(other["first"]) <= last and first <= int(other["last"] or other["first"])
+
+
+def number_of(place: str) -> int | None:
+    """The page, slide or chapter that a place begins with, None for others."""
+    found = _NUMBERED.fullmatch(place)
+    return int(found["first"]) if found else None
+
+
+def spoken(place: str, first: int, last: int, dash: str = "-") -> str:
+    """Where in its file something stands, within a sentence: `page 12`, or the lines where it has no such place."""
+    if found := _NUMBERED.fullmatch(place):
+        begin, end = found["first"], found["last"]
+        return f"{found['kind']}s {begin}{dash}{end}" if end else f"{found['kind']} {begin}"
+    if cells := _CELLS.fullmatch(place):
+        return cells[0]
+    return f"line {first}" if first == last else f"lines {first}{dash}{last}"
+
+
+def called(kind: str, place: str) -> str:
+    """What an attachment and a place in it are called: `PDF, page 12`, `slides, slides 3-4`, `sheet`."""
+    shown = _SHOWN.get(kind, kind)
+    return f"{shown}, {spoken(place, 0, 0)}" if _NUMBERED.fullmatch(place) else shown
