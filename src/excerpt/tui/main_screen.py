@@ -317,6 +317,7 @@ class MainScreen(PromptScreen):
                 self.index.state,
                 ask=self._ask_of_index,
                 edit=lambda path: self.post_message(EditRequested(path, 1, telling=False)),
+                read_images=lambda: self.run_worker(self._read_images(), group="settings"),
             )
             self.app.push_screen(self._index_dialog, self._index_closed)
 
@@ -517,6 +518,20 @@ class MainScreen(PromptScreen):
             self.run_worker(self.index.restart(), group="indexing")
         self._search.use_settings(settings)
         self._settings_used(settings)
+
+    async def _read_images(self) -> None:
+        """Have images read from now on: that is a setting of the vault."""
+        from excerpt.tui.keymap import bindable
+        from excerpt.vault.readers.ocr import switch_on
+
+        try:
+            file = await asyncio.to_thread(switch_on, self.vault, self._places, bindable())
+        except ExcerptError as error:
+            self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
+            return
+        if file is not None:
+            self.notify(f"Images are read from now on: vault.attachments.ocr in {file}.", markup=False)
+        await self.reread()
 
     def action_settings(self, of_vault: bool = False) -> None:
         """Open the settings file in the user's editor, or that of this vault alone; made if need be."""
