@@ -64,7 +64,6 @@ from excerpt.tui.session import (
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
-from excerpt.vault.readers.registry import kind_of
 
 if TYPE_CHECKING:
     from excerpt.model import Result
@@ -565,6 +564,8 @@ class MainScreen(PromptScreen):
 
     def _open(self, file: Path, message: EditRequested) -> bool:
         """Open a note in the editor, an attachment in what shows it; return whether that could be started."""
+        from excerpt.vault.readers.registry import kind_of
+
         kind = kind_of(message.path, self.settings.vault)
         if kind in ("", *AS_TEXT):
             return self._edit(file, message.line if not kind else 1)

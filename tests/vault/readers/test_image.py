@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -186,3 +187,13 @@ def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
         found = [engine.search(query).hits[0].fragment for query in ("excess of food", "domestic productions", "glue")]
     assert [fragment.place for fragment in found] == ["page=2", "page=1", "page=3"]
     assert found[2].heading_path[-1] == "Page 3 (OCR)"
+
+
+@pytest.mark.usefixtures("tesseract")
+def test_images_are_read_once_there_is_a_program(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(tmp_path))
+        without.setitem(sys.modules, "rapidocr", None)
+        report = build(vault, tmp_path / "index", ON)
+        assert (report.added, report.skipped) == (2, ())
+    assert build(vault, tmp_path / "index", ON).changed == 1

@@ -56,6 +56,15 @@ def engine(ocr: Ocr) -> Engine:
     raise OcrMissingError(_MISSING[ocr], _INSTALL[ocr])
 
 
+def is_there(ocr: Ocr) -> bool:
+    """Whether images can be read by this setting; what is not installed may be by the next time."""
+    try:
+        engine(ocr)
+    except OcrMissingError:
+        return False
+    return True
+
+
 _TESSERACT = "install tesseract (apt install tesseract-ocr, brew install tesseract)"
 _RAPIDOCR = 'pip install "excerpt[ocr]"'
 _MISSING = {
