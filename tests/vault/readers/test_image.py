@@ -18,7 +18,7 @@ from excerpt.settings import AttachmentSettings, Ocr, Settings, VaultSettings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.image import ImageReader
 from excerpt.vault.readers.image_size import size_of
-from tests.drawn import drawn, saved
+from tests.drawn import DARWIN, drawn, saved
 
 SHOPPING = "Things to buy for the trellis: seven spruce boards, wood glue and sandpaper."
 OFF, ON = (Settings(vault=VaultSettings(attachments=AttachmentSettings(ocr=ocr))) for ocr in (Ocr.OFF, Ocr.AUTO))
@@ -153,3 +153,20 @@ def test_an_image_that_ocr_fails_for_keeps_its_place_and_is_tried_again_when_it_
     (vault / "list.png").write_bytes(saved(drawn(f"{SHOPPING} And screws.")))
     build(vault, tmp_path / "index", ON)
     assert calls.read_text().split() == ["one", "one"]
+
+
+@pytest.mark.usefixtures("tesseract")
+def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    pages = [drawn(text, width=1100) for text in (*DARWIN.split("\n\n"), SHOPPING)]
+    (vault / "scan.pdf").write_bytes(saved(pages[0], "PDF", save_all=True, append_images=pages[1:], resolution=120))
+    build(vault, tmp_path / "index", OFF)
+    with closing(Catalog.open_to_read(tmp_path / "index")) as catalog:
+        assert catalog.known_notes()["scan.pdf"].unread == 3
+    build(vault, tmp_path / "index", ON)
+    with closing(Snapshot.open(tmp_path / "index", ON)) as snapshot:
+        engine = Engine(snapshot, ON)
+        found = [engine.search(query).hits[0].fragment for query in ("excess of food", "domestic productions", "glue")]
+    assert [fragment.place for fragment in found] == ["page=2", "page=1", "page=3"]
+    assert found[2].heading_path[-1] == "Page 3 (OCR)"

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median
 from typing import TYPE_CHECKING
 
 from excerpt.errors import ReadError
@@ -33,7 +32,9 @@ _MOST_PIXELS = 20_000_000
 _DPI = 200 / 72
 
 _HEADS = 2
-"""Lines at the top and at the bottom of a page that may be the same on most."""
+_EDGE = 0.12
+"""Lines at the top and at the bottom of a page that may be the same on most, and the share of its height that they
+stand in."""
 _MOST_PAGES_SHARE = 0.6
 _FEWEST_PAGES = 4
 
@@ -79,7 +80,7 @@ class PdfReader:
 def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
     pages, scanned, left = _pages(document, options)
     unread = scanned if options.ocr is Ocr.OFF else 0
-    bodies = _without_heads([page.lines for page in pages])
+    bodies = _without_heads(pages)
     known = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
     above = _outline(document)
     parts = []
@@ -111,6 +112,7 @@ class _Page:
     number: int
     label: str
     lines: Sequence[_TextLine]
+    height: float
     recognised: str = ""
 
 
@@ -122,7 +124,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], in
     sure: list[float] = []
     for index in range(min(len(document), options.most_pages)):
         page = document[index]
-        text_page = page.get_textpage()
+        text_page, height = page.get_textpage(), page.get_height()
         try:
             lines = _lines(text_page)
             recognised = ""
@@ -134,7 +136,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], in
         finally:
             text_page.close()
             page.close()
-        pages.append(_Page(index + 1, _label(document, index), lines, recognised))
+        pages.append(_Page(index + 1, _label(document, index), lines, height, recognised))
         size += len(recognised) + sum(len(line.text) + 1 for line in lines)
         if size > MOST_TEXT:
             break
@@ -163,7 +165,8 @@ def _lines(page: PdfTextPage) -> list[_TextLine]:
     lines: list[_TextLine] = []
     at = 0
     for text in raw.split("\r\n"):
-        shown = " ".join(text.translate(_LIGATURES).split())
+        logical = _in_order(page, text, at) if is_aligned and _RTL.search(text) else text
+        shown = " ".join(logical.translate(_LIGATURES).split())
         if shown:
             if is_aligned:
                 begin = at + len(text) - len(text.lstrip())
@@ -174,6 +177,26 @@ def _lines(page: PdfTextPage) -> list[_TextLine]:
                 lines.append(_TextLine(shown))
         at += len(text) + 2
     return lines
+
+
+_RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_RTL_RUN = re.compile(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
+
+
+def _in_order(page: PdfTextPage, text: str, at: int) -> str:
+    """A line, which begins at a character of the page, with its words of right-to-left scripts as they are read: some
+    come in the order in which they stand on the page, letters and words alike."""
+
+    def is_visual(first: int, last: int) -> bool:
+        left, right = (page.get_charbox(at + each, loose=True)[0] for each in (first, last))
+        return bool(left < right)
+
+    def ordered(run: re.Match[str]) -> str:
+        words = list(_RTL.finditer(text, run.start(), run.end()))
+        shown = [word[0][::-1] if is_visual(word.start(), word.end() - 1) else word[0] for word in words]
+        return " ".join(reversed(shown) if is_visual(words[0].start(), words[-1].start()) else shown)
+
+    return _RTL_RUN.sub(ordered, text)
 
 
 def _is_scanned(page: PdfPage) -> bool:
@@ -229,20 +252,27 @@ def _title(document: PdfDocument) -> str:
 # --- from lines to paragraphs -----------------------------------------------------------------------------------------
 
 
-def _without_heads(pages: Sequence[Sequence[_TextLine]]) -> list[Sequence[_TextLine]]:
-    """The pages without the lines that stand at the top or bottom of most, whatever number is in them."""
+def _without_heads(pages: Sequence[_Page]) -> list[Sequence[_TextLine]]:
+    """The lines of pages without those that stand at the top or bottom of most, whatever number is in them."""
     if len(pages) < _FEWEST_PAGES:
-        return list(pages)
-    seen = Counter(key for page in pages for key in {_head(line) for line in (*page[:_HEADS], *page[-_HEADS:])})
+        return [page.lines for page in pages]
+    edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
+    seen = Counter(key for keys in edges for key in keys)
     often = {key for key, count in seen.items() if count > _MOST_PAGES_SHARE * len(pages)}
+
+    def is_head(page: _Page, at: int) -> bool:
+        line = page.lines[at]
+        is_outside = not _EDGE * page.height < line.bottom < (1 - _EDGE) * page.height
+        return is_outside and _head(line) in often
+
     kept = []
     for page in pages:
-        first, last = 0, len(page)
-        while first < min(_HEADS, len(page)) and _head(page[first]) in often:
+        first, last = 0, len(page.lines)
+        while first < min(_HEADS, last) and is_head(page, first):
             first += 1
-        while last > max(len(page) - _HEADS, first) and _head(page[last - 1]) in often:
+        while last > max(len(page.lines) - _HEADS, first) and is_head(page, last - 1):
             last -= 1
-        kept.append(page[first:last])
+        kept.append(page.lines[first:last])
     return kept
 
 
@@ -253,7 +283,9 @@ def _head(line: _TextLine) -> str:
 def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str]:
     """The paragraphs of a page, each on one line, or on some where it is long."""
     leads = [above.bottom - below.bottom for above, below in pairwise(lines)]
-    lead = median([each for each in leads if each > 0] or [0.0])
+    # Of short paragraphs half of the leads are those between them.
+    ascending = sorted(each for each in leads if each > 0) or [0.0]
+    lead = ascending[len(ascending) // 4]
     right = max((line.right for line in lines), default=0.0)
     gathered: list[_TextLine] = []
     for line in lines:
