@@ -71,7 +71,7 @@ class DocumentReader:
         with damaged("a document"):
             document = docx.Document(BytesIO(data))
             parts = _chapters(document)
-            title = _title(document.core_properties.title)
+            title = _title(document.core_properties.title) or _printed_title(document)
         if not parts:
             raise ReadError("There is no text in it.")
         return placed_note(path, parts, options, title=title)
@@ -206,6 +206,12 @@ def _chapters(document: Document) -> list[Placed]:
             pieces.append((in_list, f"- {said}" if in_list else said))
     finish(0)
     return parts
+
+
+def _printed_title(document: Document) -> str:
+    """The title at the top of a document, by its style, "" if there is none."""
+    first = next((each for each in document.paragraphs[:20] if each.style and each.style.name == "Title"), None)
+    return _title(first.text) if first is not None else ""
 
 
 def _put_together(pieces: Iterable[tuple[bool, str]]) -> str:

@@ -151,11 +151,11 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
         cells = workbook.get_sheet_by_name(sheet.name)
         if cells.start is None:
             continue
-        first_row = cells.start[0]
+        first_row, first_column = cells.start
         rows: list[Row] = []
         is_named = False
         for number, values in enumerate(islice(cells.iter_rows(), first_row + MOST_ROWS + 1), start=1):
-            shown = [_shown(value) for value in values[:_WIDEST]]
+            shown = [""] * first_column + [_shown(value) for value in values[:_WIDEST]]
             if any(shown):
                 is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
                 rows.append((number, shown))

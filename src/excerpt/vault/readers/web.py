@@ -31,6 +31,8 @@ _BLOCKS = {
     *("legend", "li", "main", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead"),
     *("tr", "ul"),
 }
+_LONG_CELL = 300
+"""Characters from which on what is in a cell is not a value: tables were used for the layout of pages."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CHARSET = re.compile(rb"""(?i)<(?:meta[^>]{1,200}?charset\s*=\s*["']?|\?xml[^>]{1,60}?encoding=["'])([\w.:-]{1,40})""")
 _TAG = re.compile(r"(?i)<(?:!doctype|html|head|body|title|meta|[a-z][a-z0-9]{0,10}[\s>/])")
@@ -186,7 +188,9 @@ class _Reading:
         attributes = node.attributes
         if anchor := attributes.get("id") or (attributes.get("name") if tag == "a" else ""):
             self._pending = self._pending if self._in_heading and self._pending else anchor
-        if tag in _BLOCKS:
+        if tag in _HEADINGS:
+            self._in_cell = 0
+        if tag in _BLOCKS and tag not in ("td", "th"):
             self._break()
         if tag in _HEADINGS:
             self._in_heading += 1
@@ -226,11 +230,11 @@ class _Reading:
             self._pending = ""
 
     def _break(self, tag: str = "") -> None:
-        """End a block of text; within a cell or a heading there is but a space."""
-        if self._in_heading or (self._in_cell and tag != "tr"):
-            self._inline.append(" ")
-            return
+        """End a block of text; within a heading or a short cell of a table there is but a space."""
         raw = "".join(self._inline)
+        if self._in_heading or (self._in_cell and tag != "tr" and len(raw) < _LONG_CELL):
+            self._inline[:] = [raw, " "]
+            return
         self._inline.clear()
         if self._in_pre:
             text, tag = raw.strip("\n"), "pre"
@@ -323,7 +327,9 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[Placed], bool]:
             continue
         page = _read_page(_SELF_CLOSED.sub(r"<\1\2></\1>", _decoded(data)[0]))
         first = next((part.headings[0] for part in page.parts if part.headings), "")
-        name = book.names.get(where) or first or f"Chapter {number}"
+        name = book.names.get(where, "")
+        if not name or first.endswith(name):  # with its number before it
+            name = first or f"Chapter {number}"
         for part in page.parts:
             below = part.headings[1:] if part.headings[:1] == (name,) else part.headings
             parts.append(Placed(f"chapter={number}", (name, *below), part.text))
