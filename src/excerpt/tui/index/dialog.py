@@ -97,7 +97,7 @@ class IndexDialog(Dialog[None]):
                 yield Button("Pause", id="pause", compact=True)
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Rebuild", id="rebuild", compact=True)
-                yield Button("Read images", id="images", compact=True)
+                yield Button("OCR", id="images", tooltip="Read images, from now on", compact=True)
 
     def on_mount(self) -> None:
         self._show()
@@ -139,25 +139,36 @@ class IndexDialog(Dialog[None]):
 
     def _show_files(self, status: Status | None) -> None:
         skipped, warned = (status.skipped, status.warnings) if status is not None else ((), ())
+        unread = status.unread if status is not None else ()
         self._files = (*skipped, *warned)[:_MOST_FILES]
         marks = [("skipped  ", "$error")] * len(skipped) + [("warning  ", "$warning")] * len(warned)
         told = f"{len(skipped):,} skipped · {len(warned):,} with a warning" if marks else "no file was skipped"
+        if unread:
+            told += f" · {sum(one.files for one in unread):,} not read"
         if len(marks) > _MOST_FILES:
             told += f" · the first {_MOST_FILES} are listed; `excerpt status` has all"
+        rest = [
+            (("not read ", "$text-soft"), f"{counted(one.files, 'file')}, {visible_line(one.what)}", one.action)
+            for one in unread
+        ]
+        named = [
+            (mark, visible_line(file.path), visible_line(file.reason))
+            for mark, file in zip(marks, self._files, strict=False)
+        ]
         self.query_one("#skipped", Static).update(Content(told))
         files = self.query_one("#files", OptionList)
         files.set_options(
-            Option(Content.assemble(mark, visible_line(file.path), "\n", (visible_line(file.reason), "$text-soft")))
-            for mark, file in zip(marks, self._files, strict=False)
+            Option(Content.assemble(mark, name, "\n", (reason, "$text-soft"))) for mark, name, reason in (*named, *rest)
         )
-        files.display = bool(marks)
-        self.set_class(not marks, "-clean")
+        files.display = bool(marks or unread)
+        self.set_class(not marks and not unread, "-clean")
         opens = [f"{shown_key('enter')} open the file"] if marks else []
         self.query_one(Box).hint(*opens, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close")
 
     @on(OptionList.OptionSelected)
     def _file_chosen(self, event: OptionList.OptionSelected) -> None:
-        self._edit(self._files[event.option_index].path)
+        if event.option_index < len(self._files):
+            self._edit(self._files[event.option_index].path)
 
     @on(Button.Pressed, "#images")
     def _images_wanted(self, event: Button.Pressed) -> None:
@@ -183,12 +194,9 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
     status = index.status
     if status is None:
         return now
-    beside = ", ".join(f"{count:,} {kind}" for kind, count in status.attachments.items())
-    unread = (f"{counted(one.files, 'file')}, {one.what} ({one.action})" for one in status.unread)
+    beside = f" and {counted(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
     return [
-        ("notes", f"{status.notes:,} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
-        *([("attached", beside)] if beside else []),
-        *(("not read", told) for told in unread),
+        ("notes", f"{status.notes:,}{beside} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
         *now,
         ("model", f"{status.model} · tokens: {status.tokenizer}"),
     ]
