@@ -53,14 +53,28 @@ for seed in range(DAMAGES):
 
 
 def damaged(data: bytes, seed: int) -> bytes:
-    """A copy with some bytes changed, or without its end."""
+    """A copy with some bytes changed, or without its end; of an archive, every second time within one of its parts."""
     chance = random.Random(seed)
+    if seed % 2 and data.startswith(b"PK"):
+        return _damaged_within(data, chance)
     if seed % 4 == 0:
         return data[: chance.randrange(len(data))]
     copy = bytearray(data)
     for _ in range(chance.choice((1, 4, 40))):
         copy[chance.randrange(len(copy))] = chance.randrange(256)
     return bytes(copy)
+
+
+def _damaged_within(data: bytes, chance: random.Random) -> bytes:
+    copy = BytesIO()
+    with ZipFile(BytesIO(data)) as whole, ZipFile(copy, "w") as archive:
+        chosen = chance.choice([name for name in whole.namelist() if whole.getinfo(name).file_size])
+        for name in whole.namelist():
+            part = bytearray(whole.read(name))
+            for _ in range(chance.choice((1, 4, 40)) if name == chosen else 0):
+                part[chance.randrange(len(part))] = chance.randrange(256)
+            archive.writestr(name, bytes(part))
+    return copy.getvalue()
 
 
 def real_files() -> Iterator[tuple[str, bytes]]:
