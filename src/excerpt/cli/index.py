@@ -11,7 +11,7 @@ import click
 
 from excerpt.cli.printing import narrate, print_json, put
 from excerpt.cli.vaults import build_index, chosen_vault, opened, refresh_option, vault_option
-from excerpt.errors import ExcerptError, SettingsError
+from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data, picked
 from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
@@ -65,25 +65,12 @@ def index_command(
 
 
 def _with_ocr(vault: Path, where: Places) -> Settings:
-    """Return the settings of a vault, in which images are read from now on. Raises ExcerptError, having changed
-    nothing, if no program is there that could, or attachments are not read at all."""
-    from excerpt.settings_file import begin_with, change_setting
+    """Return the settings of a vault, in which images are read from now on; say which file that was written to."""
     from excerpt.tui.keymap import bindable
-    from excerpt.vault.readers.ocr import engine
+    from excerpt.vault.readers.ocr import switch_on
 
-    settings = settings_of(vault, where)
-    attachments = settings.vault.attachments
-    if not attachments.read:
-        raise SettingsError(
-            "Images are not read, as vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
-        )
-    if attachments.ocr is not Ocr.OFF:
-        engine(attachments.ocr)
-        return settings
-    engine(Ocr.AUTO)
-    file = where.vault_settings_file(vault)
-    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(where, vault, bindable()))
-    narrate(f'images are read from now on: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
+    if file := switch_on(vault, where, bindable()):
+        narrate(f'images are read from now on: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
     return settings_of(vault, where)
 
 

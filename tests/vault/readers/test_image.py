@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import AttachmentSettings, Ocr, Settings, VaultSettings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.image import ImageReader
-from excerpt.vault.readers.image_size import size_of
+from excerpt.vault.readers.image_size import pages_of, size_of
 from tests.drawn import DARWIN, drawn, saved
 
 SHOPPING = "Things to buy for the trellis: seven spruce boards, wood glue and sandpaper."
@@ -82,6 +83,13 @@ def test_an_image_too_small_or_too_large_is_skipped_unopened(width: int, height:
         ImageReader().read(header_of_png(width, height), "a.png", ReadOptions(ocr=Ocr.AUTO))
 
 
+def test_the_pages_of_a_damaged_tiff_are_counted_as_far_as_they_go() -> None:
+    data = saved(Image.new("L", (40, 40)), "TIFF", save_all=True, append_images=[Image.new("L", (40, 40))] * 2)
+    assert [pages_of(data[:end]) for end in (len(data), 100)] == [3, 1]
+    assert pages_of(struct.pack("<4sIHI", b"II*\0", 8, 0, 8)) == 1
+    assert pages_of(saved(Image.new("L", (40, 40)))) == 1
+
+
 # --- one image --------------------------------------------------------------------------------------------------------
 
 
@@ -101,6 +109,15 @@ def test_with_ocr_its_text_is_one_section_that_says_where_it_is_from() -> None:
 def test_an_image_without_text_is_done() -> None:
     note = ImageReader().read(saved(Image.new("RGB", (400, 300), "white")), "a.png", ReadOptions(ocr=Ocr.AUTO))
     assert (note.text, note.unread, note.warnings) == ("", 0, ())
+
+
+@pytest.mark.usefixtures("tesseract")
+def test_of_a_tiff_of_several_pages_the_first_is_read_and_the_others_are_told_of() -> None:
+    pages = [drawn("Minutes of May"), drawn("Minutes of June"), drawn("Minutes of July")]
+    data = saved(pages[0], "TIFF", save_all=True, append_images=pages[1:])
+    note = ImageReader().read(data, "minutes.tif", ReadOptions(ocr=Ocr.AUTO))
+    assert note.text == "Minutes of May"
+    assert ["Only the first of its 3 pages" in one for one in note.warnings] == [True]
 
 
 # --- in a vault -------------------------------------------------------------------------------------------------------
@@ -170,3 +187,13 @@ def test_a_scanned_pdf_is_found_by_page(tmp_path: Path) -> None:
         found = [engine.search(query).hits[0].fragment for query in ("excess of food", "domestic productions", "glue")]
     assert [fragment.place for fragment in found] == ["page=2", "page=1", "page=3"]
     assert found[2].heading_path[-1] == "Page 3 (OCR)"
+
+
+@pytest.mark.usefixtures("tesseract")
+def test_images_are_read_once_there_is_a_program(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(tmp_path))
+        without.setitem(sys.modules, "rapidocr", None)
+        report = build(vault, tmp_path / "index", ON)
+        assert (report.added, report.skipped) == (2, ())
+    assert build(vault, tmp_path / "index", ON).changed == 1

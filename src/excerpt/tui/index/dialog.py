@@ -14,11 +14,12 @@ from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
 from excerpt.model import Progress, Skipped, Status
-from excerpt.text.display import local_time, visible_line
+from excerpt.text.display import counted, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.index.process import Command
 from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.vault.readers.registry import WITH_OCR
 
 _MOST_FILES = 200
 """Files that are listed: a list of 1,000 takes a tenth of a second, and nobody goes through them here."""
@@ -70,14 +71,17 @@ class IndexDialog(Dialog[None]):
         *,
         ask: Callable[[Command], object],
         edit: Callable[[str], object],
+        read_images: Callable[[], object],
     ) -> None:
-        """`folder` is the index's own; `edit` opens a file of the vault in the user's editor."""
+        """`folder` is the index's own; `edit` opens a file of the vault in the user's editor, and `read_images` has
+        images read from now on."""
         super().__init__()
         self.set_reactive(IndexDialog.state, state)
         self._vault = vault
         self.folder = folder
         self._ask = ask
         self._edit = edit
+        self._read_images = read_images
         self._files: tuple[Skipped, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -93,6 +97,7 @@ class IndexDialog(Dialog[None]):
                 yield Button("Pause", id="pause", compact=True)
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Rebuild", id="rebuild", compact=True)
+                yield Button("Read images", id="images", compact=True)
 
     def on_mount(self) -> None:
         self._show()
@@ -129,6 +134,8 @@ class IndexDialog(Dialog[None]):
         pause.label = "Go on" if state.paused else "Pause"
         pause.disabled = state.watch is Watch.ENDED
         cancel.disabled = progress is None
+        unread = state.status.unread if state.status is not None else ()
+        self.query_one("#images", Button).display = any(one.action == WITH_OCR for one in unread)
 
     def _show_files(self, status: Status | None) -> None:
         skipped, warned = (status.skipped, status.warnings) if status is not None else ((), ())
@@ -152,7 +159,12 @@ class IndexDialog(Dialog[None]):
     def _file_chosen(self, event: OptionList.OptionSelected) -> None:
         self._edit(self._files[event.option_index].path)
 
-    @on(Button.Pressed)
+    @on(Button.Pressed, "#images")
+    def _images_wanted(self, event: Button.Pressed) -> None:
+        event.stop()
+        self._read_images()
+
+    @on(Button.Pressed, "#update, #pause, #cancel, #rebuild")
     def _pressed(self, event: Button.Pressed) -> None:
         commands: dict[str | None, Command] = {
             "update": "update",
@@ -171,8 +183,12 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
     status = index.status
     if status is None:
         return now
+    beside = ", ".join(f"{count:,} {kind}" for kind, count in status.attachments.items())
+    unread = (f"{counted(one.files, 'file')}, {one.what} ({one.action})" for one in status.unread)
     return [
         ("notes", f"{status.notes:,} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
+        *([("attached", beside)] if beside else []),
+        *(("not read", told) for told in unread),
         *now,
         ("model", f"{status.model} · tokens: {status.tokenizer}"),
     ]

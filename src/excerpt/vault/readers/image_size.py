@@ -38,6 +38,22 @@ def size_of(data: bytes) -> Size:
     return width, height
 
 
+def pages_of(data: bytes) -> int:
+    """How many images a TIFF holds, as scanners and fax machines put pages into one; 1 for other formats."""
+    if not data.startswith((b"II*\0", b"MM\0*")):
+        return 1
+    order = "<" if data.startswith(b"II") else ">"
+    directories: set[int] = set()
+    (at,) = struct.unpack_from(f"{order}I", data, 4)
+    # One that is damaged leads out of the file, or in a circle.
+    while at and at not in directories and at + 2 <= len(data):
+        directories.add(at)
+        (entries,) = struct.unpack_from(f"{order}H", data, at)
+        end = at + 2 + 12 * entries
+        at = struct.unpack_from(f"{order}I", data, end)[0] if end + 4 <= len(data) else 0
+    return len(directories)
+
+
 def _png(data: bytes) -> Size:
     width, height = struct.unpack_from(">II", data, 16)
     return width, height

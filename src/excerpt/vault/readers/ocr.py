@@ -17,11 +17,13 @@ from importlib.util import find_spec
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from excerpt.errors import OcrMissingError, ReadError
-from excerpt.settings import Ocr
+from excerpt.errors import OcrMissingError, ReadError, SettingsError
+from excerpt.settings import Ocr, Places, settings_of
 from excerpt.vault.readers.image_size import size_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rapidocr import RapidOCR
 
 SECONDS = 20
@@ -54,6 +56,15 @@ def engine(ocr: Ocr) -> Engine:
     raise OcrMissingError(_MISSING[ocr], _INSTALL[ocr])
 
 
+def is_there(ocr: Ocr) -> bool:
+    """Whether images can be read by this setting; what is not installed may be by the next time."""
+    try:
+        engine(ocr)
+    except OcrMissingError:
+        return False
+    return True
+
+
 _TESSERACT = "install tesseract (apt install tesseract-ocr, brew install tesseract)"
 _RAPIDOCR = 'pip install "excerpt[ocr]"'
 _MISSING = {
@@ -68,6 +79,28 @@ _INSTALL = {
     Ocr.TESSERACT: f"{_TESSERACT.capitalize()}.",
     Ocr.RAPIDOCR: f"{_RAPIDOCR.capitalize()}.",
 }
+
+
+def switch_on(vault: Path, where: Places, keys: Mapping[str, tuple[str, str]]) -> Path | None:
+    """Have the images of a vault read from now on, by its own settings; return the file that was written, None where
+    they are already. `keys` are those that a new file tells of.
+
+    Raises ExcerptError, having changed nothing, if no program is there that could, or attachments are not read at all.
+    """
+    from excerpt.settings_file import begin_with, change_setting
+
+    attachments = settings_of(vault, where).vault.attachments
+    if not attachments.read:
+        raise SettingsError(
+            "Images are not read, as vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
+        )
+    if attachments.ocr is not Ocr.OFF:
+        engine(attachments.ocr)
+        return None
+    engine(Ocr.AUTO)
+    file = where.vault_settings_file(vault)
+    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(where, vault, keys))
+    return file
 
 
 def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from excerpt.errors import ReadError
+from excerpt.errors import OcrMissingError, ReadError
 from excerpt.model import Note
 from excerpt.settings import Ocr
 from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
+
+    from excerpt.vault.readers.ocr import Recognised
 
 MOST_TEXT = 5_000_000
 """Characters read of one file."""
@@ -121,7 +123,8 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], in
     pages: list[_Page] = []
     warnings: list[str] = []
     scanned = size = 0
-    sure: list[float] = []
+    found: list[Recognised] = []
+    failed = ""
     for index in range(min(len(document), options.most_pages)):
         page = document[index]
         text_page, height = page.get_textpage(), page.get_height()
@@ -131,8 +134,13 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], in
             if sum(map(str.isalpha, "".join(line.text for line in lines))) < FEW_LETTERS and _is_scanned(page):
                 scanned += 1
                 if options.ocr is not Ocr.OFF:
-                    recognised, confidence = _recognised(page, options)
-                    sure += [confidence] if recognised else []
+                    try:
+                        found.append(_recognised(page, options))
+                        recognised = found[-1].text
+                    except OcrMissingError:
+                        raise
+                    except ReadError as error:
+                        failed = f"Page {index + 1} is not read by OCR: {error.message}"
         finally:
             text_page.close()
             page.close()
@@ -142,12 +150,11 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], in
             break
     if left := len(document) - len(pages):
         warnings.append(f"Only the first {len(pages):,} of {len(pages) + left:,} pages are read.")
-    if sure and (mean := sum(sure) / len(sure)) < _SURE:
-        warnings.append(f"OCR is not sure of what it read ({mean:.0f} of 100).")
-    return pages, scanned, warnings
+    if found:
+        from excerpt.vault.readers.ocr import doubt_of
 
-
-_SURE = 60.0
+        warnings += doubt_of(min(found, key=lambda one: one.confidence if one.text else 100.0))
+    return pages, scanned, [*warnings, *([failed] if failed else [])]
 
 
 def _label(document: PdfDocument, index: int) -> str:
@@ -211,8 +218,8 @@ def _is_scanned(page: PdfPage) -> bool:
     return False
 
 
-def _recognised(page: PdfPage, options: ReadOptions) -> tuple[str, float]:
-    """The text of a scanned page by OCR, and how sure that is, 0 to 100."""
+def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
+    """The text of a scanned page by OCR. Raises ReadError."""
     from excerpt.vault.readers.ocr import recognise
 
     pixels = page.get_width() * page.get_height() * _DPI**2
@@ -220,8 +227,7 @@ def _recognised(page: PdfPage, options: ReadOptions) -> tuple[str, float]:
     bitmap = page.render(scale=scale, grayscale=True)
     shades = bitmap.to_numpy()
     image = b"P5\n%d %d\n255\n" % (bitmap.width, bitmap.height) + shades.reshape(bitmap.height, -1).tobytes()
-    found = recognise(image, options.ocr, options.language)
-    return found.text, found.confidence
+    return recognise(image, options.ocr, options.language)
 
 
 def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
