@@ -178,7 +178,7 @@ class Snapshot:
         self._matrix.close()
         self._catalog.close()
         self._known = _OlderGeneration()
-        for name in ("vectors", "table", "facets", "embedder"):
+        for name in ("vectors", "table", "rows_of_notes", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
     # --- derived ------------------------------------------------------------------------------------------------------
@@ -232,6 +232,12 @@ class Snapshot:
             first_keys=first_keys,
             attached=np.array([bool(row[3]) for row in notes], np.bool_),
         )
+
+    @cached_property
+    def rows_of_notes(self) -> NDArray[np.bool_] | None:
+        """Which rows are of notes; None where all are, or none."""
+        attached = self.table.attached
+        return ~attached[self.table.notes] if attached.any() and not attached.all() else None
 
     @cached_property
     def facets(self) -> Facets:

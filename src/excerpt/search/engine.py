@@ -90,7 +90,7 @@ class Engine:
         today: Callable[[], date] = date.today,
     ) -> None:
         self.snapshot = snapshot
-        self.index = WordIndex(snapshot.lexical)
+        self.index = WordIndex(snapshot.lexical, lambda: snapshot.rows_of_notes)
         self._settings = settings
         self._today = today
         self._proposer = Proposer(snapshot, self.index)

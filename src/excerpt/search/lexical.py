@@ -229,8 +229,11 @@ class Match:
 class WordIndex:
     """Words of one snapshot, matched and weighed. Keeps the last words, since a query grows letter by letter."""
 
-    def __init__(self, reader: TermReader) -> None:
+    def __init__(self, reader: TermReader, counted: Callable[[], Flags | None] = lambda: None) -> None:
+        """`counted` gives the rows that rarity and mean lengths are those of, None for all: that of notes do not change
+        with what lies beside them."""
         self._reader = reader
+        self._of_counted = counted
         self._tiers: OrderedDict[tuple[str, ...], FoundTerms] = OrderedDict()
         self._kept = 0
 
@@ -310,15 +313,24 @@ class WordIndex:
         if sum(map(len, found)) > MANY:
             flags = np.zeros(self._reader.doc_count, np.bool_)
             self._mark(terms, flags)
-            count = int(np.count_nonzero(flags))
-            idf = self._idf(count)
+            count, idf = int(np.count_nonzero(flags)), self._idf(flags)
             return FoundTerms(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
-        count = len(united(*found)) if found else 0
-        idf = self._idf(count)
+        idf = self._idf(united(*found) if found else NO_ROWS)
         return FoundTerms.ready(idf, self._weigh(terms, idf))
 
-    def _idf(self, having: int) -> float:
-        count = self._reader.doc_count
+    @cached_property
+    def _counted(self) -> Flags | None:
+        return self._of_counted()
+
+    def _idf(self, having_rows: Rows | Flags) -> float:
+        if self._counted is None:
+            count = self._reader.doc_count
+            having = int(np.count_nonzero(having_rows)) if having_rows.dtype == np.bool_ else len(having_rows)
+        else:
+            count = int(np.count_nonzero(self._counted))
+            is_flags = having_rows.dtype == np.bool_
+            both = having_rows & self._counted if is_flags else self._counted[having_rows]
+            having = int(np.count_nonzero(both))
         return float(np.log1p((count - having + 0.5) / (having + 0.5)))
 
     def _mark(self, terms: tuple[str, ...], flags: Flags) -> None:
@@ -348,7 +360,7 @@ class WordIndex:
         norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
         for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
-            filled = lengths[lengths > 0]
+            filled = lengths[lengths > 0 if self._counted is None else (lengths > 0) & self._counted]
             mean = float(filled.mean()) if len(filled) else 1.0
             shape = FIELDS[field]
             norms[number] = shape.weight / (1 - shape.b + shape.b * lengths / mean)
