@@ -6,6 +6,8 @@ Notebooks stand for all that has places: they are JSON, so no library is needed 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,6 +105,21 @@ def test_without_attachments_there_is_no_such_signal(opened: excerpt.Vault, vaul
     assert "attachment" not in {signal.name for signal in opened.search("moon").hits[0].signals}
 
 
+def test_notes_have_the_scores_that_they_have_without_what_lies_beside_them(opened: excerpt.Vault, vault: Path) -> None:
+    def scores() -> dict[str, float]:
+        return {
+            hit.fragment.id: hit.score for hit in opened.search("the moon and the tide").hits if not hit.fragment.kind
+        }
+
+    (vault / "Harbour.md").write_text("# Harbour\n\nBoats wait for the tide.\n", encoding="utf-8")
+    beside = scores()
+    for file in ("tides.ipynb", "plan.canvas", "log.txt"):
+        (vault / file).unlink()
+    opened.refresh()
+    assert scores() == pytest.approx(beside, abs=1e-6)
+    assert len(beside) == 2
+
+
 # --- what is told of them ---------------------------------------------------------------------------------------------
 
 
@@ -155,6 +172,16 @@ def test_they_can_be_left_out(vault: Path, tmp_path: Path) -> None:
     build(vault, tmp_path / "index", Settings())
     report = build(vault, tmp_path / "index", Settings(vault=VaultSettings(attachments=AttachmentSettings(read=False))))
     assert (report.removed, report.attachments, report.skipped) == (3, 0, ())
+
+
+def test_a_script_without_a_guard_is_run_once(vault: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import excerpt\nprint('begun')\nwith excerpt.open({str(vault)!r}) as v:\n"
+        "    print(v.search('spring tides').hits[0].fragment.path)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout.split(), done.stderr) == (["begun", "tides.ipynb"], "")
 
 
 # --- read, packed, checked --------------------------------------------------------------------------------------------
