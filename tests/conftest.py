@@ -2,11 +2,13 @@
 
 import gc
 import os
+import shutil
 import signal
 
 # As `python -m excerpt` does, and before numpy is loaded: waiting by spinning takes the time of other tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, for all that tests start too
@@ -29,3 +31,10 @@ def few(examples: int) -> int:
 def pytest_xdist_auto_num_workers() -> int:
     """Two more than there are cores: tests of the screen and of the program wait now and then."""
     return (os.cpu_count() or 1) + 2
+
+
+@pytest.fixture(scope="session")
+def tesseract() -> None:
+    """For tests that read images by the real program."""
+    if shutil.which("tesseract") is None:
+        pytest.fail("tesseract is not installed: apt install tesseract-ocr, brew install tesseract", pytrace=False)

@@ -59,6 +59,12 @@ class ReadError(ExcerptError):
     title = "A file was skipped"
 
 
+class OcrMissingError(ReadError):
+    """The program that is to read images is not installed."""
+
+    title = "There is no OCR program"
+
+
 class IndexUnusableError(ExcerptError):
     """The index cannot be built or opened."""
 

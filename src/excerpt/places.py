@@ -83,7 +83,7 @@ def holds(place: str, wanted: str) -> bool:
 def number_of(place: str) -> int | None:
     """The page, slide or chapter that a place begins with, None for others."""
     found = _NUMBERED.fullmatch(place)
-    return int(found["first"]) if found else None
+    return int(found["first"]) if found and found["kind"] in ("page", "slide", "chapter") else None
 
 
 def spoken(place: str, first: int, last: int, dash: str = "-") -> str:

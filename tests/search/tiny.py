@@ -47,13 +47,11 @@ class TinyReader:
                     rows = self._places.setdefault(field, {}).setdefault(term, {})
                     rows.setdefault(row, []).append(position)
 
-    def frequency(self, _terms: Sequence[str], found: int) -> int:
-        return found
+    def counts(self, _terms: Sequence[str]) -> None:
+        return None
 
-    def mean_length(self, field: str) -> float:
-        lengths = self.lengths(field)
-        filled = lengths[lengths > 0]
-        return float(filled.mean()) if len(filled) else 1.0
+    def mean_length(self, _field: str) -> None:
+        return None
 
     def postings(self, field: str, term: str) -> TinyPostings:
         rows = self._places.get(field, {}).get(term, {})

@@ -15,7 +15,7 @@ from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data, picked
 from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
-from excerpt.settings import places, settings_of
+from excerpt.settings import Ocr, Places, Settings, places, settings_of
 from excerpt.text.display import counted, percent, visible_line
 from excerpt.vault.watched import is_watched
 
@@ -37,21 +37,25 @@ _NAMED = 10
 @click.option(
     "--accept-all", is_flag=True, help="The vault is a home folder or a whole disk on purpose: index all of it."
 )
+@click.option("--ocr", is_flag=True, help="Read images and scanned pages too, from now on.")
 @click.option("--progress", is_flag=True, help="Print progress as JSON lines, the last one being done or error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def index_command(
-    vault: Path | None, *, rebuild: bool, accept_empty: bool, accept_all: bool, progress: bool, as_json: bool
+    vault: Path | None, *, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool, progress: bool, as_json: bool
 ) -> int:
     """Bring the index up to date.
 
     Reads new and changed notes, drops deleted ones, leaves the rest as it is. If no note is left in the vault, nothing
     is dropped before you agree: its disk may only be away.
+
+    With --ocr the text in images is recognised by tesseract or rapidocr. That is kept as a setting of the vault, so
+    that images that are added later are read too.
     """
     if progress:
-        return _index_telling(vault, rebuild, accept_empty, accept_all)
+        return _index_telling(vault, rebuild, accept_empty, accept_all, ocr)
     where = places()
     chosen = chosen_vault(vault)
-    settings = settings_of(chosen, where)
+    settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
     report = build_index(chosen, settings, where, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(report)
@@ -60,7 +64,17 @@ def index_command(
     return 0
 
 
-def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool) -> int:
+def _with_ocr(vault: Path, where: Places) -> Settings:
+    """Return the settings of a vault, in which images are read from now on; say which file that was written to."""
+    from excerpt.tui.keymap import bindable
+    from excerpt.vault.readers.ocr import switch_on
+
+    if file := switch_on(vault, where, bindable()):
+        narrate(f'images are read from now on: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
+    return settings_of(vault, where)
+
+
+def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
     """Index for a program that reads stdout: every outcome is a JSON line."""
     try:
         from excerpt.index.build import build
@@ -69,7 +83,7 @@ def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept
         chosen = chosen_vault(vault)
         if not accept_all:
             check_breadth(chosen, where)
-        settings = settings_of(chosen, where)
+        settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
         folder = where.index_folder(chosen)
         report = build(chosen, folder, settings, _tell, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:

@@ -15,7 +15,7 @@ from excerpt.index.files import SUSPECT, check
 from excerpt.index.names import NAMES_VERSION
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS_VERSION
 from excerpt.model import Skipped
-from excerpt.settings import Ocr, Settings, VaultSettings
+from excerpt.settings import Settings, VaultSettings
 from excerpt.text.fragments import version_of_cut
 from excerpt.text.words import ANALYZER_VERSION
 from excerpt.vault.readers.registry import version_of
@@ -44,8 +44,12 @@ def is_cut_so(cut: str, wanted: str) -> bool:
 
 
 def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
-    """Whether images of a file that is stored are still to be read by OCR."""
-    return note.unread > 0 and settings.attachments.ocr is not Ocr.OFF and not note.cut.endswith(_WITH_OCR)
+    """Whether images of a file that is stored are still to be read by OCR, and can be."""
+    if not note.unread or note.cut.endswith(_WITH_OCR):
+        return False
+    from excerpt.vault.readers.ocr import is_there  # few vaults need it
+
+    return is_there(settings.attachments.ocr)
 
 
 def changed_ns(file: FileState) -> int:

@@ -360,18 +360,14 @@ class LexicalReader:
 
     @property
     def corpus_size(self) -> int:
-        """Of how many fragments `frequency` counts: of all."""
+        """How many fragments there are; here are rows of all."""
         return len(self.keys)
 
-    def frequency(self, _terms: Sequence[str], found: int) -> int:
-        """How many of all fragments have any of some terms, of which `found` have been found here: all are."""
-        return found
+    def counts(self, _terms: Sequence[str]) -> None:
+        """Nothing is counted beforehand: rows tell."""
 
-    def mean_length(self, field: str) -> float:
-        """How many terms the field has on average, where it has any."""
-        lengths = self._lengths[field]
-        filled = lengths[lengths > 0]
-        return float(filled.mean()) if len(filled) else 1.0
+    def mean_length(self, _field: str) -> None:
+        """Nor is this."""
 
     def lengths(self, field: str) -> NDArray[np.float32]:
         """How many terms each row has in `field`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections import deque
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
 from excerpt.errors import IndexUnusableError
@@ -128,7 +129,8 @@ class Member:
         ours, theirs = context.Pipe()
         self.connection: Connection[Any, Any] = ours
         self._process = context.Process(target=work, args=(theirs, prepare, limits), daemon=True)
-        self._process.start()
+        with _main_left_out():
+            self._process.start()
         theirs.close()
         self.run: Run | None = None
         self.piece = range(0)
@@ -160,6 +162,22 @@ class Member:
         self._process.kill()
         self._process.join(_END_SECONDS)
         return self._process.exitcode or 0
+
+
+_MAIN = threading.Lock()
+
+
+@contextmanager
+def _main_left_out() -> Iterator[None]:
+    """Let a new process not import the module that this one was started with, as spawned ones do: it may be a script of
+    somebody who imports excerpt, which would run again."""
+    with _MAIN:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _leave_removed_folder() -> None:

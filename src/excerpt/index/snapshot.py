@@ -85,6 +85,12 @@ class CatalogView:
         """Where each fragment stands."""
         raise NotImplementedError
 
+    @cached_property
+    def rows_of_notes(self) -> NDArray[np.bool_] | None:
+        """Which rows are of notes; None where all are, or none."""
+        attached = self.table.attached
+        return ~attached[self.table.notes] if attached.any() and not attached.all() else None
+
     def _noted(self) -> AbstractContextManager[None]:
         """Around what reads rows: turns what is wrong with them into our errors."""
         return nullcontext()
@@ -299,7 +305,7 @@ class Snapshot(CatalogView):
         self._matrix.close()
         self._catalog.close()
         self._known = _OlderGeneration()
-        for name in ("vectors", "table", "facets", "embedder"):
+        for name in ("vectors", "table", "rows_of_notes", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
     # --- derived ------------------------------------------------------------------------------------------------------

@@ -261,7 +261,10 @@ def peek(snapshot: Snapshot, name: str, first_lines: int = FIRST_LINES) -> Peek:
 def _outline(snapshot: Snapshot, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
     count = open_tokenizer(snapshot.tokenizer).count
     found: list[OutlineEntry] = []
-    for section in snapshot.sections(path):
+    sections = snapshot.sections(path)
+    for number, section in enumerate(sections):
+        if not section.level and sections[number + 1 :] and sections[number + 1].line_start <= section.line_start:
+            continue  # nothing stands before the first heading
         held = "\n".join(text[section.line_start - 1 : section.line_end])
         if section.level or held.strip():
             under, lines = section.heading_path, (section.line_start, section.line_end)

@@ -50,7 +50,7 @@ def ask_for(query: Query, store: StoreSnapshot, settings: Settings, today: date,
 def _looked_for(words: Sequence[Word], store: StoreSnapshot) -> tuple[str, ...]:
     """The terms of words that tell something, or of all where none does."""
     most = COMMON * store.lexical.corpus_size
-    known = [(word, store.lexical.frequency(word.terms, 0)) for word in words]
+    known = [(word, store.lexical.counts(word.terms).fragments) for word in words]
     telling = [word for word, count in known if 0 < count <= most] or [word for word, count in known if count]
     return tuple(dict.fromkeys(term for word in telling for term in word.terms))
 

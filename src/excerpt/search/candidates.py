@@ -201,7 +201,11 @@ class Proposer:
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
         scores = evidence.scores.at(rows)
-        words = scores / max(float(scores.max(initial=0.0)), 1e-9)  # the highest of all is among them
+        # What is put forward has the highest of all. It is that of notes that counts: what an attachment has more of is
+        # more of a match, up to twice, and takes nothing from the notes.
+        ours = self._snapshot.rows_of_notes
+        of_notes = np.ones(len(rows), np.bool_) if ours is None else ours[rows]
+        words = np.minimum(scores / _highest_of(scores, of_notes), _MOST_OF_NOTES)
         anywhere, title, heading, above = self._index.presence_in(
             evidence.words, rows, (None, "title", "heading", "above")
         )
@@ -217,7 +221,10 @@ class Proposer:
         # All that are asked for, at once.
         evidence.similarities.at(np.concatenate((rows, first, *_beside(rows, len(evidence.similarities)))))
         cosines = evidence.similarities.at(rows)
-        nearest = float(cosines.max(initial=evidence.similarities.mean))  # of all, as it is among them
+        mean = evidence.similarities.mean
+        nearest = float(cosines[of_notes].max(initial=mean))
+        if nearest <= mean:
+            nearest = float(cosines.max(initial=mean))
         signals = {
             "words": words,
             "coverage": weight @ anywhere,
@@ -225,8 +232,8 @@ class Proposer:
             "called": np.maximum(called - names, 0),
             "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
             "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
-            "note": _of_notes(words, notes),
-            "opening": opening / max(float(opening.max(initial=0.0)), 1e-9),
+            "note": _of_notes(words, notes, of_notes),
+            "opening": np.minimum(opening / _highest_of(opening, of_notes), 1),
             "proximity": self._proximity(evidence, rarity, rows),
             "meaning": self._meaning(evidence, rows, nearest),
             "gist": self._meaning(evidence, first, nearest),
@@ -285,11 +292,21 @@ def _beside(rows: Rows, count: int) -> tuple[Rows, Rows]:
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
-def _of_notes(words: Floats, notes: Rows) -> Floats:
+_MOST_OF_NOTES = 2.0
+
+
+def _highest_of(values: Floats | npt.NDArray[np.float64], of_notes: Flags) -> float:
+    """The highest value of a note's row, or where none has any the highest of all."""
+    return max(float(values[of_notes].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
+
+
+def _of_notes(words: Floats, notes: Rows, of_notes: Flags) -> Floats:
     """For each row, how well its note's best fragments match by words, as a share of the best note's."""
     order = np.lexsort((-words, notes))
     first = np.flatnonzero(np.diff(notes[order], prepend=-1))
     places = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
     counts = np.array([*BEST_OF_NOTE, 0.0], np.float32)[np.minimum(places, len(BEST_OF_NOTE))]
     sums = np.bincount(notes[order], counts * words[order]) if len(order) else np.zeros(0)
-    return (sums[notes] / max(float(sums.max(initial=0.0)), 1e-9)).astype(np.float32)
+    each = np.asarray(sums[notes], np.float64)
+    shares: Floats = np.minimum(each / _highest_of(each, of_notes), 1).astype(np.float32)
+    return shares

@@ -122,7 +122,7 @@ class Engine:
     def _turn_to(self, snapshot: Searchable) -> None:
         """Answer from other fragments of the same generation."""
         self.source = snapshot
-        self.index = WordIndex(snapshot.lexical)
+        self.index = WordIndex(snapshot.lexical, lambda: snapshot.rows_of_notes)
         self._proposer = Proposer(snapshot, self.index, self._names)
 
     def _look_up(self, queries: Sequence[Query], pool: int = POOL) -> None:

@@ -93,8 +93,13 @@ class Scores:
     are always made in the order of the query's words, so that they are the same to the last bit either way.
     """
 
-    def __init__(self, matches: Sequence[Match], count: int, allowed: Flags | None = None) -> None:
+    def __init__(
+        self, matches: Sequence[Match], count: int, allowed: Flags | None = None, notes: Flags | None = None
+    ) -> None:
+        """`notes` are the rows of notes, None where all are: what is put forward of them are as many as without the
+        others."""
         self._matches = matches
+        self._notes = notes
         self._count = count
         self._allowed = allowed
 
@@ -120,7 +125,10 @@ class Scores:
         return scores
 
     def best(self, size: int) -> Rows:
-        """The rows, ascending, of the `size` highest scores above 0; of equals the first."""
+        """The rows, ascending, of the `size` highest scores above 0; of equals the first. Where there are attachments,
+        as many of notes and as many of these."""
+        if self._notes is not None:
+            return united(*(highest(np.where(among, self.all, 0), size, 0.0) for among in (self._notes, ~self._notes)))
         rows = self._possible(size) if self._allowed is None else None
         return highest(self.all, size, 0.0) if rows is None else rows[highest(self.at(rows), size, 0.0)]
 
@@ -159,6 +167,7 @@ class Similarities:
     """
 
     def __init__(self, text: str, snapshot: Searchable) -> None:
+        self._notes = snapshot.rows_of_notes
         self._matrix = snapshot.vectors if text.strip() else None
         self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
@@ -170,6 +179,9 @@ class Similarities:
         if self._matrix.is_part:
             self._values = self._matrix.similarities(self._query)
             self.mean = self._matrix.mean_similarity(self._query)
+        elif self._notes is not None:
+            self._values = self._matrix.similarities(self._query)
+            self.mean = float(self._values[self._notes].mean(dtype=np.float64))
         elif len(self._values) > _STRIPE * POOL:
             self._values, self._off = self._matrix.roughly(self._query)
             self._exact = np.zeros(len(self._values), np.bool_)
@@ -205,7 +217,11 @@ class Similarities:
         return found
 
     def best(self, size: int) -> Rows:
-        """The rows, ascending, of the `size` highest above the mean; of equals the first."""
+        """The rows, ascending, of the `size` highest above the mean; of equals the first. Where there are attachments,
+        as many of notes and as many of these."""
+        if self._notes is not None:
+            parts = (np.where(among, self._values, np.float32(-1)) for among in (self._notes, ~self._notes))
+            return united(*(highest(values, size, self.mean) for values in parts))
         if self._exact is None:
             return highest(self._values, size, self.mean)
         # Two may be off, in opposite ways: the least of the highest, and the one that is compared with it.
@@ -280,7 +296,7 @@ def gather(query: Query, snapshot: Searchable, index: WordIndex, settings: Setti
     trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
     named = _named_rows(query.words, snapshot) if asked else NO_ROWS
     allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
-    scores = Scores(matches, snapshot.lexical.doc_count, allowed)
+    scores = Scores(matches, snapshot.lexical.doc_count, allowed, snapshot.rows_of_notes)
     matching = scores.matching()
     matching[named] = True
     matching[similarities.best(POOL) if trust else NO_ROWS] = True
@@ -330,7 +346,9 @@ def _whole(query: Query, snapshot: Searchable, allowed: Flags | None) -> Flags |
         words = [one for one in words if one.end - one.start == len(word)][:1] or words
         rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
         terms = words[0].terms if len(words) == 1 else ()
-        if not 0 < snapshot.lexical.frequency(terms, len(rows)) <= max(FEW, RARE * snapshot.lexical.corpus_size):
+        known = snapshot.lexical.counts(terms) if terms else None
+        count_of_word = len(rows) if known is None else max(len(rows), known.fragments)
+        if not 0 < count_of_word <= max(FEW, RARE * snapshot.lexical.corpus_size):
             return np.zeros(count, np.bool_)
         having[rows] += 1
     found: Flags = having == len(exact)

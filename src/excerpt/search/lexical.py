@@ -42,6 +42,17 @@ class Entries(Protocol):
     def tf(self) -> npt.NDArray[np.int32]: ...
 
 
+class Counts(Protocol):
+    """How many fragments have a word; and how many of those that rarity is told by, which are `of` so many."""
+
+    @property
+    def fragments(self) -> int: ...
+    @property
+    def counted(self) -> int: ...
+    @property
+    def of(self) -> int: ...
+
+
 class TermReader(Protocol):
     """What this module needs of the lexical index."""
 
@@ -55,12 +66,12 @@ class TermReader(Protocol):
         """How many fragments there are, of which a store's reader has only those at hand that may answer."""
         ...
 
-    def frequency(self, terms: Sequence[str], found: int, /) -> int:
-        """How many of all fragments have any of `terms`, of which `found` rows do."""
+    def counts(self, terms: Sequence[str], /) -> Counts | None:
+        """How many of all fragments have any of `terms`; None where there are rows of all."""
         ...
 
-    def mean_length(self, field: str) -> float:
-        """How many terms the field has on average, of all fragments where it has any."""
+    def mean_length(self, field: str, /) -> float | None:
+        """How many terms the field has on average, where it has any; None where there are rows of all fragments."""
         ...
 
     def entries(self, term: str) -> Entries: ...
@@ -245,8 +256,11 @@ class Match:
 class WordIndex:
     """Words of one snapshot, matched and weighed. Keeps the last words, since a query grows letter by letter."""
 
-    def __init__(self, reader: TermReader) -> None:
+    def __init__(self, reader: TermReader, counted: Callable[[], Flags | None] = lambda: None) -> None:
+        """`counted` gives the rows that rarity and mean lengths are those of, None for all: that of notes do not change
+        with what lies beside them."""
         self._reader = reader
+        self._of_counted = counted
         self._tiers: OrderedDict[tuple[str, ...], FoundTerms] = OrderedDict()
         self._kept = 0
 
@@ -287,7 +301,8 @@ class WordIndex:
         idf = exact.idf if exact.count else max(match.idf for _, match in found)
         count = len(weighed.rows)
         if count < max(match.count for _, match in found):  # of a store, of which not all are at hand
-            count = self._reader.frequency([term for tier in word.tiers for term in tier.terms], count)
+            known = self._reader.counts([term for tier in word.tiers for term in tier.terms])
+            count = count if known is None else max(count, known.fragments)
         return Match(FoundTerms.ready(idf, count, weighed))
 
     def best_terms(self, word: Word) -> tuple[str, ...]:
@@ -329,16 +344,26 @@ class WordIndex:
         if sum(map(len, found)) > MANY:
             flags = np.zeros(self._reader.doc_count, np.bool_)
             self._mark(terms, flags)
-            count = self._reader.frequency(terms, int(np.count_nonzero(flags)))
-            idf = self._idf(count)
+            count, idf = self._counts(terms, flags)
             return FoundTerms(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
-        count = self._reader.frequency(terms, len(united(*found)) if found else 0)
-        idf = self._idf(count)
+        count, idf = self._counts(terms, united(*found) if found else NO_ROWS)
         return FoundTerms.ready(idf, count, self._weigh(terms, idf))
 
-    def _idf(self, having: int) -> float:
-        count = self._reader.corpus_size
-        return float(np.log1p((count - having + 0.5) / (having + 0.5)))
+    @cached_property
+    def _counted(self) -> Flags | None:
+        return self._of_counted()
+
+    def _counts(self, terms: Sequence[str], having_rows: Rows | Flags) -> tuple[int, float]:
+        """How many fragments have any of the terms, and the rarity of these."""
+        is_flags = having_rows.dtype == np.bool_
+        found = int(np.count_nonzero(having_rows)) if is_flags else len(having_rows)
+        known = self._reader.counts(terms)
+        if known is not None:
+            return max(found, known.fragments), _idf(known.counted, known.of)
+        if self._counted is None:
+            return found, _idf(found, self._reader.doc_count)
+        both = having_rows & self._counted if is_flags else self._counted[having_rows]
+        return found, _idf(int(np.count_nonzero(both)), int(np.count_nonzero(self._counted)))
 
     def _mark(self, terms: tuple[str, ...], flags: Flags) -> None:
         for term in terms:
@@ -368,6 +393,9 @@ class WordIndex:
         for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
             mean = self._reader.mean_length(field)
+            if mean is None:
+                filled = lengths[lengths > 0 if self._counted is None else (lengths > 0) & self._counted]
+                mean = float(filled.mean()) if len(filled) else 1.0
             shape = FIELDS[field]
             norms[number] = shape.weight / (1 - shape.b + shape.b * lengths / mean)
         return norms.ravel()
@@ -427,6 +455,10 @@ def _by_row(rows: Rows, values: Floats, fields: Fields, put_together: np.ufunc, 
     np.not_equal(rows[1:], rows[:-1], out=begins[1:])
     first = np.flatnonzero(begins)
     return Weighed(rows[first], put_together.reduceat(values, first), np.bitwise_or.reduceat(fields, first))
+
+
+def _idf(having: int, count: int) -> float:
+    return float(np.log1p((count - having + 0.5) / (having + 0.5)))
 
 
 def united(*some: Rows) -> Rows:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.index.catalog import ReadRows
 from excerpt.index.postings import FIELDS
 from excerpt.index.terms import Positions, TermEntries, TermPlaces, TermPostings
 from excerpt.store.words import Entries
@@ -54,47 +55,59 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of all fragments of a vault: how many there are, how long fields are on average where they are not empty, and the
-    mean of the vectors."""
+    """Of a vault: how many fragments there are, and how many of notes, or where there are no notes of attachments;
+    of these, how long fields are on average where they are not empty, and the mean of the vectors."""
 
     count: int
+    counted: int
+    of_attachments: bool
     mean_lengths: tuple[float, ...]
     mean: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class TermsCount:
+    """How many fragments have any of some terms; and how many of those that rarity is told by, which are `of` so
+    many."""
+
+    fragments: int
+    counted: int
+    of: int
 
 
 class KnownTerms:
     """The terms of a vault, asked of the store once each."""
 
-    def __init__(self, rows: Callable[..., list[tuple[object, ...]]]) -> None:
+    def __init__(self, rows: ReadRows) -> None:
         """`rows` asks the views of the vault."""
         self._rows = rows
-        self._counts: dict[str, int] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
         self._lexicons: dict[str, list[str]] = {}
 
     def learn(self, terms: Sequence[str]) -> None:
         """Ask for several at once."""
         missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
         if missing:
-            self._counts.update(dict.fromkeys(missing, 0))
+            self._counts.update(dict.fromkeys(missing, (0, 0)))
             marks = ",".join("?" * len(missing))
-            found = self._rows(f"SELECT term, fragments FROM terms WHERE term IN ({marks})", *missing)
-            self._counts.update((str(term), int(str(count))) for term, count in found)
+            found = self._rows(f"SELECT term, fragments, attached FROM terms WHERE term IN ({marks})", *missing)
+            self._counts.update((term, (count, attached)) for term, count, attached in found)
 
-    def count(self, term: str) -> int:
-        """How many fragments have the term."""
+    def count(self, term: str) -> tuple[int, int]:
+        """How many fragments have the term, and how many of them are of attachments."""
         self.learn([term])
         return self._counts[term]
 
     def continuations(self, beginning: str, most: int) -> list[str]:
         """Terms that start with `beginning`: the shortest first, then by alphabet."""
         sql = "SELECT term FROM terms WHERE term >= ? AND term < ? ORDER BY length(term), term LIMIT ?"
-        return [str(row[0]) for row in self._rows(sql, beginning, _behind(beginning), most)]
+        return [row[0] for row in self._rows(sql, beginning, _behind(beginning), most)]
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """Terms of a field that start with `prefix`, sorted."""
         sql = "SELECT term FROM terms WHERE term >= ? AND term < ? AND fields & ? > 0 ORDER BY term"
         found = self._rows(sql, prefix, _behind(prefix), 1 << FIELDS.index(field))
-        return [str(row[0]) for row in found]
+        return [row[0] for row in found]
 
     def lexicon(self, field: str) -> list[str]:
         """Every term of a field, sorted."""
@@ -133,11 +146,15 @@ class CandidateTerms:
         """Ask for the counts of several terms at once."""
         self._known.learn(terms)
 
-    def frequency(self, terms: Sequence[str], found: int) -> int:
-        """How many fragments of the vault have any of the terms, of which `found` are here: a note's language decides
-        which of the stems of a word its fragments have, so those of several terms hardly overlap."""
+    def counts(self, terms: Sequence[str]) -> TermsCount:
+        """How many fragments of the vault have any of the terms: a note's language decides which of the stems of a word
+        its fragments have, so those of several terms hardly overlap."""
         self._known.learn(terms)
-        return max(found, min(self.corpus_size, sum(map(self._known.count, terms))))
+        known = [self._known.count(term) for term in terms]
+        having, attached = sum(count for count, _ in known), sum(attached for _, attached in known)
+        counted = attached if self._statistics.of_attachments else having - attached
+        of = self._statistics.counted
+        return TermsCount(min(having, self.corpus_size), min(counted, of), of)
 
     def mean_length(self, field: str) -> float:
         """How many terms the field has on average, where it has any."""
@@ -175,7 +192,7 @@ class CandidateTerms:
         return Positions(np.append(first, len(at)).astype(np.int64), self._entries.positions[at])
 
     def count(self, term: str) -> int:
-        return self._known.count(term)
+        return self._known.count(term)[0]
 
     def continuations(self, beginning: str, most: int) -> list[str]:
         return self._known.continuations(beginning, most)

@@ -48,7 +48,8 @@ _SECTION = (
     *(("line_start", "int4"), ("line_end", "int4"), ("place", "text")),
 )
 _FRAGMENT = (
-    *(("vault", "int4"), ("key", "int8"), ("note", "int8"), ("id", "text"), ("ordinal", "int4"), ("section", "int4")),
+    *(("vault", "int4"), ("key", "int8"), ("attached", "bool"), ("note", "int8"), ("id", "text")),
+    *(("ordinal", "int4"), ("section", "int4")),
     *(("line_start", "int4"), ("line_end", "int4"), ("tokens", "int4"), ("digest", "text"), ("text", "text")),
     *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea"), ("vector", "halfvec")),
 )
@@ -77,7 +78,7 @@ def push(snapshot: Snapshot, address: Address, on_notes: OnNotes = lambda _writt
 
 @dataclass(slots=True)
 class _Change:
-    """How what a transaction puts in and takes out changes the statistics."""
+    """How what a transaction puts in and takes out changes the statistics of notes, or of attachments."""
 
     fragments: int = 0
     lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(FIELDS)))
@@ -128,7 +129,7 @@ class _Push:
             self._on_notes(written, len(changed))
         for at in range(0, len(gone), AT_ONCE):
             with self._connection.transaction():
-                change = _Change()
+                change = {False: _Change(), True: _Change()}
                 self._take_out(gone[at : at + AT_ONCE], change)
                 self._count(change, ())
         rows("DELETE FROM excerpt.terms WHERE vault = %s AND fragments <= 0", self._vault)
@@ -155,12 +156,13 @@ class _Push:
                 "Use the model that ships with excerpt for it: embedding.model in the settings.",
             )
         with self._connection.transaction():
-            self._connection.rows(
-                "INSERT INTO excerpt.vaults (name, lengths, filled, vectors) VALUES (%s, %s, %s, %s)"
-                " ON CONFLICT (name) DO NOTHING",
-                *(name, [0.0] * len(FIELDS), [0] * len(FIELDS), [0.0] * dimensions),
-            )
+            self._connection.rows("INSERT INTO excerpt.vaults (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", name)
             vault = int(self._connection.rows("SELECT id FROM excerpt.vaults WHERE name = %s", name)[0][0])
+            for attached in (False, True):
+                self._connection.rows(
+                    "INSERT INTO excerpt.statistics VALUES (%s, %s, 0, %s, %s, %s) ON CONFLICT DO NOTHING",
+                    *(vault, attached, [0.0] * len(FIELDS), [0] * len(FIELDS), [0.0] * dimensions),
+                )
             schema.make_partition(self._connection, vault)
         return vault
 
@@ -183,6 +185,7 @@ class _Push:
         """Notes in batches, with the terms of their fragments."""
         left = set(changed)
         wanted = np.array(sorted(changed), np.int64)
+        attached = self._attached
         for keys, notes, segment in self._snapshot.lexical.segments_with(wanted):
             chosen = np.flatnonzero(np.isin(notes, wanted))
             ends = np.flatnonzero(np.diff(notes[chosen], append=-1)) + 1
@@ -192,7 +195,7 @@ class _Push:
                 part = chosen[begin:end]
                 numbers = np.full(len(keys), -1, np.int32)
                 numbers[part] = np.arange(len(part))
-                terms, counts = terms_of_documents(only_docs(segment, numbers))
+                terms, counts = terms_of_documents(only_docs(segment, numbers), np.isin(notes[part], attached))
                 batch = list(dict.fromkeys(notes[part].tolist()))
                 yield _Batch(batch, dict(zip(keys[part].tolist(), terms, strict=True)), counts)
                 left.difference_update(batch)
@@ -200,6 +203,11 @@ class _Push:
         without_fragments = sorted(left)
         for at in range(0, len(without_fragments), AT_ONCE):
             yield _Batch(without_fragments[at : at + AT_ONCE], {}, [])
+
+    @cached_property
+    def _attached(self) -> NDArray[np.int64]:
+        """The notes that are attachments."""
+        return np.array([row[0] for row in self._snapshot.rows("SELECT id FROM notes WHERE kind <> ''")], np.int64)
 
     def _of(self, notes: Sequence[int], sql: str) -> list[Row]:
         """Rows of the index; `sql` ends in what is to be among some notes' numbers, and their order."""
@@ -223,9 +231,11 @@ class _Push:
         keys = np.array([row[1] for row in fragments], np.int64)
         at = np.searchsorted(self._snapshot.lexical.keys, keys)
         vectors = self._snapshot.vectors.rows(at).astype(np.float16).astype(np.float32)
-        change = _Change()
-        if len(keys):
-            change.add(np.array([batch.terms[key].lengths for key in keys.tolist()]), vectors.astype(np.float64), 1)
+        attached = np.isin(np.array([row[0] for row in fragments], np.int64), self._attached)
+        change = {False: _Change(), True: _Change()}
+        lengths = np.array([batch.terms[key].lengths for key in keys.tolist()], np.int64).reshape(-1, len(FIELDS))
+        for kind, of_kind in change.items():
+            of_kind.add(lengths[attached == kind], vectors[attached == kind].astype(np.float64), 1)
         with self._connection.transaction():
             self._take_out([states[note][0] for note in batch.notes], change)
             numbers = self._copied_notes(batch.notes, states)
@@ -234,11 +244,12 @@ class _Push:
                 _FRAGMENT,
                 (
                     (
-                        *(self._vault, numbers[note] << ORDINALS | ordinal, numbers[note], fragment_id, ordinal, *rest),
+                        *(self._vault, numbers[note] << ORDINALS | ordinal, is_attached, numbers[note], fragment_id),
+                        *(ordinal, *rest),
                         *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].places, vector),
                     )
-                    for (note, key, fragment_id, ordinal, *rest), vector in zip(
-                        fragments, as_vectors(vectors), strict=True
+                    for (note, key, fragment_id, ordinal, *rest), is_attached, vector in zip(
+                        fragments, attached.tolist(), as_vectors(vectors), strict=True
                     )
                 ),
             )
@@ -275,7 +286,7 @@ class _Push:
         connection.copy("excerpt.names", _NAME, ((vault, name, numbers[note]) for name, note in called))
         return numbers
 
-    def _take_out(self, paths: Sequence[str], change: _Change) -> None:
+    def _take_out(self, paths: Sequence[str], change: Mapping[bool, _Change]) -> None:
         """Delete notes, as far as they are there, with what they count."""
         rows = self._connection.rows
         found = rows("SELECT id FROM excerpt.notes WHERE vault = %s AND path = ANY(%s)", self._vault, list(paths))
@@ -283,39 +294,49 @@ class _Push:
         if not numbers:
             return
         taken = rows(
-            f"SELECT words, lengths, vector::real[] FROM {schema.partition(self._vault)} WHERE note = ANY(%s)", numbers
+            f"SELECT words, lengths, vector::real[], attached FROM {schema.partition(self._vault)}"
+            " WHERE note = ANY(%s)",
+            numbers,
         )
-        if taken:
-            lengths, vectors = np.array([row[1] for row in taken]), np.array([row[2] for row in taken], np.float64)
-            change.add(lengths, vectors, -1)
+        for kind, of_kind in change.items():
+            of_it = [row for row in taken if row[3] == kind]
+            if not of_it:
+                continue
+            of_kind.add(np.array([row[1] for row in of_it]), np.array([row[2] for row in of_it], np.float64), -1)
+            tokens, counts = tokens_in([row[0] for row in of_it])
             rows(
-                "UPDATE excerpt.terms SET fragments = terms.fragments - less.fragments"
-                " FROM unnest(%s::text[], %s::integer[]) AS less (token, fragments)"
+                "UPDATE excerpt.terms SET fragments = terms.fragments - less.fragments,"
+                " attached = terms.attached - less.attached"
+                " FROM unnest(%s::text[], %s::integer[], %s::integer[]) AS less (token, fragments, attached)"
                 " WHERE vault = %s AND terms.token = less.token",
-                *(*tokens_in([row[0] for row in taken]), self._vault),
+                *(tokens, counts, counts if kind else [0] * len(counts), self._vault),
             )
         rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
 
-    def _count(self, change: _Change, terms: Sequence[TermCount]) -> None:
+    def _count(self, change: Mapping[bool, _Change], terms: Sequence[TermCount]) -> None:
         """Write what a transaction changes of the statistics."""
         rows = self._connection.rows
         rows(
-            "INSERT INTO excerpt.terms (vault, token, term, fragments, fields)"
-            " SELECT %s, * FROM unnest(%s::text[], %s::text[], %s::integer[], %s::smallint[])"
+            "INSERT INTO excerpt.terms (vault, token, term, fragments, attached, fields)"
+            " SELECT %s, * FROM unnest(%s::text[], %s::text[], %s::integer[], %s::integer[], %s::smallint[])"
             " ON CONFLICT (vault, token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
-            " fields = terms.fields | excluded.fields",
+            " attached = terms.attached + excluded.attached, fields = terms.fields | excluded.fields",
             *(self._vault, [one.token for one in terms], [one.term for one in terms]),
-            *([one.fragments for one in terms], [one.fields for one in terms]),
+            *([one.fragments for one in terms], [one.attached for one in terms], [one.fields for one in terms]),
         )
-        ((lengths, filled, vectors),) = rows(
-            "SELECT lengths, filled, vectors FROM excerpt.vaults WHERE id = %s FOR UPDATE", self._vault
-        )
-        rows(
-            "UPDATE excerpt.vaults SET revision = revision + 1, fragments = fragments + %s, lengths = %s, filled = %s,"
-            " vectors = %s WHERE id = %s",
-            *(change.fragments, (change.lengths + lengths).tolist(), (change.filled + filled).tolist()),
-            *((change.vectors + vectors).tolist(), self._vault),
-        )
+        for kind, of_kind in change.items():
+            ((fragments, lengths, filled, vectors),) = rows(
+                "SELECT fragments, lengths, filled, vectors FROM excerpt.statistics WHERE vault = %s AND attached = %s"
+                " FOR UPDATE",
+                *(self._vault, kind),
+            )
+            rows(
+                "UPDATE excerpt.statistics SET fragments = %s, lengths = %s, filled = %s, vectors = %s"
+                " WHERE vault = %s AND attached = %s",
+                *(fragments + of_kind.fragments, (of_kind.lengths + lengths).tolist()),
+                *((of_kind.filled + filled).tolist(), (of_kind.vectors + vectors).tolist(), self._vault, kind),
+            )
+        rows("UPDATE excerpt.vaults SET revision = revision + 1 WHERE id = %s", self._vault)
 
     # --- what is of the whole vault -----------------------------------------------------------------------------------
 

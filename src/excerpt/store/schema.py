@@ -23,9 +23,11 @@ INSERT INTO excerpt.store VALUES (0);
 CREATE TABLE excerpt.vaults (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, revision bigint NOT NULL DEFAULT 0,
     updated text NOT NULL DEFAULT '', model text NOT NULL DEFAULT '', model_source text NOT NULL DEFAULT '',
-    tokenizer text NOT NULL DEFAULT '',
-    fragments bigint NOT NULL DEFAULT 0, lengths double precision[] NOT NULL, filled bigint[] NOT NULL,
-    vectors double precision[] NOT NULL);
+    tokenizer text NOT NULL DEFAULT '');
+CREATE TABLE excerpt.statistics (
+    vault integer NOT NULL REFERENCES excerpt.vaults, attached boolean NOT NULL, fragments bigint NOT NULL,
+    lengths double precision[] NOT NULL, filled bigint[] NOT NULL, vectors double precision[] NOT NULL,
+    PRIMARY KEY (vault, attached));
 CREATE TABLE excerpt.notes (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, vault integer NOT NULL REFERENCES excerpt.vaults,
     path text COLLATE "C" NOT NULL, state text NOT NULL, size bigint NOT NULL, mtime_ns bigint NOT NULL,
@@ -37,7 +39,8 @@ CREATE TABLE excerpt.sections (
     heading text NOT NULL, heading_path text NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL,
     place text NOT NULL, PRIMARY KEY (note, ordinal));
 CREATE TABLE excerpt.fragments (
-    vault integer NOT NULL, key bigint NOT NULL, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
+    vault integer NOT NULL, key bigint NOT NULL, attached boolean NOT NULL,
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
     id text NOT NULL, ordinal integer NOT NULL, section integer NOT NULL, line_start integer NOT NULL,
     line_end integer NOT NULL, tokens integer NOT NULL, digest text NOT NULL, text text NOT NULL, words text NOT NULL,
     lengths smallint[] NOT NULL, places bytea NOT NULL, vector halfvec({DIMENSIONS}) NOT NULL,
@@ -46,7 +49,7 @@ CREATE INDEX ON excerpt.fragments (note);
 CREATE INDEX ON excerpt.fragments (vault, id);
 CREATE TABLE excerpt.terms (
     vault integer NOT NULL REFERENCES excerpt.vaults, token text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
-    fragments integer NOT NULL, fields smallint NOT NULL, PRIMARY KEY (vault, token));
+    fragments integer NOT NULL, attached integer NOT NULL, fields smallint NOT NULL, PRIMARY KEY (vault, token));
 CREATE INDEX ON excerpt.terms (vault, term);
 CREATE TABLE excerpt.links (
     rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
@@ -94,7 +97,7 @@ CREATE VIEW excerpt_vault.fragments AS
 CREATE VIEW excerpt_vault.remarks AS
     SELECT path, skipped, reason FROM excerpt.remarks WHERE vault = excerpt_vault.number();
 CREATE VIEW excerpt_vault.terms AS
-    SELECT token, term, fragments, fields FROM excerpt.terms WHERE vault = excerpt_vault.number() AND fragments > 0;
+    SELECT term, fragments, attached, fields FROM excerpt.terms WHERE vault = excerpt_vault.number() AND fragments > 0;
 CREATE VIEW excerpt_vault.moves AS SELECT path, became FROM excerpt.moves WHERE vault = excerpt_vault.number();
 """
 

@@ -296,20 +296,21 @@ class StoreSnapshot(CatalogView):
         return " AND ".join(parts), values
 
     def _best(self, ask: Ask, condition: str, values: Sequence[object], *, is_scanned: bool) -> list[Statement]:
+        """What asks for the best by words and by meaning; where there are attachments, as many of notes and of them."""
         table, where = self._table, f"WHERE {condition}" if condition else ""
+        parts = [condition] if condition else []
+        kinds = ["NOT attached", "attached"] if self._revision.notes.attached.any() else [""]
         statements: list[Statement] = []
-        if ask.terms:
-            words, index = " ".join(map(_token, ask.terms)), schema.words_index(self._vault)
-            statements.append(
-                (
-                    f"SELECT key FROM {table} {where} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s",
-                    (*values, words, index, ask.most),
-                )
-            )
-        if ask.vector is not None:
-            distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
-            sql = f"SELECT key FROM {table} {where} ORDER BY {distance} LIMIT %s"
-            statements.append((sql, (*values, _text(ask.vector), ask.most)))
+        for kind in kinds:
+            among = " AND ".join([*parts, kind] if kind else parts)
+            select = f"SELECT key FROM {table} {f'WHERE {among}' if among else ''}"
+            if ask.terms:
+                asked = " ".join(map(_token, ask.terms)), schema.words_index(self._vault), ask.most
+                statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
+            if ask.vector is not None:
+                distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
+                near = _text(ask.vector), ask.most
+                statements.append((f"{select} ORDER BY {distance} LIMIT %s", (*values, *near)))
         if condition and not statements:  # filters alone: as `filters.newest_first` has them
             sql = (
                 f"SELECT key FROM {table} JOIN excerpt.notes ON notes.id = note {where}"
@@ -396,14 +397,23 @@ def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revi
     number = int(connection.rows("SELECT revision FROM excerpt.vaults WHERE id = %s", vault)[0][0])
     if before is not None and before.number == number:
         return before
-    ((number, count, lengths, filled, vectors, *described),) = connection.rows(
-        "SELECT revision, fragments, lengths, filled, vectors, updated, model, model_source, tokenizer"
-        " FROM excerpt.vaults WHERE id = %s",
-        vault,
+    ((number, *described),), statistics = connection.answers(
+        [
+            ("SELECT revision, updated, model, model_source, tokenizer FROM excerpt.vaults WHERE id = %s", (vault,)),
+            (
+                "SELECT fragments, lengths, filled, vectors FROM excerpt.statistics WHERE vault = %s ORDER BY attached",
+                (vault,),
+            ),
+        ]
     )
+    of_attachments = not statistics[0][0] and statistics[1][0] > 0
+    counted, lengths, filled, vectors = statistics[1 if of_attachments else 0]
     means = tuple(total / having if having else 1.0 for total, having in zip(lengths, filled, strict=True))
-    mean = (np.array(vectors) / max(count, 1)).astype(np.float32)
-    revision = _Revision(number, Statistics(count, means, mean), Rows(connection), tuple(described))
+    mean = (np.array(vectors) / max(counted, 1)).astype(np.float32)
+    count = sum(of_kind[0] for of_kind in statistics)
+    revision = _Revision(
+        number, Statistics(count, counted, of_attachments, means, mean), Rows(connection), tuple(described)
+    )
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision

@@ -49,16 +49,18 @@ class TermsOf:
 
 @dataclass(frozen=True, slots=True)
 class TermCount:
-    """A term, its token, how many fragments have it, and a bit for each of FIELDS that does."""
+    """A term, its token, how many fragments have it, how many of them are of attachments, and a bit for each of FIELDS
+    that has it."""
 
     token: str
     term: str
     fragments: int
+    attached: int
     fields: int
 
 
-def terms_of_documents(segment: Segment) -> tuple[list[TermsOf], list[TermCount]]:
-    """The terms of each document of a segment, and each term of them all."""
+def terms_of_documents(segment: Segment, attached: NDArray[np.bool_]) -> tuple[list[TermsOf], list[TermCount]]:
+    """The terms of each document of a segment, and each term of them all; `attached` are documents of attachments."""
     counts = np.diff(segment.starts)
     names = [term.decode() for term in segment.terms]
     tokens = [token_of(term) for term in names]
@@ -66,9 +68,12 @@ def terms_of_documents(segment: Segment) -> tuple[list[TermsOf], list[TermCount]
     is_first = np.diff(segment.docs, prepend=-1) != 0
     is_first[segment.starts[:-1]] = True
     having = np.add.reduceat(is_first, segment.starts[:-1]) if names else np.zeros(0, np.int64)
+    also = np.add.reduceat(is_first & attached[segment.docs], segment.starts[:-1]) if names else having
     bits = np.left_shift(np.uint8(1), segment.fields)
     fields = np.bitwise_or.reduceat(bits, segment.starts[:-1]) if names else bits
-    counted = [TermCount(*one) for one in zip(tokens, names, having.tolist(), fields.tolist(), strict=True)]
+    counted = [
+        TermCount(*one) for one in zip(tokens, names, having.tolist(), also.tolist(), fields.tolist(), strict=True)
+    ]
     encoded = np.array([f"{token} ".encode("ascii") for token in tokens], f"S{_WIDTH}")
     terms = np.repeat(np.repeat(np.arange(len(tokens)), counts), segment.tf)
     docs = np.repeat(segment.docs, segment.tf)

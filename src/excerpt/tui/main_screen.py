@@ -64,7 +64,6 @@ from excerpt.tui.session import (
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
-from excerpt.vault.readers.registry import kind_of
 
 if TYPE_CHECKING:
     from excerpt.model import Result
@@ -317,6 +316,7 @@ class MainScreen(PromptScreen):
                 self.index.state,
                 ask=self._ask_of_index,
                 edit=lambda path: self.post_message(EditRequested(path, 1, telling=False)),
+                read_images=lambda: self.run_worker(self._read_images(), group="settings"),
             )
             self.app.push_screen(self._index_dialog, self._index_closed)
 
@@ -518,6 +518,20 @@ class MainScreen(PromptScreen):
         self._search.use_settings(settings)
         self._settings_used(settings)
 
+    async def _read_images(self) -> None:
+        """Have images read from now on: that is a setting of the vault."""
+        from excerpt.tui.keymap import bindable
+        from excerpt.vault.readers.ocr import switch_on
+
+        try:
+            file = await asyncio.to_thread(switch_on, self.vault, self._places, bindable())
+        except ExcerptError as error:
+            self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
+            return
+        if file is not None:
+            self.notify(f"Images are read from now on: vault.attachments.ocr in {file}.", markup=False)
+        await self.reread()
+
     def action_settings(self, of_vault: bool = False) -> None:
         """Open the settings file in the user's editor, or that of this vault alone; made if need be."""
         file = self._places.vault_settings_file(self.vault) if of_vault else self._places.settings_file
@@ -550,6 +564,8 @@ class MainScreen(PromptScreen):
 
     def _open(self, file: Path, message: EditRequested) -> bool:
         """Open a note in the editor, an attachment in what shows it; return whether that could be started."""
+        from excerpt.vault.readers.registry import kind_of
+
         kind = kind_of(message.path, self.settings.vault)
         if kind in ("", *AS_TEXT):
             return self._edit(file, message.line if not kind else 1)

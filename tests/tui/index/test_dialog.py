@@ -193,6 +193,7 @@ async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(a
 async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path) -> None:
     for number in range(30):
         (vault / f"Zeros {number}.md").write_bytes(b"\0" * 100)
+    (vault / "screen.png").write_bytes(b"")
     async with app.run_test(size=(60, 15)) as pilot:
         await until(pilot, lambda: "30 skipped" in bar(app), "the skipped files")
         dialog = await index_opened(pilot, app)

@@ -364,7 +364,7 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
 
 
 def test_every_signal_is_told_in_the_legend() -> None:
-    assert set(LEGEND) == {*SIGNALS, *BOOSTS, "name", "listed"}
+    assert set(LEGEND) == {*SIGNALS, *BOOSTS, "attachment", "name", "listed"}
 
 
 async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:

@@ -400,7 +400,8 @@ def bar_state(index: IndexState) -> str:
         return "opening"
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []
     watch = "paused" if index.paused else _WATCHES[index.watch]
-    return " · ".join([counted(index.status.notes, "note"), *skipped, watch])
+    beside = [f"{count:,} attached"] if (count := sum(index.status.attachments.values())) else []
+    return " · ".join([counted(index.status.notes, "note"), *beside, *skipped, watch])
 
 
 def progress_words(index: IndexState) -> str:

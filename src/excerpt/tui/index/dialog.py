@@ -14,11 +14,12 @@ from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
 from excerpt.model import Progress, Skipped, Status
-from excerpt.text.display import local_time, visible_line
+from excerpt.text.display import counted, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.index.process import Command
 from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.vault.readers.registry import WITH_OCR
 
 _MOST_FILES = 200
 """Files that are listed: a list of 1,000 takes a tenth of a second, and nobody goes through them here."""
@@ -70,14 +71,17 @@ class IndexDialog(Dialog[None]):
         *,
         ask: Callable[[Command], object],
         edit: Callable[[str], object],
+        read_images: Callable[[], object],
     ) -> None:
-        """`folder` is the index's own; `edit` opens a file of the vault in the user's editor."""
+        """`folder` is the index's own; `edit` opens a file of the vault in the user's editor, and `read_images` has
+        images read from now on."""
         super().__init__()
         self.set_reactive(IndexDialog.state, state)
         self._vault = vault
         self.folder = folder
         self._ask = ask
         self._edit = edit
+        self._read_images = read_images
         self._files: tuple[Skipped, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -93,6 +97,7 @@ class IndexDialog(Dialog[None]):
                 yield Button("Pause", id="pause", compact=True)
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Rebuild", id="rebuild", compact=True)
+                yield Button("OCR", id="images", tooltip="Read images, from now on", compact=True)
 
     def on_mount(self) -> None:
         self._show()
@@ -129,30 +134,48 @@ class IndexDialog(Dialog[None]):
         pause.label = "Go on" if state.paused else "Pause"
         pause.disabled = state.watch is Watch.ENDED
         cancel.disabled = progress is None
+        unread = state.status.unread if state.status is not None else ()
+        self.query_one("#images", Button).display = any(one.action == WITH_OCR for one in unread)
 
     def _show_files(self, status: Status | None) -> None:
         skipped, warned = (status.skipped, status.warnings) if status is not None else ((), ())
+        unread = status.unread if status is not None else ()
         self._files = (*skipped, *warned)[:_MOST_FILES]
         marks = [("skipped  ", "$error")] * len(skipped) + [("warning  ", "$warning")] * len(warned)
         told = f"{len(skipped):,} skipped · {len(warned):,} with a warning" if marks else "no file was skipped"
+        if unread:
+            told += f" · {sum(one.files for one in unread):,} not read"
         if len(marks) > _MOST_FILES:
             told += f" · the first {_MOST_FILES} are listed; `excerpt status` has all"
+        rest = [
+            (("not read ", "$text-soft"), f"{counted(one.files, 'file')}, {visible_line(one.what)}", one.action)
+            for one in unread
+        ]
+        named = [
+            (mark, visible_line(file.path), visible_line(file.reason))
+            for mark, file in zip(marks, self._files, strict=False)
+        ]
         self.query_one("#skipped", Static).update(Content(told))
         files = self.query_one("#files", OptionList)
         files.set_options(
-            Option(Content.assemble(mark, visible_line(file.path), "\n", (visible_line(file.reason), "$text-soft")))
-            for mark, file in zip(marks, self._files, strict=False)
+            Option(Content.assemble(mark, name, "\n", (reason, "$text-soft"))) for mark, name, reason in (*named, *rest)
         )
-        files.display = bool(marks)
-        self.set_class(not marks, "-clean")
+        files.display = bool(marks or unread)
+        self.set_class(not marks and not unread, "-clean")
         opens = [f"{shown_key('enter')} open the file"] if marks else []
         self.query_one(Box).hint(*opens, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close")
 
     @on(OptionList.OptionSelected)
     def _file_chosen(self, event: OptionList.OptionSelected) -> None:
-        self._edit(self._files[event.option_index].path)
+        if event.option_index < len(self._files):
+            self._edit(self._files[event.option_index].path)
 
-    @on(Button.Pressed)
+    @on(Button.Pressed, "#images")
+    def _images_wanted(self, event: Button.Pressed) -> None:
+        event.stop()
+        self._read_images()
+
+    @on(Button.Pressed, "#update, #pause, #cancel, #rebuild")
     def _pressed(self, event: Button.Pressed) -> None:
         commands: dict[str | None, Command] = {
             "update": "update",
@@ -171,8 +194,9 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
     status = index.status
     if status is None:
         return now
+    beside = f" and {counted(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
     return [
-        ("notes", f"{status.notes:,} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
+        ("notes", f"{status.notes:,}{beside} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
         *now,
         ("model", f"{status.model} · tokens: {status.tokenizer}"),
     ]

@@ -9,15 +9,22 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ReadError
 from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
 from excerpt.settings import Ocr
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
+EXTRA = "excerpt[attachments]"
+"""With which most kinds of attachments are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,8 @@ def placed_note(
         heading = part.headings[-1] if part.headings else ""
         blocks = tuple(_blocks(lines, first, last))
         level = len(part.headings)
-        sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, part.place))
+        place = part.place.replace("#", "%23").replace("\n", " ")
+        sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, place))
     text = "\n".join(lines[:-1])
     placed = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)
     return Note(
@@ -139,6 +147,49 @@ def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
         elif not blank and not start:
             start = number
     return blocks
+
+
+# --- libraries and damage ---------------------------------------------------------------------------------------------
+
+MOST_MEMBERS, MOST_UNPACKED, MOST_RATIO = 2_000, 200_000_000, 100
+"""What a file that is a ZIP archive may hold: members, bytes unpacked, and how many times its packed size that is."""
+_SMALL = 10_000_000  # bytes unpacked, of which any ratio is harmless
+
+
+@contextmanager
+def library(files: str) -> Iterator[None]:
+    """For the import of what reads `files`. Raises ReadError where it is not installed."""
+    try:
+        yield
+    except ImportError:
+        raise ReadError(f"{files} are read with an extra that is not installed.", f"pip install '{EXTRA}'") from None
+
+
+@contextmanager
+def damaged(what: str) -> Iterator[None]:
+    """Turn whatever a library raises over a file into ReadError."""
+    try:
+        yield
+    except (ReadError, MemoryError):
+        raise
+    except Exception as error:
+        raise ReadError(f"It is damaged: it cannot be read as {what}.", "Is there another copy?") from error
+
+
+def safe_zip(data: bytes) -> ZipFile:
+    """The archive in a file's bytes. Raises ReadError if it is none, or one that would fill the memory."""
+    from io import BytesIO
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        archive = ZipFile(BytesIO(data))
+        members = archive.infolist()
+    except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise ReadError("It is damaged: it cannot be opened.", "Is there another copy?") from error
+    unpacked = sum(member.file_size for member in members)
+    if len(members) > MOST_MEMBERS or unpacked > MOST_UNPACKED or unpacked > max(_SMALL, MOST_RATIO * len(data)):
+        raise ReadError("It unpacks to more than an attachment may hold.")
+    return archive
 
 
 def load_bytes(file: Path, max_bytes: int, setting: str = "vault.max_bytes") -> bytes:

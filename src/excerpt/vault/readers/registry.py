@@ -19,10 +19,9 @@ from pathlib import Path, PurePosixPath
 from excerpt.errors import ReadError
 from excerpt.model import Unread
 from excerpt.settings import Ocr, VaultSettings
-from excerpt.vault.readers import Reader
+from excerpt.vault.readers import EXTRA, Reader
 
 GROUP = "excerpt.readers"
-EXTRA = "excerpt[attachments]"
 WITH_OCR = "excerpt index --ocr"
 IMAGE = "image"
 

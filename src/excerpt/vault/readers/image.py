@@ -1,0 +1,32 @@
+"""Images: what is written in them, read by OCR once that is switched on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from excerpt.model import Note
+from excerpt.settings import Ocr
+from excerpt.vault.readers import Placed, ReadOptions, placed_note
+from excerpt.vault.readers.image_size import pages_of, size_of
+from excerpt.vault.readers.ocr import doubt_of, recognise
+
+HEADING = "Text in the image (OCR)"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReader:
+    kind: str = "image"
+    version: str = "1"
+    extensions: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
+
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """See Reader.read. Without OCR the note is empty, and says that there is an image to be read."""
+        size_of(data)
+        if options.ocr is Ocr.OFF:
+            return placed_note(path, (), options, unread=1)
+        found = recognise(data, options.ocr, options.language)
+        parts = (Placed("", (HEADING,), found.text),) if found.text else ()
+        warnings = doubt_of(found)
+        if (pages := pages_of(data)) > 1:
+            warnings += (f"Only the first of its {pages:,} pages is read: save it as a PDF to have all of them read.",)
+        return placed_note(path, parts, options, warnings=warnings)

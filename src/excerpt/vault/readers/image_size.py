@@ -1,0 +1,132 @@
+"""How large an image is, from the first bytes of its file: told before anything unpacks it.
+
+No decoder is asked: what takes a gigabyte unpacked says so in its header, and to read that takes no library.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+
+from excerpt.errors import ReadError
+
+SMALLEST_SIDE = 32
+MOST_PIXELS = 50_000_000
+
+Size = tuple[int, int]
+
+
+def size_of(data: bytes) -> Size:
+    """Width and height of an image, of the first one where its file holds several. Raises ReadError for what is no
+    image of a known format, and for one too small or too large to be read."""
+    size = next((measure for begins, measure in _FORMATS.items() if data.startswith(begins)), None)
+    try:
+        width, height = size(data) if size else (0, 0)
+    except (struct.error, ValueError, IndexError):
+        width = height = 0
+    if width <= 0 or height <= 0:
+        raise ReadError(
+            "It is no image that can be read, or is damaged.", "PNG, JPEG, GIF, BMP, TIFF and WebP are known."
+        )
+    if min(width, height) < SMALLEST_SIDE:
+        raise ReadError(f"It is {width} by {height} pixels, too small to hold text.")
+    if width * height > MOST_PIXELS:
+        raise ReadError(
+            f"It is {width:,} by {height:,} pixels, more than the {MOST_PIXELS // 1_000_000} million that are read.",
+            "Save it smaller to have its text read.",
+        )
+    return width, height
+
+
+def pages_of(data: bytes) -> int:
+    """How many images a TIFF holds, as scanners and fax machines put pages into one; 1 for other formats."""
+    if not data.startswith((b"II*\0", b"MM\0*")):
+        return 1
+    order = "<" if data.startswith(b"II") else ">"
+    directories: set[int] = set()
+    (at,) = struct.unpack_from(f"{order}I", data, 4)
+    # One that is damaged leads out of the file, or in a circle.
+    while at and at not in directories and at + 2 <= len(data):
+        directories.add(at)
+        (entries,) = struct.unpack_from(f"{order}H", data, at)
+        end = at + 2 + 12 * entries
+        at = struct.unpack_from(f"{order}I", data, end)[0] if end + 4 <= len(data) else 0
+    return len(directories)
+
+
+def _png(data: bytes) -> Size:
+    width, height = struct.unpack_from(">II", data, 16)
+    return width, height
+
+
+def _gif(data: bytes) -> Size:
+    width, height = struct.unpack_from("<HH", data, 6)
+    return width, height
+
+
+def _bmp(data: bytes) -> Size:
+    (header,) = struct.unpack_from("<I", data, 14)
+    width, height = struct.unpack_from("<HH" if header == 12 else "<ii", data, 18)
+    return width, abs(height)  # negative: its rows stand from the top
+
+
+def _webp(data: bytes) -> Size:
+    if data[8:16] == b"WEBPVP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if data[8:16] == b"WEBPVP8L":
+        (bits,) = struct.unpack_from("<I", data, 21)
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if data[8:16] == b"WEBPVP8 ":
+        width, height = struct.unpack_from("<HH", data, 26)
+        return width & 0x3FFF, height & 0x3FFF
+    return 0, 0
+
+
+def _jpeg(data: bytes) -> Size:
+    """The size is in the frame's header, behind segments of any number and length."""
+    at = 2
+    while data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xFF:  # a byte that fills up
+            at += 1
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack_from(">HH", data, at + 5)
+            return width, height
+        else:
+            (length,) = struct.unpack_from(">H", data, at + 2)
+            at += 2 + length
+    return 0, 0
+
+
+def _tiff(data: bytes) -> Size:
+    """The size is in two entries of the first directory, each a number of 16 or of 32 bits."""
+    order = "<" if data.startswith(b"II") else ">"
+    (directory,) = struct.unpack_from(f"{order}I", data, 4)
+    (entries,) = struct.unpack_from(f"{order}H", data, directory)
+    found = {256: 0, 257: 0}
+    for number in range(entries):
+        at = directory + 2 + 12 * number
+        tag, kind = struct.unpack_from(f"{order}HH", data, at)
+        if tag in found:
+            (found[tag],) = struct.unpack_from(f"{order}{'H' if kind == 3 else 'I'}", data, at + 8)
+    return found[256], found[257]
+
+
+def _pnm(data: bytes) -> Size:
+    """As programs write it for each other: the numbers stand behind the name of the format, without a comment."""
+    width, height = data[:40].split(None, 3)[1:3]
+    return (int(width), int(height)) if width.isdigit() and height.isdigit() else (0, 0)
+
+
+_FORMATS: Mapping[bytes, Callable[[bytes], Size]] = {
+    b"\x89PNG\r\n\x1a\n": _png,
+    b"\xff\xd8\xff": _jpeg,
+    b"GIF87a": _gif,
+    b"GIF89a": _gif,
+    b"BM": _bmp,
+    b"RIFF": _webp,
+    b"II*\0": _tiff,
+    b"MM\0*": _tiff,
+    b"P5\n": _pnm,
+    b"P6\n": _pnm,
+}

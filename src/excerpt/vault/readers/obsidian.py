@@ -1,0 +1,192 @@
+"""What Obsidian and notebooks keep as JSON: canvases, drawings of Excalidraw, Jupyter notebooks. Of a card, a text
+element or a cell only its text is read: the rest would drown the words of a vault."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from excerpt.errors import ReadError
+from excerpt.kinds import LinkKind
+from excerpt.model import Link, Note
+from excerpt.vault.readers import Placed, ReadOptions, damaged, placed_note
+from excerpt.vault.readers.markdown import decode
+
+_LONGEST_HEADING = 80
+_MOST_OUTPUT = 2_000
+"""Characters of a cell's output: more is data."""
+
+
+def _read_json(data: bytes, what: str) -> Any:
+    text, _ = decode(data)
+    if not text.strip():
+        return {}  # as Obsidian makes a new canvas
+    with damaged(what):
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise ReadError(f"It is no {what}, whatever its name says.")
+    return found
+
+
+def _dicts(value: object) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    """A text that may be kept as a list of lines, "" for anything else."""
+    if isinstance(value, list):
+        return "".join(each for each in value if isinstance(each, str))
+    return value if isinstance(value, str) else ""
+
+
+def _heading(text: str) -> str:
+    """What a card or cell is called: its first line, if that is short."""
+    first = text.strip().partition("\n")[0].lstrip("# ").strip()
+    return first if len(first) <= _LONGEST_HEADING else ""
+
+
+# --- canvas -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CanvasReader:
+    """Cards by JSON Canvas 1.0 (jsoncanvas.org): each a place, under the label of the group that it lies in. Cards of
+    files are links to them, and what is written on an arrow stands with the card that it leaves."""
+
+    kind: str = "canvas"
+    version: str = "1"
+    extensions: tuple[str, ...] = (".canvas",)
+
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """See Reader.read."""
+        board = _read_json(data, "canvas")
+        nodes = _dicts(board.get("nodes"))
+        groups = [node for node in nodes if node.get("type") == "group" and _text(node.get("label")).strip()]
+        names = {_text(node.get("id")): _heading(_card(node)) for node in nodes}
+        arrows = _arrows(_dicts(board.get("edges")), names)
+        parts: list[Placed] = []
+        links: list[Link] = []
+        for node in nodes:
+            own, at = _text(node.get("id")), len(parts) + 1
+            text = "\n\n".join(filter(None, (_card(node), *arrows.get(own, ()))))
+            if node.get("type") == "file" and _text(node.get("file")):
+                heading = _text(node.get("subpath")).removeprefix("#") or None
+                links.append(Link(LinkKind.EMBED, _text(node.get("file")), at, heading))
+            links += _links_in(text, at)
+            if text.strip() or (links and links[-1].line == at):
+                above = (_text(group["label"]).strip() for group in groups if _holds(group, node))
+                headings = (*above, _heading(_card(node)))
+                parts.append(Placed(f"node={own}" if own else "", tuple(filter(None, headings)), text))
+        return placed_note(path, parts, options, links=links)
+
+
+def _card(node: Mapping[str, Any]) -> str:
+    """What is written on a card."""
+    kind = node.get("type")
+    return _text(node.get("text")) if kind == "text" else _text(node.get("url")) if kind == "link" else ""
+
+
+def _arrows(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """The labels of arrows, and where they lead, by the card that they leave."""
+    found: dict[str, list[str]] = {}
+    for edge in edges:
+        if label := _text(edge.get("label")).strip():
+            to = names.get(_text(edge.get("toNode")), "")
+            found.setdefault(_text(edge.get("fromNode")), []).append(f"{label} → {to}" if to else label)
+    return found
+
+
+def _holds(group: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    if group is node:
+        return False
+    try:
+        x, y = node["x"] + node["width"] / 2, node["y"] + node["height"] / 2
+        return bool(0 <= x - group["x"] <= group["width"] and 0 <= y - group["y"] <= group["height"])
+    except (KeyError, TypeError):
+        return False
+
+
+def _links_in(text: str, line: int) -> Iterator[Link]:
+    from excerpt.text.links import may_hold_links, read_inline
+
+    if may_hold_links(text):
+        yield from (replace(link, line=line) for link in read_inline(text, line, {}).links)
+
+
+# --- drawings ---------------------------------------------------------------------------------------------------------
+
+_DRAWING = re.compile(r"^(?:%%\s*\n)?#{1,2} Drawing\s*\n(?s:.*)", re.M)
+_JSON = re.compile(r"^```(?:compressed-)?json\n(?s:.*?)^```\s*$", re.M)
+_ELEMENT_ID = re.compile(r" \^[\w-]{8}$", re.M)
+_ADVICE = re.compile(r"^==⚠.*⚠==.*\n", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawingReader:
+    """Text elements and links of a drawing. As a note of the Excalidraw plugin it has frontmatter, too."""
+
+    kind: str = "drawing"
+    version: str = "1"
+    extensions: tuple[str, ...] = (".excalidraw.md", ".excalidraw")
+
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """See Reader.read."""
+        text, _ = decode(data)
+        if path.lower().endswith(".md"):
+            from excerpt.text.markdown import normalise_newlines, parse_note
+
+            text = _JSON.sub("", _DRAWING.sub("", _ADVICE.sub("", normalise_newlines(text))))
+            return parse_note(path, _ELEMENT_ID.sub("", text).rstrip() + "\n", options.language)
+        elements = _dicts(_read_json(data, "drawing").get("elements"))
+        written = [
+            _text(each.get("originalText") or each.get("text")) for each in elements if not each.get("isDeleted")
+        ]
+        return placed_note(path, [Placed("", (), "\n\n".join(filter(None, written)))], options)
+
+
+# --- notebooks --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookReader:
+    """Cells by nbformat 4, each a place counted from 1, under the headings of the Markdown cells before it."""
+
+    kind: str = "notebook"
+    version: str = "1"
+    extensions: tuple[str, ...] = (".ipynb",)
+
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """See Reader.read."""
+        book = _read_json(data, "notebook")
+        cells = _dicts(book.get("cells")) or [
+            cell for sheet in _dicts(book.get("worksheets")) for cell in _dicts(sheet.get("cells"))
+        ]
+        parts: list[Placed] = []
+        links: list[Link] = []
+        under: list[tuple[int, str]] = []
+        for number, cell in enumerate(cells, start=1):
+            source = _text(cell.get("source") or cell.get("input"))
+            text = "\n\n".join(filter(None, (source.strip("\n"), *_outputs(_dicts(cell.get("outputs"))))))
+            if cell.get("cell_type") in ("markdown", "heading"):
+                for level, heading in _headings(source):
+                    under = [one for one in under if one[0] < level] + [(level, heading)]
+                links += _links_in(source, len(parts) + 1)
+            headings = (*(heading for _, heading in under), f"Cell {number}")
+            parts.append(Placed(f"cell={number}", headings, text))
+        return placed_note(path, parts, options, links=links)
+
+
+def _headings(source: str) -> list[tuple[int, str]]:
+    return [(len(mark), text.strip()) for mark, text in re.findall(r"^(#{1,6})[ \t]+(.+)$", source, re.M)]
+
+
+def _outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a cell printed or gave as plain text, where it is short."""
+    for output in outputs:
+        shown = output.get("data")
+        text = _text(output.get("text")) or _text(shown.get("text/plain") if isinstance(shown, dict) else "")
+        if 0 < len(text.strip()) <= _MOST_OUTPUT:
+            yield text.strip("\n")

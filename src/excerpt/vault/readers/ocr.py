@@ -1,0 +1,370 @@
+"""The text in an image, by the program `tesseract` or the package `rapidocr`, whichever there is.
+
+Both give lines with their places; what is a paragraph, and which line ends were meant, is told from these alike.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.util import find_spec
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
+
+from excerpt.errors import OcrMissingError, ReadError, SettingsError
+from excerpt.settings import Ocr, Places, settings_of
+from excerpt.vault.readers.image_size import size_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rapidocr import RapidOCR
+
+SECONDS = 20
+"""The processor time that one image may take."""
+# On the clock, as the machine may be busy: as much more as a worker's file may take.
+_PATIENCE = 5
+SURE = 60.0
+"""What is recognised with less confidence than this may be wrong as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What is written in an image: paragraphs with blank lines between them, "" for none, and how sure the program is
+    of the words, 0 to 100 in the mean."""
+
+    text: str
+    confidence: float
+
+
+Engine = Callable[[bytes, str], Recognised]
+"""Recognises the text of an image, which is in a language (ISO 639-1, "" if nobody knows)."""
+
+
+def engine(ocr: Ocr) -> Engine:
+    """What reads images by this setting. Raises OcrMissingError, which says what to install, if it is not there."""
+    if ocr in (Ocr.AUTO, Ocr.TESSERACT) and (program := shutil.which("tesseract")):
+        return partial(_by_tesseract, program)
+    if ocr in (Ocr.AUTO, Ocr.RAPIDOCR) and find_spec("rapidocr") and find_spec("onnxruntime"):
+        return _by_rapidocr
+    raise OcrMissingError(_MISSING[ocr], _INSTALL[ocr])
+
+
+def is_there(ocr: Ocr) -> bool:
+    """Whether images can be read by this setting; what is not installed may be by the next time."""
+    try:
+        engine(ocr)
+    except OcrMissingError:
+        return False
+    return True
+
+
+_TESSERACT = "install tesseract (apt install tesseract-ocr, brew install tesseract)"
+_RAPIDOCR = 'pip install "excerpt[ocr]"'
+_MISSING = {
+    Ocr.OFF: "OCR is off.",
+    Ocr.AUTO: "There is no OCR program: neither tesseract nor rapidocr is installed.",
+    Ocr.TESSERACT: "There is no OCR program: tesseract is not on the PATH.",
+    Ocr.RAPIDOCR: "There is no OCR program: rapidocr is not installed.",
+}
+_INSTALL = {
+    Ocr.OFF: 'Set vault.attachments.ocr = "auto".',
+    Ocr.AUTO: f"{_TESSERACT.capitalize()}, or {_RAPIDOCR}.",
+    Ocr.TESSERACT: f"{_TESSERACT.capitalize()}.",
+    Ocr.RAPIDOCR: f"{_RAPIDOCR.capitalize()}.",
+}
+
+
+def switch_on(vault: Path, where: Places, keys: Mapping[str, tuple[str, str]]) -> Path | None:
+    """Have the images of a vault read from now on, by its own settings; return the file that was written, None where
+    they are already. `keys` are those that a new file tells of.
+
+    Raises ExcerptError, having changed nothing, if no program is there that could, or attachments are not read at all.
+    """
+    from excerpt.settings_file import begin_with, change_setting
+
+    attachments = settings_of(vault, where).vault.attachments
+    if not attachments.read:
+        raise SettingsError(
+            "Images are not read, as vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
+        )
+    if attachments.ocr is not Ocr.OFF:
+        engine(attachments.ocr)
+        return None
+    engine(Ocr.AUTO)
+    file = where.vault_settings_file(vault)
+    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(where, vault, keys))
+    return file
+
+
+def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
+    """The text of an image: PNG, JPEG, GIF, BMP, TIFF, WebP, or what a program makes without a library (binary PGM and
+    PPM). Raises ReadError."""
+    read = engine(ocr)
+    # Before any program sees it: tesseract takes what is no image for a list of files, and of addresses, to read.
+    size_of(image)
+    return read(image, language)
+
+
+def doubt_of(found: Recognised) -> tuple[str, ...]:
+    """A warning of the note, if what was recognised may be wrong."""
+    if not found.text or found.confidence >= SURE:
+        return ()
+    return (f"OCR is {found.confidence:.0f} % sure of its text, which may be wrong.",)
+
+
+# --- lines and paragraphs ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an image: its words and where it stands, in pixels."""
+
+    words: tuple[str, ...]
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    @property
+    def text(self) -> str:
+        return _spaced(self.words)
+
+
+_ITEM = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
+_HYPHENS = ("-", "\u2010", "\u00ad")
+
+
+def prose(blocks: Iterable[Sequence[Line]]) -> str:
+    """Blocks of lines below each other as paragraphs of text. A line goes on with the next, unless that begins a list's
+    item, or its first word had room in the line: then its end was meant. A word that is divided at the end of a line is
+    joined."""
+    return "\n\n".join(_paragraph(lines) for block in blocks for lines in _paragraphs(block))
+
+
+def _paragraphs(block: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """The paragraphs of a block: more than the usual space stands before each, or it begins with an indent."""
+    steps = sorted(below.top - above.top for above, below in pairwise(block))
+    usual = steps[len(steps) // 2] if steps else 0.0
+    begin = 0
+    for at, (above, line) in enumerate(pairwise(block), 1):
+        after = block[at + 1] if at + 1 < len(block) else line
+        height = line.bottom - line.top
+        indented = min(line.left - above.left, line.left - after.left) > height / 2
+        if line.top - above.top > 1.3 * usual or indented:
+            yield block[begin:at]
+            begin = at
+    if block:
+        yield block[begin:]
+
+
+def _paragraph(lines: Sequence[Line]) -> str:
+    edge = max(line.right for line in lines)
+    text = lines[0].text
+    for line, following in pairwise(lines):
+        word = following.words[0]
+        if text.endswith(_HYPHENS) and text[-2:-1].isalpha() and word[:1].islower():
+            # "state-of-the-" goes on with "art": its other hyphens say that this one belongs to it.
+            divided = line.words[-1]
+            text = text if any(hyphen in divided[:-1] for hyphen in _HYPHENS) else text[:-1]
+            text += following.text
+        elif _ITEM.fullmatch(word) or line.right + _width_of_first(following) <= edge:
+            text += f"\n{following.text}"
+        else:
+            text = _spaced((text, following.text))
+    return text
+
+
+def _width_of_first(line: Line) -> float:
+    """How wide the first word of a line is, with a space before it; letters are taken to be of one width."""
+    letters = len(line.text) or 1
+    return (line.right - line.left) * (len(line.words[0]) + 1) / letters
+
+
+def _spaced(words: Sequence[str]) -> str:
+    """Words side by side; Chinese and Japanese ones have no space between them."""
+    text = words[0]
+    for word in words[1:]:
+        text += word if _is_dense(text[-1:]) and _is_dense(word[:1]) else f" {word}"
+    return text
+
+
+def _is_dense(letter: str) -> bool:
+    return "\u3000" <= letter <= "\u30ff" or "\u3400" <= letter <= "\u9fff" or "\uff00" <= letter <= "\uffef"
+
+
+# --- tesseract --------------------------------------------------------------------------------------------------------
+
+# What tesseract calls the languages that excerpt knows; that of its file of data.
+_TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
+    "ar": ("ara",), "bg": ("bul",), "ca": ("cat",), "cs": ("ces",), "da": ("dan",), "de": ("deu",), "el": ("ell",),
+    "en": ("eng",), "es": ("spa",), "et": ("est",), "eu": ("eus",), "fa": ("fas",), "fi": ("fin",), "fr": ("fra",),
+    "ga": ("gle",), "he": ("heb",), "hi": ("hin",), "hu": ("hun",), "hy": ("hye",), "id": ("ind",), "it": ("ita",),
+    "ja": ("jpn",), "km": ("khm",), "ko": ("kor",), "lo": ("lao",), "lt": ("lit",), "my": ("mya",), "ne": ("nep",),
+    "nl": ("nld",), "no": ("nor",), "pl": ("pol",), "pt": ("por",), "ro": ("ron",), "ru": ("rus",), "sr": ("srp",),
+    "sv": ("swe",), "ta": ("tam",), "th": ("tha",), "tr": ("tur",), "uk": ("ukr",), "vi": ("vie",),
+    "zh": ("chi_sim", "chi_tra"),
+}  # fmt: skip
+_NO_LANGUAGES = ("osd", "equ", "snum")
+# Each language makes an image take that much longer; who has more than these has installed them all.
+_MOST_LANGUAGES = 4
+
+
+def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
+    """Of tesseract's languages that are installed, those of the vault and English; where nobody said what the vault's
+    are, all of them if they are few."""
+    known = [name for name in installed if name not in _NO_LANGUAGES]
+    if language or len(known) > _MOST_LANGUAGES:
+        wanted = (*_TESSERACT_NAMES.get(language, ()), "eng")
+        return tuple(name for name in dict.fromkeys(wanted) if name in known)
+    return tuple(sorted(known, key=lambda name: name != "eng"))
+
+
+def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
+    languages = languages_for(language, _installed(program))
+    if not languages:
+        raise ReadError("tesseract has no data for the language of this vault, nor for English.", "Install some.")
+    argv = [program, "-", "-", "-l", "+".join(languages), "--psm", "3", "-c", "tessedit_page_number=0", "tsv"]
+    return of_tsv(_run(argv, image).decode("utf-8", "replace"))
+
+
+@cache
+def _installed(program: str) -> tuple[str, ...]:
+    """The languages that tesseract has data for. Raises ReadError."""
+    # The first line says where they are; older versions write to stderr.
+    listed = _run([program, "--list-langs"], b"", stderr=subprocess.STDOUT).decode("utf-8", "replace")
+    return tuple(line for line in listed.splitlines()[1:] if line and " " not in line)
+
+
+def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> bytes:
+    """What a program makes of what it is given. Raises ReadError where it fails, or takes too long."""
+    environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}  # its threads slow each other down
+    try:
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment)
+    except OSError as error:
+        raise ReadError(f"The OCR program {argv[0]} cannot be started: {error.strerror or error}.") from error
+    with process:
+        try:
+            _bound_time(process.pid)
+            told, complaint = process.communicate(data, timeout=SECONDS * _PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise _too_long() from None
+        finally:
+            process.kill()
+    if process.returncode == _OVER_TIME:
+        raise _too_long()
+    if process.returncode:
+        said = (complaint or b"").decode("utf-8", "replace").strip().splitlines()
+        reason = f": {said[-1]}" if said else ""
+        raise ReadError(f"OCR cannot read it (tesseract ended with {process.returncode}{reason}).")
+    return told
+
+
+def _too_long() -> ReadError:
+    return ReadError(f"OCR took longer than {SECONDS} s to read it.")
+
+
+# Whoever reads the file may be killed, and nobody is left then to end the program: its time is bounded by the kernel
+# where that can be told from outside. Elsewhere it ends with the image it is at.
+if sys.platform == "linux":
+    import resource
+    import signal
+
+    _OVER_TIME = -signal.SIGXCPU
+
+    def _bound_time(process: int) -> None:
+        try:
+            resource.prlimit(process, resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+        except (OSError, ValueError):  # it is done already, or its bound is lower
+            return
+
+else:
+    _OVER_TIME = None
+
+    def _bound_time(_process: int) -> None:
+        return
+
+
+def of_tsv(table: str) -> Recognised:
+    """The text of tesseract's table, which has a row for each word with its page, block, paragraph and line."""
+    words = [row for line in table.splitlines()[1:] if (row := line.split("\t", 11))[0] == "5" and row[11:]]
+    words = [row for row in words if row[11].strip()]
+    # Its blocks are those of the page; its paragraphs often begin in the middle of a sentence.
+    blocks = (
+        [_line(list(line)) for _, line in groupby(rows, key=lambda row: row[3:5])]
+        for _, rows in groupby(words, key=lambda row: row[1:3])
+    )
+    sure = [float(row[10]) for row in words]
+    return Recognised(prose(blocks), sum(sure) / len(sure) if sure else 0.0)
+
+
+def _line(rows: Sequence[Sequence[str]]) -> Line:
+    boxes = [tuple(int(number) for number in row[6:10]) for row in rows]
+    return Line(
+        words=tuple(row[11].strip() for row in rows),
+        left=min(left for left, _, _, _ in boxes),
+        right=max(left + width for left, _, width, _ in boxes),
+        top=min(top for _, top, _, _ in boxes),
+        bottom=max(top + height for _, top, _, height in boxes),
+    )
+
+
+# --- rapidocr ---------------------------------------------------------------------------------------------------------
+
+
+def _by_rapidocr(image: bytes, _language: str) -> Recognised:
+    """Its models read Chinese and English, and what is written in the same letters."""
+    try:
+        found = _loaded()(image)
+    except Exception as error:  # of OpenCV and onnxruntime, which have no one base
+        raise ReadError(f"OCR cannot read it ({type(error).__name__}: {error}).") from error
+    if found.boxes is None or not found.txts:
+        return Recognised("", 0.0)
+    lines = [
+        Line(tuple(text.split()), *_bounds(box))
+        for box, text in zip(found.boxes.tolist(), found.txts, strict=True)
+        if text.strip()
+    ]
+    sure = [100 * float(score) for score in found.scores]
+    return Recognised(prose(blocks_of(lines)), sum(sure) / len(sure))
+
+
+def _bounds(corners: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
+    across, down = [x for x, _ in corners], [y for _, y in corners]
+    return min(across), max(across), min(down), max(down)
+
+
+def blocks_of(lines: Iterable[Line]) -> list[list[Line]]:
+    """Lines in the order in which they are read: those that stand below each other, close, of one size and beginning at
+    about the same place, are a block."""
+    blocks: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: (line.top, line.left)):
+        own = next((block for block in reversed(blocks) if _goes_on(block[-1], line)), None)
+        if own is None:
+            blocks.append([line])
+        else:
+            own.append(line)
+    return blocks
+
+
+def _goes_on(above: Line, line: Line) -> bool:
+    low, high = sorted((above.bottom - above.top, line.bottom - line.top))
+    close = -low / 2 < line.top - above.bottom < 1.5 * low
+    return close and abs(line.left - above.left) < 3 * low and high < 1.5 * low
+
+
+@cache
+def _loaded() -> RapidOCR:
+    """Its models take a second to load. Not used is the one that turns lines which it takes to stand on their heads: on
+    a plain page it does so with one in four."""
+    from rapidocr import RapidOCR
+
+    # Files are read side by side as it is: more threads take more of the processor and end little sooner.
+    one = {"EngineConfig.onnxruntime.intra_op_num_threads": 1, "EngineConfig.onnxruntime.inter_op_num_threads": 1}
+    return RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **one})

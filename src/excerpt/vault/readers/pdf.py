@@ -1,0 +1,356 @@
+"""PDF: a section for each page, its lines put together to paragraphs.
+
+PDFium gives a page's text in the order of the file, line by line. What of it is a paragraph is told from the places of
+the lines; what stands at the top or bottom of most pages is left out. One document, one process: PDFium is not safe in
+threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from excerpt.errors import OcrMissingError, ReadError
+from excerpt.model import Note
+from excerpt.settings import Ocr
+from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
+
+    from excerpt.vault.readers.ocr import Recognised
+
+MOST_TEXT = 5_000_000
+"""Characters read of one file."""
+FEW_LETTERS = 25
+"""A page with fewer, and an image over more than half of it, was scanned; as in paperless, a page that has text is not
+read by OCR again."""
+_HALF = 0.5
+_MOST_PIXELS = 20_000_000
+_DPI = 200 / 72
+
+_HEADS = 2
+_EDGE = 0.12
+"""Lines at the top and at the bottom of a page that may be the same on most, and the share of its height that they
+stand in."""
+_MOST_PAGES_SHARE = 0.6
+_FEWEST_PAGES = 4
+
+# In line heights: from baseline to baseline within a paragraph it is one line's lead, of which headings have more.
+_GAP = 1.35
+_INDENT = 0.8
+_LARGER = 1.15
+_LONG = 120
+"""Words of a paragraph from which on it is given lines of its own sentences, where a fragment may end."""
+_LINE_WORDS = 60
+
+_UNTITLED = re.compile(r"(?i)untitled|microsoft word|.*\.(?:docx?|pptx?|tex|dvi|indd|qxd|pdf|html?|md|odt)|[\W\d_]*")
+_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
+_BULLET = re.compile(r"(?:[•‣▪●○◦*–-]|\(?[\da-z]{1,3}[.)])\s")
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"'”’)]*\s+")
+_BROKEN = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
+_HYPHENED = re.compile(r"(\w+)-$")
+
+
+@dataclass(frozen=True, slots=True)
+class PdfReader:
+    kind: str = "pdf"
+    version: str = "1"
+    extensions: tuple[str, ...] = (".pdf",)
+
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """See Reader.read. Pages beyond the bound are told of in a warning, scanned ones are counted as unread."""
+        with library("PDFs"):
+            import pypdfium2
+        if b"%PDF-" not in data[:1024]:
+            raise ReadError("It is no PDF, whatever its name says.")
+        with damaged("PDF"):
+            try:
+                document = pypdfium2.PdfDocument(data)
+            except pypdfium2.PdfiumError as error:
+                if "password" in str(error).lower():
+                    raise ReadError("It needs a password.", "Save it without one to have it read.") from None
+                raise
+            return _note(document, path, options)
+
+
+def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
+    pages, scanned, left = _pages(document, options)
+    unread = scanned if options.ocr is Ocr.OFF else 0
+    bodies = _without_heads(pages)
+    known = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
+    above = _outline(document)
+    parts = []
+    for page, lines in zip(pages, bodies, strict=True):
+        text = page.recognised or "\n\n".join(_paragraphs(lines, known))
+        headings = (*above.get(page.number, ()), f"{page.label}{' (OCR)' if page.recognised else ''}")
+        parts.append(Placed(f"page={page.number}", headings, text))
+    if not unread and not any(part.text.strip() for part in parts):
+        raise ReadError("There is no text in it.")
+    return placed_note(path, parts, options, title=_title(document), warnings=left, unread=unread)
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _TextLine:
+    """A line and where it stands, in points from the lower left; all 0 where that is not known."""
+
+    text: str
+    left: float = 0.0
+    bottom: float = 0.0
+    height: float = 0.0
+    right: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    number: int
+    label: str
+    lines: Sequence[_TextLine]
+    height: float
+    recognised: str = ""
+
+
+def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], int, list[str]]:
+    """The pages, how many of them were scanned, and what is to be said of those that are left out."""
+    pages: list[_Page] = []
+    warnings: list[str] = []
+    scanned = size = 0
+    found: list[Recognised] = []
+    failed = ""
+    for index in range(min(len(document), options.most_pages)):
+        page = document[index]
+        text_page, height = page.get_textpage(), page.get_height()
+        try:
+            lines = _lines(text_page)
+            recognised = ""
+            if sum(map(str.isalpha, "".join(line.text for line in lines))) < FEW_LETTERS and _is_scanned(page):
+                scanned += 1
+                if options.ocr is not Ocr.OFF:
+                    try:
+                        found.append(_recognised(page, options))
+                        recognised = found[-1].text
+                    except OcrMissingError:
+                        raise
+                    except ReadError as error:
+                        failed = f"Page {index + 1} is not read by OCR: {error.message}"
+        finally:
+            text_page.close()
+            page.close()
+        pages.append(_Page(index + 1, _label(document, index), lines, height, recognised))
+        size += len(recognised) + sum(len(line.text) + 1 for line in lines)
+        if size > MOST_TEXT:
+            break
+    if left := len(document) - len(pages):
+        warnings.append(f"Only the first {len(pages):,} of {len(pages) + left:,} pages are read.")
+    if found:
+        from excerpt.vault.readers.ocr import doubt_of
+
+        warnings += doubt_of(min(found, key=lambda one: one.confidence if one.text else 100.0))
+    return pages, scanned, [*warnings, *([failed] if failed else [])]
+
+
+def _label(document: PdfDocument, index: int) -> str:
+    """What a page is called: by its number, and by the label that is printed on it where that is another."""
+    label = document.get_page_label(index)
+    number = str(index + 1)
+    return f"Page {number}" if label in ("", number) or len(label) > 20 else f"Page {number} ({label})"
+
+
+def _lines(page: PdfTextPage) -> list[_TextLine]:
+    """The lines of a page. One call a line tells where it begins: a call for each letter would take ten times as long
+    as all else."""
+    raw = page.get_text_range()
+    is_aligned = len(raw) == page.count_chars()
+    lines: list[_TextLine] = []
+    at = 0
+    for text in raw.split("\r\n"):
+        logical = _in_order(page, text, at) if is_aligned and _RTL.search(text) else text
+        shown = " ".join(logical.translate(_LIGATURES).split())
+        if shown:
+            if is_aligned:
+                begin = at + len(text) - len(text.lstrip())
+                left, bottom, _, top = page.get_charbox(begin, loose=True)
+                right = page.get_charbox(at + len(text.rstrip()) - 1, loose=True)[2]
+                lines.append(_TextLine(shown, left, bottom, top - bottom, right))
+            else:
+                lines.append(_TextLine(shown))
+        at += len(text) + 2
+    return lines
+
+
+_RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_RTL_RUN = re.compile(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
+
+
+def _in_order(page: PdfTextPage, text: str, at: int) -> str:
+    """A line, which begins at a character of the page, with its words of right-to-left scripts as they are read: some
+    come in the order in which they stand on the page, letters and words alike."""
+
+    def is_visual(first: int, last: int) -> bool:
+        left, right = (page.get_charbox(at + each, loose=True)[0] for each in (first, last))
+        return bool(left < right)
+
+    def ordered(run: re.Match[str]) -> str:
+        words = list(_RTL.finditer(text, run.start(), run.end()))
+        shown = [word[0][::-1] if is_visual(word.start(), word.end() - 1) else word[0] for word in words]
+        return " ".join(reversed(shown) if is_visual(words[0].start(), words[-1].start()) else shown)
+
+    return _RTL_RUN.sub(ordered, text)
+
+
+def _is_scanned(page: PdfPage) -> bool:
+    """Whether an image covers more than half of the page."""
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+
+    whole = page.get_width() * page.get_height() or 1.0
+    for image in page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3):
+        left, bottom, right, top = image.get_bounds()
+        if (right - left) * (top - bottom) > _HALF * whole:
+            return True
+    return False
+
+
+def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
+    """The text of a scanned page by OCR. Raises ReadError."""
+    from excerpt.vault.readers.ocr import recognise
+
+    pixels = page.get_width() * page.get_height() * _DPI**2
+    scale = _DPI * min(1.0, (_MOST_PIXELS / max(pixels, 1.0)) ** 0.5)
+    bitmap = page.render(scale=scale, grayscale=True)
+    shades = bitmap.to_numpy()
+    image = b"P5\n%d %d\n255\n" % (bitmap.width, bitmap.height) + shades.reshape(bitmap.height, -1).tobytes()
+    return recognise(image, options.ocr, options.language)
+
+
+def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
+    """The titles of the outline that each page stands under."""
+    begins: dict[int, tuple[str, ...]] = {}
+    path: list[str] = []
+    for entry in document.get_toc(max_depth=6):
+        del path[entry.level :]
+        path.append(" ".join(entry.get_title().split()))
+        target = entry.get_dest()
+        index = target.get_index() if target is not None else None
+        if index is not None:
+            begins.setdefault(index + 1, tuple(filter(None, path)))
+    found: dict[int, tuple[str, ...]] = {}
+    under: tuple[str, ...] = ()
+    for number in range(1, len(document) + 1 if begins else 1):
+        under = begins.get(number, under)
+        found[number] = under
+    return found
+
+
+def _title(document: PdfDocument) -> str:
+    """The title that the file gives itself, "" where that is none."""
+    title = " ".join(document.get_metadata_value("Title").split())
+    return "" if _UNTITLED.fullmatch(title) or title.lower().startswith("microsoft word") else title[:200]
+
+
+# --- from lines to paragraphs -----------------------------------------------------------------------------------------
+
+
+def _without_heads(pages: Sequence[_Page]) -> list[Sequence[_TextLine]]:
+    """The lines of pages without those that stand at the top or bottom of most, whatever number is in them."""
+    if len(pages) < _FEWEST_PAGES:
+        return [page.lines for page in pages]
+    edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
+    seen = Counter(key for keys in edges for key in keys)
+    often = {key for key, count in seen.items() if count > _MOST_PAGES_SHARE * len(pages)}
+
+    def is_head(page: _Page, at: int) -> bool:
+        line = page.lines[at]
+        is_outside = not _EDGE * page.height < line.bottom < (1 - _EDGE) * page.height
+        return is_outside and _head(line) in often
+
+    kept = []
+    for page in pages:
+        first, last = 0, len(page.lines)
+        while first < min(_HEADS, last) and is_head(page, first):
+            first += 1
+        while last > max(len(page.lines) - _HEADS, first) and is_head(page, last - 1):
+            last -= 1
+        kept.append(page.lines[first:last])
+    return kept
+
+
+def _head(line: _TextLine) -> str:
+    return _DIGITS.sub("#", line.text.casefold())
+
+
+def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str]:
+    """The paragraphs of a page, each on one line, or on some where it is long."""
+    leads = [above.bottom - below.bottom for above, below in pairwise(lines)]
+    # Of short paragraphs half of the leads are those between them.
+    ascending = sorted(each for each in leads if each > 0) or [0.0]
+    lead = ascending[len(ascending) // 4]
+    right = max((line.right for line in lines), default=0.0)
+    gathered: list[_TextLine] = []
+    for line in lines:
+        if gathered and _begins(gathered, line, lead, right):
+            yield from _written(gathered, known)
+            gathered = []
+        gathered.append(line)
+    if gathered:
+        yield from _written(gathered, known)
+
+
+def _begins(above: Sequence[_TextLine], line: _TextLine, lead: float, right: float) -> bool:
+    """Whether a paragraph begins with this line."""
+    before = above[-1]
+    if not line.height or not before.height:
+        return False
+    if not 1 / _LARGER < line.height / before.height < _LARGER or _BULLET.match(line.text):
+        return True
+    gap = before.bottom - line.bottom
+    ends = before.text[-1:] in ".!?:"
+    if gap < 0:  # a column ends
+        return ends
+    if gap > _GAP * lead > 0:
+        return True
+    indent = line.left - above[0].left if len(above) == 1 else line.left - before.left
+    is_short = before.right < right - 8 * line.height
+    return ends and (is_short or indent > _INDENT * line.height)
+
+
+def _written(lines: Iterable[_TextLine], known: Counter[str]) -> Iterator[str]:
+    text = ""
+    for line in lines:
+        broken = _HYPHENED.search(text)
+        if broken and line.text[:1].islower():
+            rest = re.match(r"\w*", line.text)
+            word = _whole(broken[1], rest[0] if rest else "", known)
+            text = f"{text[: broken.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
+        else:
+            text = f"{text} {line.text}" if text else line.text
+    text = _BROKEN.sub(lambda found: _whole(found[1] or found[3] or "", found[2] or found[4] or "", known), text)
+    words = len(text.split())
+    yield "\n".join(_of_sentences(text)) if words > _LONG else text
+
+
+def _whole(first: str, rest: str, known: Counter[str]) -> str:
+    """A word that was broken at the end of a line, with its hyphen where the file elsewhere writes it so."""
+    joined, hyphened = first + rest, f"{first}-{rest}"
+    return hyphened if known[hyphened] > known[joined] or first.isdigit() or rest[:1].isupper() else joined
+
+
+def _of_sentences(text: str) -> Iterator[str]:
+    """Lines of whole sentences."""
+    line: list[str] = []
+    words = 0
+    for sentence in _SENTENCE_END.split(text):
+        line.append(sentence)
+        words += len(sentence.split())
+        if words >= _LINE_WORDS:
+            yield " ".join(line)
+            line, words = [], 0
+    if line:
+        yield " ".join(line)

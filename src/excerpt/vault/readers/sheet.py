@@ -1,0 +1,232 @@
+"""Spreadsheets and tables of values: a section for each range of rows, which begins with the table's header."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from io import BytesIO, StringIO
+from itertools import islice
+from pathlib import PurePosixPath
+
+from excerpt.errors import ReadError
+from excerpt.model import Note
+from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note, safe_zip
+from excerpt.vault.readers.markdown import decode
+
+MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 5_000, 50, 200_000
+"""Rows of all sheets, columns of each, and characters read of one file: more is data, not text."""
+_ROWS = 40
+"""Of a section."""
+_WIDEST = 1_000
+"""Columns looked at, of which some may be blank."""
+_DELIMITERS = ",;\t|"
+_SAMPLE_LINES = 50
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_BIFF = (b"\x09\x08", b"\x09\x04", b"\x09\x02", b"\x09\x00")
+
+Row = tuple[int, list[str]]
+"""A row that is not blank, with its number counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetReader:
+    kind: str = "sheet"
+    version: str = "1"
+    extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xls", ".ods")
+
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """See Reader.read. Values are read, not formulas."""
+        if data.startswith(_ZIP):
+            safe_zip(data).close()
+        elif not data.startswith((_OLE, *_BIFF)):
+            raise ReadError("It is no spreadsheet, whatever its name says.")
+        with library("Spreadsheets"):
+            import python_calamine
+        with damaged("a spreadsheet"):
+            try:
+                workbook = python_calamine.CalamineWorkbook.from_filelike(BytesIO(data))
+                return _workbook_note(workbook, path, options)
+            except python_calamine.PasswordError:
+                raise ReadError("It needs a password.", "Save it without one to have it read.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvReader:
+    kind: str = "sheet"
+    version: str = "1"
+    extensions: tuple[str, ...] = (".csv", ".tsv")
+
+    def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
+        """See Reader.read. Rows are counted as RFC 7111 does."""
+        text, warning = decode(data)
+        delimiter = "\t" if PurePosixPath(path).suffix.lower() == ".tsv" else _delimiter(text)
+        found = _Reading()
+        rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _records(text, delimiter)]
+        header = _header(rows, is_text=lambda value: not _is_number(value))
+        data_rows = rows[1:] if header and len(rows) > 1 else rows
+        found.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_place)
+        note = found.note(path, options)
+        return replace(note, warnings=(warning, *note.warnings)) if warning else note
+
+
+# --- ranges -----------------------------------------------------------------------------------------------------------
+
+
+class _Reading:
+    """What has been read of a file so far, within its bounds."""
+
+    def __init__(self) -> None:
+        self.parts: list[Placed] = []
+        self.rows = self.size = 0
+        self.rows_left = self.columns_left = 0
+
+    def add(
+        self, rows: Sequence[Row], header: Sequence[str], name: Callable[[Row, Row, int, int], Sequence[str]]
+    ) -> None:
+        """Take rows; `name` gives place and heading of those from one to another and between two columns."""
+        used = sorted({column for _, values in (*rows, (0, header)) for column, value in enumerate(values) if value})
+        kept = used[:MOST_COLUMNS]
+        self.columns_left = max(self.columns_left, len(used) - len(kept))
+        for start in range(0, len(rows), _ROWS):
+            taken = rows[start : start + min(_ROWS, MOST_ROWS - self.rows)]
+            if not taken or self.size >= MOST_TEXT:
+                self.rows_left += len(rows) - start
+                return
+            lines = [_line(values, kept) for _, values in taken]
+            if header and taken[0][1] != list(header):
+                lines.insert(0, _line(header, kept))
+            lines = list(filter(None, lines))
+            text = "\n".join(lines)[: MOST_TEXT - self.size]
+            place, heading = name(taken[0], taken[-1], kept[0], kept[-1])
+            self.parts.append(Placed(place, (heading,), text))
+            self.rows += len(taken)
+            self.size += len(text)
+            if len(taken) < len(rows[start : start + _ROWS]):
+                self.rows_left += len(rows) - start - len(taken)
+                return
+
+    def note(self, path: str, options: ReadOptions) -> Note:
+        if not self.parts:
+            raise ReadError("There is no text in it.")
+        left = []
+        if self.rows_left:
+            left.append(f"Only the first {self.rows:,} rows of it are read; {self.rows_left:,} are left out.")
+        if self.columns_left:
+            left.append(f"Only {MOST_COLUMNS} columns of it are read; {self.columns_left:,} are left out.")
+        return placed_note(path, self.parts, options, warnings=left)
+
+
+def _line(values: Sequence[str], columns: Iterable[int]) -> str:
+    """A row as text; what it has nothing in is left out at its end."""
+    return " | ".join(values[column] if column < len(values) else "" for column in columns).rstrip(" |")
+
+
+def _header(rows: Sequence[Row], is_text: Callable[[str], bool]) -> list[str]:
+    """The first row if it names the columns: all of them texts, and more than one."""
+    if not rows:
+        return []
+    values = [value for value in rows[0][1] if value]
+    widest = max(sum(map(bool, row)) for _, row in rows[:_ROWS])
+    return rows[0][1] if len(values) > max(1, widest // 2) and all(map(is_text, values)) else []
+
+
+def _is_number(value: str) -> bool:
+    return not any(map(str.isalpha, value))
+
+
+# --- workbooks --------------------------------------------------------------------------------------------------------
+
+
+def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
+    from python_calamine import CalamineWorkbook, SheetTypeEnum
+
+    assert isinstance(workbook, CalamineWorkbook)
+    found = _Reading()
+    for sheet in workbook.sheets_metadata:
+        if sheet.typ != SheetTypeEnum.WorkSheet:
+            continue
+        cells = workbook.get_sheet_by_name(sheet.name)
+        if cells.start is None:
+            continue
+        first_row, first_column = cells.start
+        rows: list[Row] = []
+        is_named = False
+        for number, values in enumerate(islice(cells.iter_rows(), first_row + MOST_ROWS + 1), start=1):
+            shown = [""] * first_column + [_shown(value) for value in values[:_WIDEST]]
+            if any(shown):
+                is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
+                rows.append((number, shown))
+        header = _header(rows, bool) if is_named else []
+        found.add(rows, header, _cell_place(sheet.name))
+        found.rows_left += max(0, cells.height - MOST_ROWS - 1)
+        found.columns_left += max(0, cells.width - _WIDEST)
+    return found.note(path, options)
+
+
+def _shown(value: int | float | str | bool | time | date | datetime | timedelta) -> str:
+    """A cell's value as it would be searched for."""
+    match value:
+        case bool():
+            return str(value).upper()
+        case float():
+            return f"{value:.10g}" if abs(value) < 1e10 else f"{value:.0f}" if value.is_integer() else repr(value)
+        case datetime():
+            return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
+        case str():
+            return " ".join(value.split())
+        case _:
+            return str(value)
+
+
+def _cell_place(sheet: str) -> Callable[[Row, Row, int, int], Sequence[str]]:
+    def named(first: Row, last: Row, left: int, right: int) -> Sequence[str]:
+        cells = f"{_letters(left)}{first[0]}:{_letters(right)}{last[0]}"
+        return f"{sheet}!{cells}", f"{sheet} {cells}"
+
+    return named
+
+
+def _letters(column: int) -> str:
+    """The name of a column counted from 0: A, B, … Z, AA."""
+    name = ""
+    column += 1
+    while column:
+        column, letter = divmod(column - 1, 26)
+        name = chr(ord("A") + letter) + name
+    return name
+
+
+# --- tables in text ---------------------------------------------------------------------------------------------------
+
+
+def _row_place(first: Row, last: Row, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
+    if first[0] == last[0]:
+        return f"row={first[0]}", f"Row {first[0]}"
+    return f"row={first[0]}-{last[0]}", f"Rows {first[0]}-{last[0]}"
+
+
+def _delimiter(text: str) -> str:
+    """What parts the values: that which most of the first lines have equally often."""
+    lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_LINES] if line.strip()]
+
+    def agreement(delimiter: str) -> tuple[int, int]:
+        counts = Counter(line.count(delimiter) for line in lines)
+        del counts[0]
+        return max(((lines_so, count) for count, lines_so in counts.items()), default=(0, 0))
+
+    return max(_DELIMITERS, key=agreement)
+
+
+def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank. A field that goes on without end has a quotation mark that none closes: then such
+    marks mean nothing."""
+    try:
+        rows = list(csv.reader(StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error:
+        rows = [line.split(delimiter) for line in text.splitlines()]
+    for number, row in enumerate(rows, start=1):
+        if any(map(str.strip, row)):
+            yield number, row

@@ -1,0 +1,66 @@
+"""Documents of known text: one sentence in each place that stands nowhere else, and words that all places share."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from excerpt.model import Note
+
+ANIMALS = (
+    "walrus heron badger lynx otter raven marten beetle salmon tortoise gannet weasel plover cricket falcon adder "
+    "dolphin squirrel curlew hedgehog"
+)
+SENTENCES = tuple(
+    f"The {animal} keeps its {number} winter stores below the old bridge."
+    for number, animal in enumerate(ANIMALS.split(), 2)
+)
+FILLER = (
+    "Whoever walks along the river in the morning sees more than at noon, for then the water is quiet and the light "
+    "comes from the side, so that every movement among the reeds can be told from the wind."
+)
+
+
+def printed(folder: Path, html: str) -> bytes:
+    """A page as Chromium prints it to a PDF."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        pytest.fail("These tests print PDFs by Chromium: install it (apt install chromium).")
+    source, target = folder / "page.html", folder / "page.pdf"
+    source.write_text(html, encoding="utf-8")
+    flags = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-pdf-header-footer",
+        f"--user-data-dir={folder / 'profile'}",
+    )
+    subprocess.run(
+        [browser, *flags, f"--print-to-pdf={target}", source.as_uri()], check=True, capture_output=True, timeout=120
+    )
+    return target.read_bytes()
+
+
+def words_found(text: str, note: Note) -> float:
+    """The share of the words of a text that a note has, each as often."""
+    wanted, found = text.split(), list(note.text.split())
+    missing = 0
+    for word in wanted:
+        if word in found:
+            found.remove(word)
+        else:
+            missing += 1
+    return 1 - missing / len(wanted)
+
+
+def at_their_places(sentences: Sequence[str], note: Note, place: str) -> float:
+    """The share of sentences that stand in the section of their own place, `place` with their number for the sign."""
+    sections = {
+        section.place: "\n".join(note.lines[section.line_start - 1 : section.line_end]) for section in note.sections
+    }
+    there = [sentence in sections.get(place.format(number), "") for number, sentence in enumerate(sentences, 1)]
+    return sum(there) / len(there)

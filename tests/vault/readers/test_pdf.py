@@ -1,0 +1,216 @@
+"""PDFs, printed by a browser from known text."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from excerpt.errors import ReadError
+from excerpt.model import Note
+from excerpt.settings import Ocr
+from excerpt.vault.readers import ReadOptions
+from excerpt.vault.readers.pdf import PdfReader
+from tests.drawn import DARWIN, drawn, recall
+from tests.vault.readers.printed import FILLER, SENTENCES, at_their_places, printed, words_found
+
+STYLE = """
+<style>
+@page { size: A5; margin: 15mm }
+body { font: 11pt serif; hyphens: manual }
+.page { break-after: page }
+.head { font-size: 8pt }
+</style>
+"""
+
+
+def paper(pages: list[str], title: str = "On rivers") -> str:
+    shown = "".join(
+        f"<div class=page><p class=head>A walk by the river {number}</p>{body}</div>"
+        for number, body in enumerate(pages, 1)
+    )
+    return f"<html lang=en><head><meta charset=utf-8><title>{title}</title>{STYLE}</head><body>{shown}</body></html>"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    pages = [
+        f"<h2>Part {'again ' * (number % 7)}</h2><p>{FILLER}</p><p>{sentence}</p><p>{FILLER}</p>"
+        for number, sentence in enumerate(SENTENCES)
+    ]
+    pages[2] += "<p>The efficient office finds affluent flight. Moreover the under&shy;standing grows.</p>"
+    broken = "A con&shy;sid&shy;er&shy;able in&shy;ter&shy;na&shy;tion&shy;al hap&shy;pen&shy;ing of 漢字 and مرحبا"
+    pages[3] += f"<p style='width:6em'>{broken}</p><p dir=rtl>تعيش الفقمة في المياه وتأكل الأسماك</p>"
+    return printed(tmp_path_factory.mktemp("paper"), paper(pages))
+
+
+@pytest.fixture(scope="module")
+def note(data: bytes) -> Note:
+    return read(data)
+
+
+def read(data: bytes, **options: object) -> Note:
+    return PdfReader().read(data, "Papers/rivers.pdf", ReadOptions(**options))  # type: ignore[arg-type]
+
+
+def page(note: Note, number: int) -> str:
+    (section,) = [one for one in note.sections if one.place == f"page={number}"]
+    return "\n".join(note.lines[section.line_start - 1 : section.line_end])
+
+
+def test_the_words_of_a_printed_page_are_found(note: Note) -> None:
+    whole = "\n".join(f"Part {FILLER} {sentence} {FILLER}" for sentence in SENTENCES)
+    assert words_found(whole, note) >= 0.98
+
+
+def test_each_sentence_stands_on_its_page(note: Note) -> None:
+    assert at_their_places(SENTENCES, note, "page={}") == 1.0
+
+
+def test_a_section_is_a_page_and_called_so(note: Note) -> None:
+    assert [one.heading for one in note.sections[1:4]] == ["Page 1", "Page 2", "Page 3"]
+    assert note.title == "On rivers"
+    assert note.language == "en"
+
+
+def test_what_stands_on_top_of_most_pages_is_left_out(note: Note) -> None:
+    assert "A walk by the river" not in note.text
+
+
+def test_paragraphs_are_put_together_and_kept_apart(note: Note) -> None:
+    assert page(note, 2).split("\n\n") == ["Part again", FILLER, SENTENCES[1], FILLER]
+
+
+def test_words_broken_at_the_end_of_a_line_are_whole(note: Note) -> None:
+    assert "considerable international happening" in page(note, 4)
+    assert "the understanding grows" in page(note, 3)
+
+
+def test_ligatures_are_letters(note: Note) -> None:
+    assert "The efficient office finds affluent flight." in page(note, 3)
+
+
+def test_other_scripts_are_read(note: Note) -> None:
+    assert "漢字" in page(note, 4)
+    assert "مرحبا" in page(note, 4)
+    assert "تعيش الفقمة في المياه وتأكل الأسماك" in page(note, 4)
+
+
+def test_pages_beyond_the_bound_are_told_of(data: bytes) -> None:
+    note = read(data, most_pages=5)
+    assert [one.place for one in note.sections[1:]] == [f"page={number}" for number in range(1, 6)]
+    assert note.warnings == (f"Only the first 5 of {len(SENTENCES)} pages are read.",)
+
+
+def test_a_title_that_is_a_file_name_is_none(tmp_path: Path) -> None:
+    assert read(printed(tmp_path, paper([f"<p>{FILLER}</p>"], "draft-3.docx"))).title == "rivers"
+
+
+# --- what is no text --------------------------------------------------------------------------------------------------
+
+
+def scan(*texts: str) -> bytes:
+    pages = [drawn(text, letter=30, width=1100) for text in texts]
+    file = io.BytesIO()
+    pages[0].save(file, "PDF", save_all=True, append_images=pages[1:], resolution=150)
+    return file.getvalue()
+
+
+def test_scanned_pages_are_counted_as_unread() -> None:
+    note = read(scan("One page.", "And another."))
+    assert (note.unread, note.text) == (2, "")
+
+
+def test_scanned_pages_are_read_by_ocr_and_say_so() -> None:
+    first, second = DARWIN.split("\n\n")
+    note = read(scan(first, second), ocr=Ocr.TESSERACT, language="en")
+    assert note.unread == 0
+    assert [one.heading for one in note.sections[1:]] == ["Page 1 (OCR)", "Page 2 (OCR)"]
+    assert recall(first, page(note, 1)) >= 0.95
+    assert recall(second, page(note, 2)) >= 0.95
+
+
+def test_a_page_with_text_is_not_read_by_ocr(data: bytes) -> None:
+    assert read(data, ocr=Ocr.TESSERACT).text == read(data).text
+
+
+def test_a_page_as_large_as_a_field_is_read_in_bounds() -> None:
+    image = Image.new("L", (50, 50), 255)
+    file = io.BytesIO()
+    image.save(file, "PDF", resolution=0.1)
+    with pytest.raises(ReadError, match="no text"):
+        read(file.getvalue(), ocr=Ocr.TESSERACT)
+
+
+LOCKED = (
+    b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+    b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\n"
+    b"4 0 obj<</Filter/Standard/V 1/R 2/O<" + b"41" * 32 + b">/U<" + b"42" * 32 + b">/P -4>>endobj\n"
+    b"trailer<</Root 1 0 R/Encrypt 4 0 R/ID[<00><00>]>>\n%%EOF\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "It is no PDF"),
+        (b"PK\x03\x04 and so on", "It is no PDF"),
+        (b"%PDF-1.7\nnothing of it", "It is damaged"),
+        (LOCKED, "It needs a password"),
+    ],
+    ids=["empty", "another kind", "damaged", "locked"],
+)
+def test_what_cannot_be_read_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(ReadError, match=reason):
+        read(data)
+
+
+def test_a_document_without_text_is_refused() -> None:
+    import pypdfium2
+
+    file = io.BytesIO()
+    document = pypdfium2.PdfDocument.new()
+    for _ in range(10_000):
+        document.new_page(100, 100).close()
+    document.save(file)
+    with pytest.raises(ReadError, match="There is no text in it"):
+        read(file.getvalue())
+
+
+DAMAGES = """
+import random, sys
+from pathlib import Path
+from excerpt.errors import ReadError
+from excerpt.vault.readers import ReadOptions
+from excerpt.vault.readers.pdf import PdfReader
+whole = Path(sys.argv[1]).read_bytes()
+for seed in range(200):
+    chance = random.Random(seed)
+    data = bytearray(whole)
+    if seed % 4 == 0:
+        del data[chance.randrange(len(data)) :]
+    for _ in range(chance.randrange(1, 60)):
+        if data:
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    print(seed, flush=True)
+    try:
+        PdfReader().read(bytes(data), "a.pdf", ReadOptions())
+    except ReadError:
+        pass
+"""
+
+
+def test_200_damaged_copies_are_read_or_refused(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "whole.pdf").write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, "-c", DAMAGES, tmp_path / "whole.pdf"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["199"]), done.stderr[-2000:]
