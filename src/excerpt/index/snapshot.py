@@ -308,6 +308,9 @@ class Snapshot(CatalogView):
         for name in ("vectors", "table", "rows_of_notes", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
+    answering: None = None
+    """Which rows may be answered from, where not all may."""
+
     # --- derived ------------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -17,7 +17,7 @@ from excerpt.store.candidates import Ask
 from excerpt.store.snapshot import StoreSnapshot
 from excerpt.text.words import QueryWord, fold
 
-SURPLUS = 2
+SURPLUS = 1.25
 """How many times as many fragments a store is asked for as are put forward: it weighs words more roughly."""
 COMMON = 0.5
 """Words that more than this share of the fragments have are not looked for where there are rarer ones."""
@@ -43,7 +43,7 @@ def ask_for(query: Query, store: StoreSnapshot, settings: Settings, today: date,
         having=_having(query, store),
         lacking=_lacking(query, store),
         named=store.notes_named(query.words) if asked else (),
-        most=SURPLUS * pool,
+        most=int(SURPLUS * pool),
     )
 
 

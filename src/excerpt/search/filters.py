@@ -36,7 +36,7 @@ def allowed(query: Query, snapshot: Searchable, asked: Asked, today: date) -> Fl
 
     `asked` reads a text in the languages of the vault; dates are the reader's own, as is `today`.
     """
-    rows = np.ones(snapshot.lexical.doc_count, np.bool_)
+    rows = np.ones(snapshot.lexical.doc_count, np.bool_) if snapshot.answering is None else snapshot.answering.copy()
     for one in query.filters:
         if one.kind in FIELDS:
             _narrow(rows, _rows_named(one, snapshot, asked), one)

@@ -38,9 +38,11 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class Found:
     """Fragments of a store, by their keys, ascending, with their first lines and terms, and their cosines to each
-    vector that was asked for, by its bytes."""
+    vector that was asked for, by its bytes. `wanted` are those that were asked for; the others stand beside them, and
+    have no terms unless they are the first of their note."""
 
     keys: Longs
+    wanted: NDArray[np.bool_]
     lines: Rows
     lengths: Longs
     entries: Entries
@@ -50,7 +52,7 @@ class Found:
     def nothing() -> Found:
         lengths = np.zeros((0, len(FIELDS)), np.int64)
         none = np.zeros(0, np.int64)
-        return Found(none, none.astype(np.int32), lengths, Entries((), lengths, ()), {})
+        return Found(none, none.astype(np.bool_), none.astype(np.int32), lengths, Entries((), lengths, ()), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class KnownTerms:
         """`rows` asks the views of the vault."""
         self._rows = rows
         self._counts: dict[str, tuple[int, int]] = {}
+        self._continuations: dict[tuple[str, int], list[str]] = {}
         self._lexicons: dict[str, list[str]] = {}
 
     def learn(self, terms: Sequence[str]) -> None:
@@ -100,8 +103,11 @@ class KnownTerms:
 
     def continuations(self, beginning: str, most: int) -> list[str]:
         """Terms that start with `beginning`: the shortest first, then by alphabet."""
-        sql = "SELECT term FROM terms WHERE term >= ? AND term < ? ORDER BY length(term), term LIMIT ?"
-        return [row[0] for row in self._rows(sql, beginning, _behind(beginning), most)]
+        if (beginning, most) not in self._continuations:
+            sql = "SELECT term FROM terms WHERE term >= ? AND term < ? ORDER BY length(term), term LIMIT ?"
+            found = [row[0] for row in self._rows(sql, beginning, _behind(beginning), most)]
+            self._continuations[beginning, most] = found
+        return self._continuations[beginning, most]
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """Terms of a field that start with `prefix`, sorted."""

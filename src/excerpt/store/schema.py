@@ -78,7 +78,7 @@ CREATE FUNCTION excerpt_vault.instr(text, text) RETURNS integer IMMUTABLE PARALL
 CREATE AGGREGATE excerpt_vault.group_concat(text, text)
     (sfunc = string_agg_transfn, stype = internal, finalfunc = string_agg_finalfn);
 CREATE VIEW excerpt_vault.notes AS
-    SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind, text FROM excerpt.notes
+    SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind FROM excerpt.notes
     WHERE vault = excerpt_vault.number();
 CREATE VIEW excerpt_vault.note_texts AS
     SELECT id AS note, text FROM excerpt.notes WHERE vault = excerpt_vault.number();

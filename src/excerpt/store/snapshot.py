@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,10 +33,12 @@ _MOST = 2_000
 _FEW = 0.2
 """Of more, where they are at most this share of the vault, the nearest are found by a scan: of an index over all
 fragments many would have to be passed over."""
+_MOST_NAMES = 1_000
+"""Names of which it is kept which notes have them."""
 _MOST_NAMED = 500
 """Fragments of notes that a query names."""
-_NEAR = 200
-"""Neighbours that the index by meaning looks at (hnsw.ef_search) at least."""
+_NEAR = 300
+"""Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
 
 _PARTS = (
     "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
@@ -89,6 +92,8 @@ class _Revision:
         self.statistics = statistics
         self.updated, self.model, self.model_source, self.tokenizer = described
         self.embedder: Embedder | None = None
+        self.named: dict[str, tuple[int, ...]] = {}
+        self.languages: tuple[str, ...] | None = None
         self.terms = KnownTerms(rows)
         found = rows("SELECT path, language, id, kind FROM notes ORDER BY path")
         self.notes = _NoteTable(
@@ -134,7 +139,7 @@ class StoreSnapshot(CatalogView):
             connection.begin_with(
                 ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
                 ("SELECT set_config('excerpt.vault', %s, false)", (str(number),)),
-                (f"SET hnsw.ef_search = {_NEAR * 2}", ()),
+                (f"SET hnsw.ef_search = {_NEAR}", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
             )
             return cls(connection, (number, name), settings, _read(connection, number, None), Found.nothing())
@@ -160,6 +165,23 @@ class StoreSnapshot(CatalogView):
     def tokenizer(self) -> str:
         """Name of the tokenizer whose tokens are counted in the vault."""
         return str(self._revision.tokenizer)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the notes, the most frequent first."""
+        if self._revision.languages is None:
+            counts = Counter(language for language in self._revision.notes.languages if language)
+            self._revision.languages = tuple(sorted(counts, key=lambda language: (-counts[language], language)))
+        return self._revision.languages
+
+    def notes_named(self, name: str) -> tuple[int, ...]:
+        """As of an index; a query asks twice, and asks for names that grow letter by letter."""
+        known = self._revision.named
+        if name not in known:
+            if len(known) >= _MOST_NAMES:
+                known.clear()
+            known[name] = super().notes_named(name)
+        return known[name]
 
     @property
     def facets(self) -> Facets:
@@ -196,6 +218,11 @@ class StoreSnapshot(CatalogView):
             first_keys=notes.numbers << ORDINALS,
             attached=notes.attached,
         )
+
+    @property
+    def answering(self) -> NDArray[np.bool_]:
+        """Which rows were looked up to be answered from."""
+        return self._found.wanted
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -268,8 +295,8 @@ class StoreSnapshot(CatalogView):
                     keys.update(row[0] for row in rows)
                     continue
                 count = self._connection.rows(f"SELECT count(*) FROM ({select}) AS found", *values)[0][0]
-            is_scanned = count <= _FEW * self._revision.statistics.count
-            statements += self._best(ask, condition, values, is_scanned=is_scanned)
+            are_few = count <= _FEW * self._revision.statistics.count
+            statements += self._best(ask, condition, values, are_few)
         if statements:
             for answer in self._connection.answers(statements):
                 keys.update(row[0] for row in answer)
@@ -295,13 +322,17 @@ class StoreSnapshot(CatalogView):
             values.append(_token(term))
         return " AND ".join(parts), values
 
-    def _best(self, ask: Ask, condition: str, values: Sequence[object], *, is_scanned: bool) -> list[Statement]:
+    def _best(self, ask: Ask, condition: str, values: Sequence[object], are_few: bool) -> list[Statement]:
         """What asks for the best by words and by meaning; where there are attachments, as many of notes and of them."""
         table, where = self._table, f"WHERE {condition}" if condition else ""
         parts = [condition] if condition else []
-        kinds = ["NOT attached", "attached"] if self._revision.notes.attached.any() else [""]
+        statistics = self._revision.statistics
+        beside = statistics.count - statistics.counted
+        kinds = {"": are_few}
+        if beside:
+            kinds = {"NOT attached": are_few, "attached": are_few or beside <= _FEW * statistics.count}
         statements: list[Statement] = []
-        for kind in kinds:
+        for kind, is_scanned in kinds.items():
             among = " AND ".join([*parts, kind] if kind else parts)
             select = f"SELECT key FROM {table} {f'WHERE {among}' if among else ''}"
             if ask.terms:
@@ -345,6 +376,7 @@ class StoreSnapshot(CatalogView):
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
         return Found(
             keys=np.array([row[0] for row in rows], np.int64),
+            wanted=np.isin([row[0] for row in rows], keys),
             lines=np.array([row[1] for row in rows], np.int32),
             lengths=lengths,
             entries=Entries([row[3] for row in rows], lengths, [row[4] for row in rows]),
