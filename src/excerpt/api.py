@@ -510,6 +510,15 @@ class StoredVault(Vault):
             "There: `excerpt push VAULT --to ADDRESS`.",
         )
 
+    def search(
+        self, query: str, *, strategy: Strategy | str | None = None, limit: int | None = None, spans: bool = True
+    ) -> Result:
+        """As in a folder."""
+        try:
+            return super().search(query, strategy=strategy, limit=limit, spans=spans)
+        except KeyError:  # what was found was replaced before its text was read
+            return super().search(query, strategy=strategy, limit=limit, spans=spans)
+
     def _opened(self) -> Searchable:
         from excerpt.store.snapshot import StoreSnapshot
 

@@ -117,7 +117,7 @@ class CatalogView:
 
     def _fragments(self, rows: Sequence[Sequence[Any]]) -> list[Fragment]:
         with self._noted():
-            return [_fragment(row) for row in rows]
+            return [fragment_from_row(row) for row in rows]
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         found = self._fragments(self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id))
@@ -461,7 +461,8 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _fragment(row: Sequence[Any]) -> Fragment:
+def fragment_from_row(row: Sequence[Any]) -> Fragment:
+    """A fragment from its columns, in the order of its fields in the catalog's queries."""
     key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
     return Fragment(
         id=fragment_id,

@@ -136,6 +136,7 @@ class CandidateTerms:
         self._lengths = {field: found.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
         self._entries = found.entries
         self._known = known
+        self._known_entries: dict[str, TermEntries] = {}
         self._statistics = statistics
 
     @property
@@ -170,7 +171,13 @@ class CandidateTerms:
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
-        """Where `term` stands, in all fields."""
+        """Where `term` stands, in all fields; a query asks for each of its terms several times."""
+        known = self._known_entries.get(term)
+        if known is None:
+            known = self._known_entries[term] = self._found_entries(term)
+        return known
+
+    def _found_entries(self, term: str) -> TermEntries:
         at = self._entries.having(term)
         docs, fields = self._entries.docs[at], self._entries.fields[at]
         first = np.flatnonzero(np.diff(docs.astype(np.int64) * len(FIELDS) + fields, prepend=-1))

@@ -16,8 +16,8 @@ from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.facets import Facets, Notes
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS
-from excerpt.index.snapshot import CatalogView, FragmentTable
-from excerpt.model import Part, Skipped, Status
+from excerpt.index.snapshot import CatalogView, FragmentTable, fragment_from_row
+from excerpt.model import Fragment, Part, Skipped, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
@@ -40,6 +40,11 @@ _MOST_NAMED = 500
 _NEAR = 300
 """Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
 
+_FRAGMENTS = (
+    "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
+    " f.tokens, f.digest, n.kind, s.place FROM {} f JOIN excerpt.notes n ON n.id = f.note"
+    " JOIN excerpt.sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key = ANY(%s)"
+)
 _PARTS = (
     "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
     " f.digest FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) WITH ORDINALITY AS w (path, first, last, place)"
@@ -254,6 +259,13 @@ class StoreSnapshot(CatalogView):
             updated=str(self._revision.updated),
             attachments=attachments,
         )
+
+    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
+        """As of an index. Raises KeyError for a fragment that was replaced meanwhile."""
+        found = {
+            row[0]: row for row in self._connection.rows(_FRAGMENTS.format(self._table), [int(key) for key in keys])
+        }
+        return [fragment_from_row(found[key]) for key in keys]
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         """As of an index, in one query."""
