@@ -123,6 +123,11 @@ class Vault:
         self._engine: Engine | None = None
         self._memories: Memories | None = None
 
+    @property
+    def address(self) -> str:
+        """The address of the store that the vault is in, "" of a folder."""
+        return ""
+
     def __enter__(self) -> Self:
         return self
 
@@ -497,6 +502,10 @@ class StoredVault(Vault):
         )
         self._address = address
 
+    @property
+    def address(self) -> str:
+        return self._address.shown
+
     def renew(self) -> bool:
         """Take up what was pushed since; says whether anything was."""
         engine = self._loaded()
@@ -518,6 +527,24 @@ class StoredVault(Vault):
             return super().search(query, strategy=strategy, limit=limit, spans=spans)
         except KeyError:  # what was found was replaced before its text was read
             return super().search(query, strategy=strategy, limit=limit, spans=spans)
+
+    def related(self, note: str, *, limit: int | None = None) -> Related:  # noqa: ARG002 - as of a folder
+        """Raises StoreUnusableError: what compares a note with all others needs all at hand."""
+        raise self._not_yet("related notes are")
+
+    def overview(self, topic: str, *, budget: int | None = None) -> Overview:  # noqa: ARG002 - as of a folder
+        """Raises StoreUnusableError, as `related` does."""
+        raise self._not_yet("overviews are")
+
+    def map(self, query: str = "", *, most: int | None = None) -> VaultMap:  # noqa: ARG002 - as of a folder
+        """Raises StoreUnusableError, as `related` does."""
+        raise self._not_yet("maps are")
+
+    @staticmethod
+    def _not_yet(what: str) -> StoreUnusableError:
+        return StoreUnusableError(
+            f"In a store {what} not worked out yet.", "`search`, `pack`, `read`, `peek` and `status` answer from it."
+        )
 
     def _opened(self) -> Searchable:
         from excerpt.store.snapshot import StoreSnapshot
