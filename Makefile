@@ -7,7 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients team-test stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test team-soak stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs breaks model clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
@@ -58,6 +58,9 @@ clients: $(READY) ## the MCP server, driven by clients written elsewhere, which 
 
 team-test: $(READY) ## vaults on a real PostgreSQL, which it unpacks into build/team once (root on Debian; else TEST_DSN names one)
 	$(BIN)/pytest -m store tests/store
+
+team-soak: $(READY) ## kill what writes to a PostgreSQL 50 times: nothing is lost, nothing twice
+	EXCERPT_KILLS=50 $(BIN)/pytest -m store tests/store/test_killed.py
 
 # With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run

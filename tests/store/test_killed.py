@@ -1,0 +1,96 @@
+"""A pusher that is killed at any moment leaves nothing lost and nothing twice: the next push makes what a clean one
+does. `make team-soak` kills it 50 times, `make team-test` a few."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import excerpt
+
+pytestmark = pytest.mark.store
+
+KILLS = int(os.environ.get("EXCERPT_KILLS", "4"))
+NOTES = 600
+WORDS = (
+    "honey",
+    "colony",
+    "cluster",
+    "winter",
+    "nectar",
+    "pollen",
+    "swarm",
+    "queen",
+    "drone",
+    "brood",
+    "comb",
+    "smoke",
+)
+
+
+def written(vault: Path, chosen: random.Random) -> None:
+    """Some notes of the vault written anew, some deleted, some added."""
+    for number in chosen.sample(range(NOTES), NOTES // 3):
+        note = vault / f"{number:03}.md"
+        if chosen.random() < 0.2:
+            note.unlink(missing_ok=True)
+        else:
+            text = "\n\n".join(f"## Part {part}\n\n{' '.join(chosen.choices(WORDS, k=60))}." for part in range(4))
+            note.write_text(f"# Hive {number}\n\n{text}\n", encoding="utf-8")
+
+
+def content(database: str, name: str) -> list[list[tuple[object, ...]]]:
+    """All that a store holds of a vault, but for the numbers that it gives."""
+    with psycopg.connect(database) as connection:
+        ((vault,),) = connection.execute("SELECT id FROM excerpt.vaults WHERE name = %s", (name,)).fetchall()
+        return [
+            connection.execute(sql, (vault,)).fetchall()
+            for sql in (
+                "SELECT path, digest, title FROM excerpt.notes WHERE vault = %s ORDER BY path",
+                "SELECT id, ordinal, text, words, lengths, vector::text FROM excerpt.fragments WHERE vault = %s"
+                " ORDER BY id, ordinal",
+                "SELECT term, fragments, attached FROM excerpt.terms WHERE vault = %s ORDER BY term",
+                "SELECT attached, fragments, lengths, filled FROM excerpt.statistics WHERE vault = %s"
+                " ORDER BY attached",
+                "SELECT path, count(*) FROM excerpt.names JOIN excerpt.notes ON id = note WHERE names.vault = %s"
+                " GROUP BY path ORDER BY path",
+            )
+        ]
+
+
+def test_a_push_that_was_killed_leaves_what_a_clean_one_makes(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, vault = tmp_path / "home", tmp_path / "notes"
+    monkeypatch.setenv("EXCERPT_HOME", str(home))
+    vault.mkdir()
+    chosen = random.Random(19)
+    written(vault, chosen)
+    command = [sys.executable, "-m", "excerpt", "push", str(vault), "--to"]
+    begun = time.monotonic()
+    subprocess.run([*command, f"{database}?vault=first"], check=True, capture_output=True)
+    whole = time.monotonic() - begun
+    for _ in range(KILLS):
+        written(vault, chosen)
+        pusher = subprocess.Popen(
+            [*command, f"{database}?vault=notes"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        with suppress(subprocess.TimeoutExpired):
+            pusher.wait(chosen.uniform(0.2, 1.0) * whole)
+        pusher.kill()
+        pusher.wait()
+    for name in ("notes", "clean"):
+        subprocess.run([*command, f"{database}?vault={name}"], check=True, capture_output=True)
+    assert content(database, "notes") == content(database, "clean")
+    with excerpt.open(f"{database}?vault=notes") as one, excerpt.open(f"{database}?vault=clean") as other:
+        for query in ("honey winter", "Hive 12", "queen AND drone", "smoke in the brood comb"):
+            found, expected = one.search(query), other.search(query)
+            assert [hit.fragment.id for hit in found.hits[:5]] == [hit.fragment.id for hit in expected.hits[:5]]
