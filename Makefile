@@ -7,10 +7,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help run setup test suite lint matrix clients stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs breaks model clean
+.PHONY: help run setup test suite lint matrix clients team-test stories pictures properties fuzz bench soak million quality packs agents messy screenshots keys settings docs breaks model clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
 
 run: $(READY) ## open the app on VAULT=~/notes (without VAULT: the demo vault)
 	@$(if $(VAULT),$(BIN)/excerpt "$(VAULT)",$(BIN)/excerpt demo)
@@ -55,6 +55,9 @@ matrix: $(READY) ## the installed wheel on each Python from 3.11 to 3.14 that th
 
 clients: $(READY) ## the MCP server, driven by clients written elsewhere, which it installs into build/clients once
 	$(BIN)/pytest -m clients tests/clients
+
+team-test: $(READY) ## vaults on a real PostgreSQL, which it unpacks into build/team once (root on Debian; else TEST_DSN names one)
+	$(BIN)/pytest -m store tests/store
 
 # With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run

@@ -22,7 +22,7 @@ from excerpt.index.catalog import NameTerms, ReadRows
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
-from excerpt.search.candidates import Proposer
+from excerpt.search.candidates import OtherNames, Proposer
 from excerpt.search.engine import Engine, Order, spread
 from excerpt.search.evidence import Evidence
 from excerpt.search.lexical import Rows
@@ -198,7 +198,9 @@ def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
         return {number: _own_alone(of_note) if number in silent else of_note for number, of_note in found.items()}
 
     with patch.object(names, "stored", others):
-        return Proposer(engine.snapshot, engine.index).put_forward(said).signals[:, _CALLED]
+        return (
+            Proposer(engine.snapshot, engine.index, OtherNames(engine.snapshot)).put_forward(said).signals[:, _CALLED]
+        )
 
 
 def _own_alone(of_note: NameTerms) -> NameTerms:

@@ -15,12 +15,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from excerpt.errors import ExcerptError, IndexUnusableError, NotThereError, SettingsError, VaultEmptiedError
+from excerpt.errors import (
+    ExcerptError,
+    IndexUnusableError,
+    NotThereError,
+    SettingsError,
+    StoreUnusableError,
+    VaultEmptiedError,
+)
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import check_breadth, recognise, take_down
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
 from excerpt.settings import PackSettings, Places, Settings, check_apart, open_vault, places, settings_of
 from excerpt.state_files import make_private, users_umask
+from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
     from excerpt.pack.selection import KeptMarks
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation, NoteExplanation
+    from excerpt.search.source import Searchable
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
@@ -54,18 +63,22 @@ def open(  # noqa: A001 - read as `excerpt.open`
     on_notice: OnNotice | None = None,
     offer: bool = False,
 ) -> Vault:
-    """Open the vault at `path`, a folder of Markdown notes, with the user's settings for it.
+    """Open the vault at `path`, a folder of Markdown notes, or in a store at its address
+    (postgresql://user@host/database?vault=name), with the user's settings for it.
 
     Its index is opened when it is first needed (`Vault.load`), and with `refresh` brought up to date before, which is
     told to `on_progress`. `on_notice` gets sentences that a user should know, such as that a damaged index was made
     anew; without it they are logged as warnings of "excerpt". With `offer`, memories of a vault that may have moved
     here are told of each time, not only the first.
 
-    Raises VaultError where there is no such folder, SettingsError where the settings are not valid.
+    Raises VaultError where there is no such folder, SettingsError where the settings are not valid, StoreUnusableError
+    for an address that holds a password.
     """
+    notice = on_notice or logging.getLogger("excerpt").warning
+    if is_address(str(path)):
+        return StoredVault(read_address(str(path)), places(), on_notice=notice)
     vault, where = open_vault(path), places()
     check_apart(vault, where)
-    notice = on_notice or logging.getLogger("excerpt").warning
     for sentence in recognise(where, vault, offer=offer):
         notice(sentence)
     take_down(where, vault)
@@ -109,6 +122,11 @@ class Vault:
         self._notice = on_notice
         self._engine: Engine | None = None
         self._memories: Memories | None = None
+
+    @property
+    def address(self) -> str:
+        """The address of the store that the vault is in, "" of a folder."""
+        return ""
 
     def __enter__(self) -> Self:
         return self
@@ -192,13 +210,13 @@ class Vault:
             self._engine = self._engine_on(self._opened())
         return self._engine
 
-    def _engine_on(self, snapshot: Snapshot) -> Engine:
+    def _engine_on(self, snapshot: Searchable) -> Engine:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
         return Engine(snapshot, self.settings, UseLog(self._where.use_file(self.folder)))
 
-    def _opened(self) -> Snapshot:
+    def _opened(self) -> Searchable:
         from excerpt.index.snapshot import Snapshot
 
         if not self._refresh:
@@ -467,6 +485,71 @@ class Vault:
             folder, cache = where.memory_folder(self.folder), where.memory_index_folder(self.folder)
             self._memories = Memories(folder, cache, self.settings, lambda: self._snapshot, self._notice)
         return self._memories
+
+
+class StoredVault(Vault):
+    """A vault in a store, as `excerpt.open` gives it for an address. It is brought up to date by who pushes it; each
+    search answers from what is there then. Memories, marks and settings are the reader's own."""
+
+    def __init__(self, address: Address, where: Places, *, on_notice: OnNotice) -> None:
+        super().__init__(
+            address.folder,
+            settings_of(address.folder, where),
+            where,
+            refresh=False,
+            on_progress=None,
+            on_notice=on_notice,
+        )
+        self._address = address
+
+    @property
+    def address(self) -> str:
+        return self._address.shown
+
+    def renew(self) -> bool:
+        """Take up what was pushed since; says whether anything was."""
+        engine = self._loaded()
+        before = engine.snapshot.generation
+        return engine.renew().generation != before
+
+    def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
+        """Raises StoreUnusableError: only a push brings a store up to date."""
+        raise StoreUnusableError(
+            f"{self._address.shown} is brought up to date where its notes are.",
+            "There: `excerpt push VAULT --to ADDRESS`.",
+        )
+
+    def search(
+        self, query: str, *, strategy: Strategy | str | None = None, limit: int | None = None, spans: bool = True
+    ) -> Result:
+        """As in a folder."""
+        try:
+            return super().search(query, strategy=strategy, limit=limit, spans=spans)
+        except KeyError:  # what was found was replaced before its text was read
+            return super().search(query, strategy=strategy, limit=limit, spans=spans)
+
+    def related(self, note: str, *, limit: int | None = None) -> Related:  # noqa: ARG002 - as of a folder
+        """Raises StoreUnusableError: what compares a note with all others needs all at hand."""
+        raise self._not_yet("related notes are")
+
+    def overview(self, topic: str, *, budget: int | None = None) -> Overview:  # noqa: ARG002 - as of a folder
+        """Raises StoreUnusableError, as `related` does."""
+        raise self._not_yet("overviews are")
+
+    def map(self, query: str = "", *, most: int | None = None) -> VaultMap:  # noqa: ARG002 - as of a folder
+        """Raises StoreUnusableError, as `related` does."""
+        raise self._not_yet("maps are")
+
+    @staticmethod
+    def _not_yet(what: str) -> StoreUnusableError:
+        return StoreUnusableError(
+            f"In a store {what} not worked out yet.", "`search`, `pack`, `read`, `peek` and `status` answer from it."
+        )
+
+    def _opened(self) -> Searchable:
+        from excerpt.store.snapshot import StoreSnapshot
+
+        return StoreSnapshot.open(self._address, self.settings)
 
 
 class Memories:

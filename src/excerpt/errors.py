@@ -77,6 +77,12 @@ class IndexBusyError(IndexUnusableError):
     title = "The vault is being indexed elsewhere"
 
 
+class StoreUnusableError(IndexUnusableError):
+    """A store cannot be reached, or what it holds cannot be used."""
+
+    title = "The store cannot be used"
+
+
 class ModelError(ExcerptError):
     """The embedding model cannot be loaded."""
 

@@ -426,6 +426,22 @@ class BuildReport:
 
 
 @dataclass(frozen=True, slots=True)
+class PushReport:
+    """What was written to a store: notes, and how many fragments the vault has there."""
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    fragments: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON has them."""
+        return fields_of(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Unread:
     """Files that were not read, or not as a whole, for what is not installed or switched on: how many, what of them in
     a few words, and what would have them read."""

@@ -38,7 +38,7 @@ class TinyReader:
     def __init__(self, *fragments: str | Mapping[str, str]) -> None:
         self._places: dict[str, dict[str, dict[int, list[int]]]] = {}
         self._lengths: dict[str, npt.NDArray[np.float32]] = {}
-        self.doc_count = len(fragments)
+        self.doc_count = self.corpus_size = len(fragments)
         for row, fragment in enumerate(fragments):
             for field, text in ({"text": fragment} if isinstance(fragment, str) else fragment).items():
                 terms, positions = terms_of(text)
@@ -46,6 +46,12 @@ class TinyReader:
                 for term, position in zip(terms, positions, strict=True):
                     rows = self._places.setdefault(field, {}).setdefault(term, {})
                     rows.setdefault(row, []).append(position)
+
+    def counts(self, _terms: Sequence[str]) -> None:
+        return None
+
+    def mean_length(self, _field: str) -> None:
+        return None
 
     def postings(self, field: str, term: str) -> TinyPostings:
         rows = self._places.get(field, {}).get(term, {})

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.printing import put
-from excerpt.cli.vaults import VaultFolder, last_vault
+from excerpt.cli.vaults import VaultFolder, check_folder, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, check_breadth, recent_vaults, recognise, remember_vault
 from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
@@ -64,6 +64,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     """Open the vault at `path` in the app, `plain` whatever the settings say; with `accept_all` a home folder or a disk
     too, as `check_breadth` has it. Raises VaultError, SettingsError,
     ExcerptError where it cannot be drawn."""
+    check_folder(path)
     vault = open_vault(path)
     where = places()
     check_apart(vault, where)

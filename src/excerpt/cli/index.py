@@ -134,14 +134,14 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
         chosen, file = found.folder, SavingsFile(where.savings_file(found.folder))
         if clear_savings:
             _clear(file)
-        status = found.status()
+        status, store = found.status(), found.address
     savings = file.read()
     watched = is_watched(where.watch_folder(chosen))
     if as_json:
         saved = None if savings is None else picked(savings, "packs", "tokens", "source_tokens", "since")
         print_json({**as_data(status), "watched": watched, "savings": saved})
     else:
-        _print_status(status, where.index_folder(chosen), watched, savings)
+        _print_status(status, store or str(where.index_folder(chosen)), watched, savings)
     return 0
 
 
@@ -166,10 +166,10 @@ def _savings_line(savings: Savings | None) -> str:
     return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
-def _print_status(status: Status, folder: Path, watched: bool, savings: Savings | None) -> None:
+def _print_status(status: Status, place: str, watched: bool, savings: Savings | None) -> None:
     rows = (
         ("vault", status.vault),
-        ("index", f"{folder} (generation {status.generation}, updated {status.updated})"),
+        ("index", f"{place} (generation {status.generation}, updated {status.updated})"),
         (
             "watched",
             "yes: changes are taken in as they happen" if watched else "no: changes are seen by the next command",

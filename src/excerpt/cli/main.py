@@ -45,6 +45,7 @@ COMMANDS = {
     "learned": "index",
     "index": "index",
     "watch": "watch",
+    "push": "push",
     "mcp": "mcp",
     "status": "index",
     "config": "config",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from excerpt.cli.printing import ProgressLine, narrate
-from excerpt.errors import VaultError
+from excerpt.errors import StoreUnusableError, VaultError
 from excerpt.known_vaults import check_breadth, recent_vaults
 from excerpt.model import BuildReport
 from excerpt.settings import Places, Settings, open_vault, places
@@ -64,12 +64,25 @@ def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
     from excerpt.known_vaults import recognise, take_down
     from excerpt.settings import check_apart
 
-    vault, where = open_vault(last_vault() if given is None else given), places()
+    named = last_vault() if given is None else given
+    check_folder(named)
+    vault, where = open_vault(named), places()
     check_apart(vault, where)
     for sentence in recognise(where, vault, offer=offer):
         narrate(sentence)
     take_down(where, vault)
     return vault
+
+
+def check_folder(vault: Path) -> None:
+    """Raise StoreUnusableError where a vault is named by an address, for what needs its folder."""
+    from excerpt.store.address import is_address
+
+    if is_address(str(vault)):
+        raise StoreUnusableError(
+            "That works on a folder of notes, not on a store.",
+            "Search a store: `excerpt search --vault ADDRESS QUERY`.",
+        )
 
 
 def last_vault() -> Path:

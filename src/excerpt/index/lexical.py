@@ -358,6 +358,17 @@ class LexicalReader:
         """How many fragments live."""
         return len(self.keys)
 
+    @property
+    def corpus_size(self) -> int:
+        """How many fragments there are; here are rows of all."""
+        return len(self.keys)
+
+    def counts(self, _terms: Sequence[str]) -> None:
+        """Nothing is counted beforehand: rows tell."""
+
+    def mean_length(self, _field: str) -> None:
+        """Nor is this."""
+
     def lengths(self, field: str) -> NDArray[np.float32]:
         """How many terms each row has in `field`."""
         return self._lengths[field]
@@ -409,6 +420,17 @@ class LexicalReader:
     def lexicon(self, field: str) -> list[str]:
         """Every term of the field, sorted; all fields are read at once, then kept."""
         return self._words.lexicon(field)
+
+    def segments_with(self, notes: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Segment]]:
+        """All that each segment with a fragment of some notes holds: keys of its living fragments, ascending, the
+        numbers of their notes, and their postings. Raises DamagedFileError."""
+        for segment in self._segments:
+            docs = segment.docs[segment.alive]
+            if np.isin(docs["note"], notes).any():
+                with _damage_told():
+                    whole = segment.columns.segment(len(segment.docs))
+                living = np.where(segment.alive, np.cumsum(segment.alive) - 1, -1).astype(np.int32)
+                yield docs["key"].astype(np.int64), docs["note"].astype(np.int64), counted.only_docs(whole, living)
 
     def check(self) -> None:
         """Check all postings now: read from disk, they are at hand when they are asked for. Raises DamagedFileError."""

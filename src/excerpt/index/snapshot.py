@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from excerpt.index.catalog import (
     DamagedRowError,
     NameTerms,
     NoteInfo,
+    ReadRows,
     fold_name,
     heading_path_from_row,
     is_damage,
@@ -74,7 +75,129 @@ class FragmentTable:
     attached: NDArray[np.bool_]
 
 
-class Snapshot:
+class CatalogView:
+    """What is read of one generation's fragments and notes in the tables of a catalog, wherever these are."""
+
+    _rows: ReadRows
+
+    @property
+    def table(self) -> FragmentTable:
+        """Where each fragment stands."""
+        raise NotImplementedError
+
+    @cached_property
+    def rows_of_notes(self) -> NDArray[np.bool_] | None:
+        """Which rows are of notes; None where all are, or none."""
+        attached = self.table.attached
+        return ~attached[self.table.notes] if attached.any() and not attached.all() else None
+
+    def _noted(self) -> AbstractContextManager[None]:
+        """Around what reads rows: turns what is wrong with them into our errors."""
+        return nullcontext()
+
+    def _miss(self, keys: Sequence[int]) -> None:
+        """Told of keys that no fragment has; raises where one should be there."""
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the notes, the most frequent first."""
+        sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
+        return tuple(row[0] for row in self._rows(sql))
+
+    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
+        """The fragments with these keys, in that order. Raises KeyError for a key that is not in this generation."""
+        found: dict[int, Fragment] = {}
+        wanted = [int(key) for key in keys]
+        for at in range(0, len(wanted), AT_ONCE):
+            part = wanted[at : at + AT_ONCE]
+            rows = self._rows(f"{_FRAGMENT} WHERE f.key IN ({','.join('?' * len(part))})", *part)
+            found.update((one.key, one) for one in self._fragments(rows))
+        self._miss([key for key in wanted if key not in found])
+        return [found[key] for key in wanted]
+
+    def _fragments(self, rows: Sequence[Sequence[Any]]) -> list[Fragment]:
+        with self._noted():
+            return [fragment_from_row(row) for row in rows]
+
+    def fragment(self, fragment_id: str) -> Fragment | None:
+        found = self._fragments(self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id))
+        return found[0] if found else None
+
+    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
+        """A note's fragments of the ordinals `first` to `last` (inclusive, as far as there are any), in their order;
+        none for an unknown note."""
+        sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
+        return self._fragments(self._rows(sql, path, first, _NO_END if last is None else last))
+
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+        """For each note and its first and last ordinal (None: to the end) the fragments there are, without their
+        texts; in few queries, and without reading what is long."""
+        found: list[list[Part]] = [[] for _ in ranges]
+        for at in range(0, len(ranges), AT_ONCE):
+            asked = ranges[at : at + AT_ONCE]
+            values = [
+                value
+                for place, (path, first, last) in enumerate(asked, at)
+                for value in (place, path, first, _NO_END if last is None else last)
+            ]
+            wanted = ",".join(["(?,?,?,?)"] * len(asked))
+            for place, *row in self._rows(
+                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
+            ):
+                found[place].append(Part(*row))
+        return found
+
+    def sections(self, path: str) -> list[Section]:
+        """A note's sections in their order, without their blocks."""
+        with self._noted():
+            return catalog.sections(self._rows, path)
+
+    def place(self, path: str, line_start: int, line_end: int) -> str:
+        """The place of lines of an attachment, over all its pages that they are of; "" in a file without places."""
+        return place_in(self.sections(path), line_start, line_end)
+
+    def note_text(self, path: str) -> str:
+        """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
+        with self._noted():
+            return catalog.text(self._rows, path)
+
+    def note_tokens(self, path: str) -> int:
+        """Tokens of the whole file. Raises KeyError for an unknown note."""
+        return catalog.tokens(self._rows, path)
+
+    def note_modified(self, path: str) -> str:
+        """The day on which the file was last changed when it was read, ISO 8601, UTC; empty for a time that no calendar
+        has. Raises KeyError for an unknown note."""
+        return catalog.modified(self._rows, path)
+
+    def moved(self, path: str) -> str | None:
+        """Today's path of the note that once had this one; None if it is not known to have moved, or if there is a note
+        at `path` (again)."""
+        return renames.moved(self._rows, path)
+
+    def note_info(self, path: str) -> NoteInfo:
+        """Raises KeyError for an unknown note."""
+        return catalog.info(self._rows, path)
+
+    def note_paths(self) -> tuple[str, ...]:
+        """Every note's path, sorted."""
+        return tuple(row[0] for row in self._rows("SELECT path FROM notes ORDER BY path"))
+
+    def notes_named(self, name: str) -> tuple[int, ...]:
+        """Notes, as places in `table.paths`, whose title, file name or alias is `name`, whatever the case."""
+        sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = ?"
+        found = {row[0] for row in self._rows(sql, fold_name(name))}
+        return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
+
+    def name_terms(self, places: Sequence[int]) -> list[NameTerms]:
+        """What notes, by their places in `table.paths`, are called beside their titles, and what their links call
+        others."""
+        numbers = self.table.numbers[np.array(places, np.int64)].tolist()
+        found = names.stored(self._rows, numbers)
+        return [found.get(number, names.NO_NAMES) for number in numbers]
+
+
+class Snapshot(CatalogView):
     """A generation of an index. May be used from any one thread at a time; close it when it is replaced.
 
     Methods raise IndexUnusableError if the index turns out to be damaged; a build mends it.
@@ -84,7 +207,7 @@ class Snapshot:
         self._folder = folder
         self._settings = settings
         self._catalog = catalog
-        self._rows = _Rows(folder, catalog)
+        self._rows: ReadRows = _Rows(folder, catalog)
         self.generation = catalog.generation
         if not self.generation:
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
@@ -172,6 +295,10 @@ class Snapshot:
         with _damage_noted(self._folder):
             return nothing_to_do(self._catalog, self.lexical.keys, self._folder, vault, self._settings)
 
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """Rows of the catalog, for what writes this generation elsewhere."""
+        return self._rows(sql, *values)
+
     def close(self) -> None:
         """Let go of files and memory; what another snapshot shares stays open for it."""
         self.lexical.close()
@@ -180,6 +307,9 @@ class Snapshot:
         self._known = _OlderGeneration()
         for name in ("vectors", "table", "rows_of_notes", "facets", "embedder"):
             self.__dict__.pop(name, None)
+
+    answering: None = None
+    """Which rows may be answered from, where not all may."""
 
     # --- derived ------------------------------------------------------------------------------------------------------
 
@@ -207,12 +337,6 @@ class Snapshot:
         return self._catalog.meta("tokenizer")
 
     @cached_property
-    def languages(self) -> tuple[str, ...]:
-        """Languages of the notes, the most frequent first."""
-        sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
-        return tuple(row[0] for row in self._rows(sql))
-
-    @cached_property
     def table(self) -> FragmentTable:
         """Where each fragment stands; read when first asked for."""
         notes = sorted(self._rows("SELECT path, language, id, kind FROM notes"))
@@ -234,12 +358,6 @@ class Snapshot:
         )
 
     @cached_property
-    def rows_of_notes(self) -> NDArray[np.bool_] | None:
-        """Which rows are of notes; None where all are, or none."""
-        attached = self.table.attached
-        return ~attached[self.table.notes] if attached.any() and not attached.all() else None
-
-    @cached_property
     def facets(self) -> Facets:
         """What notes are filtered by; each part is read when first asked for."""
         table = self.table
@@ -253,102 +371,15 @@ class Snapshot:
             _OlderGeneration(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
         )
 
-    # --- fragments and notes ------------------------------------------------------------------------------------------
+    # --- the vault ----------------------------------------------------------------------------------------------------
 
-    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """The fragments with these keys, in that order. Raises KeyError for a key that is not in this generation."""
-        found: dict[int, Fragment] = {}
-        wanted = [int(key) for key in keys]
-        for at in range(0, len(wanted), AT_ONCE):
-            part = wanted[at : at + AT_ONCE]
-            rows = self._rows(f"{_FRAGMENT} WHERE f.key IN ({','.join('?' * len(part))})", *part)
-            found.update((one.key, one) for one in self._fragments(rows))
-        lost = [key for key in wanted if key not in found]
-        with _damage_noted(self._folder):
-            if lost and np.isin(lost, self.lexical.keys).any():
+    def _noted(self) -> AbstractContextManager[None]:
+        return _damage_noted(self._folder)
+
+    def _miss(self, keys: Sequence[int]) -> None:
+        with self._noted():
+            if keys and np.isin(keys, self.lexical.keys).any():
                 raise DamagedRowError("a fragment that is lost")
-        return [found[key] for key in wanted]
-
-    def _fragments(self, rows: Sequence[Sequence[Any]]) -> list[Fragment]:
-        with _damage_noted(self._folder):
-            return [_fragment(row) for row in rows]
-
-    def fragment(self, fragment_id: str) -> Fragment | None:
-        found = self._fragments(self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id))
-        return found[0] if found else None
-
-    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """A note's fragments of the ordinals `first` to `last` (inclusive, as far as there are any), in their order;
-        none for an unknown note."""
-        sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
-        return self._fragments(self._rows(sql, path, first, _NO_END if last is None else last))
-
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """For each note and its first and last ordinal (None: to the end) the fragments there are, without their
-        texts; in few queries, and without reading what is long."""
-        found: list[list[Part]] = [[] for _ in ranges]
-        for at in range(0, len(ranges), AT_ONCE):
-            asked = ranges[at : at + AT_ONCE]
-            values = [
-                value
-                for place, (path, first, last) in enumerate(asked, at)
-                for value in (place, path, first, _NO_END if last is None else last)
-            ]
-            wanted = ",".join(["(?,?,?,?)"] * len(asked))
-            for place, *row in self._rows(
-                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
-            ):
-                found[place].append(Part(*row))
-        return found
-
-    def sections(self, path: str) -> list[Section]:
-        """A note's sections in their order, without their blocks."""
-        with _damage_noted(self._folder):
-            return catalog.sections(self._rows, path)
-
-    def place(self, path: str, line_start: int, line_end: int) -> str:
-        """The place of lines of an attachment, over all its pages that they are of; "" in a file without places."""
-        return place_in(self.sections(path), line_start, line_end)
-
-    def note_text(self, path: str) -> str:
-        """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
-        with _damage_noted(self._folder):
-            return catalog.text(self._rows, path)
-
-    def note_tokens(self, path: str) -> int:
-        """Tokens of the whole file. Raises KeyError for an unknown note."""
-        return catalog.tokens(self._rows, path)
-
-    def note_modified(self, path: str) -> str:
-        """The day on which the file was last changed when it was read, ISO 8601, UTC; empty for a time that no calendar
-        has. Raises KeyError for an unknown note."""
-        return catalog.modified(self._rows, path)
-
-    def moved(self, path: str) -> str | None:
-        """Today's path of the note that once had this one; None if it is not known to have moved, or if there is a note
-        at `path` (again)."""
-        return renames.moved(self._rows, path)
-
-    def note_info(self, path: str) -> NoteInfo:
-        """Raises KeyError for an unknown note."""
-        return catalog.info(self._rows, path)
-
-    def note_paths(self) -> tuple[str, ...]:
-        """Every note's path, sorted."""
-        return tuple(row[0] for row in self._rows("SELECT path FROM notes ORDER BY path"))
-
-    def notes_named(self, name: str) -> tuple[int, ...]:
-        """Notes, as places in `table.paths`, whose title, file name or alias is `name`, whatever the case."""
-        sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = ?"
-        found = {row[0] for row in self._rows(sql, fold_name(name))}
-        return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
-
-    def name_terms(self, places: Sequence[int]) -> list[NameTerms]:
-        """What notes, by their places in `table.paths`, are called beside their titles, and what their links call
-        others."""
-        numbers = self.table.numbers[np.array(places, np.int64)].tolist()
-        found = names.stored(self._rows, numbers)
-        return [found.get(number, names.NO_NAMES) for number in numbers]
 
     def status(self) -> Status:
         from excerpt.vault.readers.registry import unread_of
@@ -430,7 +461,8 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _fragment(row: Sequence[Any]) -> Fragment:
+def fragment_from_row(row: Sequence[Any]) -> Fragment:
+    """A fragment from its columns, in the order of its fields in the catalog's queries."""
     key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
     return Fragment(
         id=fragment_id,

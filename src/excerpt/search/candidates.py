@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from excerpt.index.catalog import NameTerms
 from excerpt.index.names import DIGEST, LENGTH, Digests, digests_of
-from excerpt.index.snapshot import Snapshot
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
 from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, united
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
+from excerpt.search.source import Searchable
 
 Longs = npt.NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class OtherNames:
     """What one snapshot's notes are called beside their titles, read when first asked for: by themselves (their
     aliases, files and first headings), and by the texts of links that lead to them."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Searchable) -> None:
         self._snapshot = snapshot
         self._known: dict[int, NameTerms] = {}
         self._meant: dict[tuple[int, int], int] = {}
@@ -175,12 +175,12 @@ class Candidates:
 
 
 class Proposer:
-    """Puts fragments of one snapshot forward. Keeps what it learned of the notes' names."""
+    """Puts fragments of one snapshot forward."""
 
-    def __init__(self, snapshot: Snapshot, index: WordIndex) -> None:
+    def __init__(self, snapshot: Searchable, index: WordIndex, names: OtherNames) -> None:
         self._snapshot = snapshot
         self._index = index
-        self._names = OtherNames(snapshot)
+        self._names = names
 
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""

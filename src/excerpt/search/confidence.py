@@ -70,7 +70,7 @@ def evidence_for(evidence: Evidence, found: Candidates, rows: Rows) -> tuple[Flo
     at = np.searchsorted(found.rows, rows)
     coverage = found.signals[at, SIGNALS.index("coverage")]
     names = [found.signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
-    rarest = np.log1p((len(evidence.scores) - 0.5) / 1.5)
+    rarest = np.log1p((evidence.corpus_size - 0.5) / 1.5)
     telling = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
     return coverage, np.log1p(coverage * np.float32(telling)), np.maximum.reduce(names)
 

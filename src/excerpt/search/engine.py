@@ -15,7 +15,8 @@ import numpy.typing as npt
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal, Span
-from excerpt.search.candidates import Candidates, Proposer
+from excerpt.search.asking import ask_for
+from excerpt.search.candidates import Candidates, OtherNames, Proposer
 from excerpt.search.confidence import Judgement, judge
 from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import newest_first
@@ -37,8 +38,10 @@ from excerpt.search.ranking import (
     reciprocal,
     weighted,
 )
+from excerpt.search.source import Searchable
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
+from excerpt.store.snapshot import StoreSnapshot
 
 FIRST, LISTED = 10, 50
 """Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
@@ -84,20 +87,52 @@ class Engine:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        snapshot: Searchable,
         settings: Settings,
         use: UseLog | None = None,
         today: Callable[[], date] = date.today,
     ) -> None:
-        self.snapshot = snapshot
-        self.index = WordIndex(snapshot.lexical, lambda: snapshot.rows_of_notes)
         self._settings = settings
+        self._use = use
         self._today = today
-        self._proposer = Proposer(snapshot, self.index)
-        self._boosts = Boosts(snapshot, settings.search.boosts, use)
         self._marker = Marker()
         self._marks: tuple[str, Marks] | None = None
         self._partly_marked: tuple[Result, Ranking, int] | None = None
+        self._looked_up: frozenset[Query] = frozenset()
+        self._begin(snapshot)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The index that answers; what a store has of a vault answers as one."""
+        return cast("Snapshot", self.source)
+
+    def renew(self) -> Snapshot:
+        """Take up what is new in a store. An index is opened anew instead."""
+        if isinstance(self.source, StoreSnapshot) and (newer := self.source.renewed()) is not self.source:
+            self._looked_up = frozenset()
+            self._begin(newer)
+        return self.snapshot
+
+    def _begin(self, snapshot: Searchable) -> None:
+        """Answer from a snapshot from now on."""
+        self._names = OtherNames(snapshot)
+        self._boosts = Boosts(snapshot, self._settings.search.boosts, self._use)
+        self._turn_to(snapshot)
+
+    def _turn_to(self, snapshot: Searchable) -> None:
+        """Answer from other fragments of the same generation."""
+        self.source = snapshot
+        self.index = WordIndex(snapshot.lexical, lambda: snapshot.rows_of_notes)
+        self._proposer = Proposer(snapshot, self.index, self._names)
+
+    def _look_up(self, queries: Sequence[Query], pool: int = POOL) -> None:
+        """Have the fragments at hand that these queries need. An index has all; of a store they are asked for."""
+        if not isinstance(self.source, StoreSnapshot) or self._looked_up.issuperset(queries):
+            return
+        before = self.source
+        view = before.view(lambda base: [ask_for(one, base, self._settings, self._today(), pool) for one in queries])
+        (self._turn_to if view.generation == before.generation else self._begin)(view)
+        self._looked_up = frozenset(queries)
 
     def warm(self) -> None:
         """Load what the first queries would have to wait for."""
@@ -141,6 +176,8 @@ class Engine:
         """
         begun = time.perf_counter()
         queries = self.parse(query)
+        self._looked_up = frozenset()
+        self._look_up(queries, max(POOL, limit or self._settings.search.limit))
         wanted = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
@@ -178,7 +215,9 @@ class Engine:
 
     def matching(self, query: str) -> Flags:
         """Which rows match the query, by any of its alternatives: as many as `Result.matched` counts."""
-        found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in self.parse(query)]
+        queries = self.parse(query)
+        self._look_up(queries)
+        found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
         return reduce(np.logical_or, [evidence.matching for evidence in found])
 
     def marks(self, query: str) -> Marks:
@@ -195,6 +234,7 @@ class Engine:
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
         """What speaks for each row, and the rows put forward with every signal."""
+        self._look_up([query], pool)
         evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
         return evidence, self._proposer.put_forward(evidence, pool)
 
@@ -230,7 +270,7 @@ class Engine:
         scored = weighted(found.rows, found.signals, weights, notes)
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
-        boosted = self._boosts.add(scored)
+        boosted = self._boosts.add(scored, self._notes(scored))
         attached = self.snapshot.table.attached[self._notes(boosted)]
         boosted = add_attachments(boosted, attached, self._settings.vault.attachments.weight)
         return add_name(boosted, found.named[np.searchsorted(found.rows, scored.rows)], self._notes(scored))

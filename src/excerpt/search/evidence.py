@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.snapshot import Snapshot
 from excerpt.search import filters
 from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, united
 from excerpt.search.proximity import rows_with
 from excerpt.search.query import Query
+from excerpt.search.source import Searchable
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
@@ -166,7 +166,7 @@ class Similarities:
     that of the cosines has the rounding of each.
     """
 
-    def __init__(self, text: str, snapshot: Snapshot) -> None:
+    def __init__(self, text: str, snapshot: Searchable) -> None:
         self._notes = snapshot.rows_of_notes
         self._matrix = snapshot.vectors if text.strip() else None
         self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
@@ -176,7 +176,10 @@ class Similarities:
         self.mean = 0.0
         if self._matrix is None:
             return
-        if self._notes is not None:
+        if self._matrix.is_part:
+            self._values = self._matrix.similarities(self._query)
+            self.mean = self._matrix.mean_similarity(self._query)
+        elif self._notes is not None:
             self._values = self._matrix.similarities(self._query)
             self.mean = float(self._values[self._notes].mean(dtype=np.float64))
         elif len(self._values) > _STRIPE * POOL:
@@ -266,6 +269,7 @@ class Evidence:
     vault; all that are allowed, where they hold a phrase or nothing was asked but filters. Whether a row matches does
     not depend on filters, so that they divide what matches; what is listed under one may go on with the nearest there.
     `whole` marks those that have all phrases and exact words of the query as they were typed; None where it has none.
+    `corpus_size` is how many fragments the vault has, of which there may be fewer rows.
     """
 
     words: tuple[Word, ...]
@@ -279,9 +283,10 @@ class Evidence:
     allowed: Flags | None
     matching: Flags
     whole: Flags | None
+    corpus_size: int
 
 
-def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Settings, today: date) -> Evidence:
+def gather(query: Query, snapshot: Searchable, index: WordIndex, settings: Settings, today: date) -> Evidence:
     """The evidence for one query; `today` is what its dates count from."""
     asked = asked_words(query.words, snapshot)
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
@@ -311,10 +316,11 @@ def gather(query: Query, snapshot: Snapshot, index: WordIndex, settings: Setting
         allowed=allowed,
         matching=matching,
         whole=_whole(query, snapshot, allowed),
+        corpus_size=snapshot.lexical.corpus_size,
     )
 
 
-def asked_words(text: str, snapshot: Snapshot) -> list[QueryWord]:
+def asked_words(text: str, snapshot: Searchable) -> list[QueryWord]:
     """What `text` asks for, in the stems of the vault's commonest languages."""
     return query_terms(text, snapshot.languages[:MAX_LANGUAGES])
 
@@ -325,7 +331,7 @@ def exact_words(text: str) -> list[str]:
     return [word for word in bare if len(word) <= LONGEST and word.isascii() and _EXACT.fullmatch(word)]
 
 
-def _whole(query: Query, snapshot: Snapshot, allowed: Flags | None) -> Flags | None:
+def _whole(query: Query, snapshot: Searchable, allowed: Flags | None) -> Flags | None:
     """Where all phrases and exact words of a query are found as they were typed; where very many have an exact word,
     it tells nothing."""
     if query.phrases:  # all that is allowed holds them
@@ -339,7 +345,10 @@ def _whole(query: Query, snapshot: Snapshot, allowed: Flags | None) -> Flags | N
         # The parts of `iOS` are found where its whole is not.
         words = [one for one in words if one.end - one.start == len(word)][:1] or words
         rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
-        if not 0 < len(rows) <= max(FEW, RARE * count):
+        terms = words[0].terms if len(words) == 1 else ()
+        known = snapshot.lexical.counts(terms) if terms else None
+        count_of_word = len(rows) if known is None else max(len(rows), known.fragments)
+        if not 0 < count_of_word <= max(FEW, RARE * snapshot.lexical.corpus_size):
             return np.zeros(count, np.bool_)
         having[rows] += 1
     found: Flags = having == len(exact)
@@ -359,7 +368,7 @@ def count_words(asked: Sequence[QueryWord]) -> int:
     return int(count + 0.5)
 
 
-def _telling(words: Sequence[Word], snapshot: Snapshot) -> list[float]:
+def _telling(words: Sequence[Word], snapshot: Searchable) -> list[float]:
     """How much each word says by itself, 0 to 1: in a small vault, the filling words of a question are as rare as its
     nouns. The model knows it of English words; of other languages the commonest are known."""
     languages = snapshot.languages[:MAX_LANGUAGES]
@@ -370,7 +379,7 @@ def _telling(words: Sequence[Word], snapshot: Snapshot) -> list[float]:
     return [FUNCTION_WORD if is_function_word(fold(word.surface), languages) else 1.0 for word in words]
 
 
-def _unasked(text: str, words: Sequence[Word], snapshot: Snapshot) -> tuple[Word, ...]:
+def _unasked(text: str, words: Sequence[Word], snapshot: Searchable) -> tuple[Word, ...]:
     asked = {term for word in words for term in word.terms}
     found = {
         term
@@ -381,6 +390,6 @@ def _unasked(text: str, words: Sequence[Word], snapshot: Snapshot) -> tuple[Word
     return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(found))
 
 
-def _named_rows(text: str, snapshot: Snapshot) -> Rows:
+def _named_rows(text: str, snapshot: Searchable) -> Rows:
     notes = snapshot.notes_named(text)
     return np.flatnonzero(np.isin(snapshot.table.notes, notes)).astype(np.int32) if notes else NO_ROWS

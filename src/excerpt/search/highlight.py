@@ -268,7 +268,7 @@ def marks_of(evidence: Evidence) -> Marks:
     terms = _terms(evidence.words)
     if lead(evidence.word_count) is not Strategy.SEMANTIC:
         return Marks(terms, terms)
-    most = FILLING * len(evidence.scores)
+    most = FILLING * evidence.corpus_size
     pairs = zip(evidence.words, evidence.matches, strict=True)
     return Marks(terms, _terms(word for word, match in pairs if match.count <= most))
 

@@ -42,11 +42,38 @@ class Entries(Protocol):
     def tf(self) -> npt.NDArray[np.int32]: ...
 
 
+class Counts(Protocol):
+    """How many fragments have a word; and how many of those that rarity is told by, which are `of` so many."""
+
+    @property
+    def fragments(self) -> int: ...
+    @property
+    def counted(self) -> int: ...
+    @property
+    def of(self) -> int: ...
+
+
 class TermReader(Protocol):
     """What this module needs of the lexical index."""
 
     @property
-    def doc_count(self) -> int: ...
+    def doc_count(self) -> int:
+        """How many fragments there are rows of."""
+        ...
+
+    @property
+    def corpus_size(self) -> int:
+        """How many fragments there are, of which a store's reader has only those at hand that may answer."""
+        ...
+
+    def counts(self, terms: Sequence[str], /) -> Counts | None:
+        """How many of all fragments have any of `terms`; None where there are rows of all."""
+        ...
+
+    def mean_length(self, field: str, /) -> float | None:
+        """How many terms the field has on average, where it has any; None where there are rows of all fragments."""
+        ...
+
     def entries(self, term: str) -> Entries: ...
     def lengths(self, field: str) -> Floats: ...
     def lexicon(self, field: str) -> Sequence[str]: ...
@@ -144,9 +171,9 @@ class FoundTerms:
         self._last: tuple[Rows, tuple[Floats, Fields]] | None = None
 
     @staticmethod
-    def ready(idf: float, weighed: Weighed) -> FoundTerms:
+    def ready(idf: float, count: int, weighed: Weighed) -> FoundTerms:
         """Those that are weighed."""
-        found = FoundTerms(idf, len(weighed.rows), lambda _: weighed, lambda _: None)
+        found = FoundTerms(idf, count, lambda _: weighed, lambda _: None)
         found._all = weighed
         return found
 
@@ -272,7 +299,11 @@ class WordIndex:
             np.maximum,
         )
         idf = exact.idf if exact.count else max(match.idf for _, match in found)
-        return Match(FoundTerms.ready(idf, weighed))
+        count = len(weighed.rows)
+        if count < max(match.count for _, match in found):  # of a store, of which not all are at hand
+            known = self._reader.counts([term for tier in word.tiers for term in tier.terms])
+            count = count if known is None else max(count, known.fragments)
+        return Match(FoundTerms.ready(idf, count, weighed))
 
     def best_terms(self, word: Word) -> tuple[str, ...]:
         """The terms of the word's first tier that is found at all."""
@@ -313,25 +344,26 @@ class WordIndex:
         if sum(map(len, found)) > MANY:
             flags = np.zeros(self._reader.doc_count, np.bool_)
             self._mark(terms, flags)
-            count, idf = int(np.count_nonzero(flags)), self._idf(flags)
+            count, idf = self._counts(terms, flags)
             return FoundTerms(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
-        idf = self._idf(united(*found) if found else NO_ROWS)
-        return FoundTerms.ready(idf, self._weigh(terms, idf))
+        count, idf = self._counts(terms, united(*found) if found else NO_ROWS)
+        return FoundTerms.ready(idf, count, self._weigh(terms, idf))
 
     @cached_property
     def _counted(self) -> Flags | None:
         return self._of_counted()
 
-    def _idf(self, having_rows: Rows | Flags) -> float:
+    def _counts(self, terms: Sequence[str], having_rows: Rows | Flags) -> tuple[int, float]:
+        """How many fragments have any of the terms, and the rarity of these."""
+        is_flags = having_rows.dtype == np.bool_
+        found = int(np.count_nonzero(having_rows)) if is_flags else len(having_rows)
+        known = self._reader.counts(terms)
+        if known is not None:
+            return max(found, known.fragments), _idf(known.counted, known.of)
         if self._counted is None:
-            count = self._reader.doc_count
-            having = int(np.count_nonzero(having_rows)) if having_rows.dtype == np.bool_ else len(having_rows)
-        else:
-            count = int(np.count_nonzero(self._counted))
-            is_flags = having_rows.dtype == np.bool_
-            both = having_rows & self._counted if is_flags else self._counted[having_rows]
-            having = int(np.count_nonzero(both))
-        return float(np.log1p((count - having + 0.5) / (having + 0.5)))
+            return found, _idf(found, self._reader.doc_count)
+        both = having_rows & self._counted if is_flags else self._counted[having_rows]
+        return found, _idf(int(np.count_nonzero(both)), int(np.count_nonzero(self._counted)))
 
     def _mark(self, terms: tuple[str, ...], flags: Flags) -> None:
         for term in terms:
@@ -360,8 +392,10 @@ class WordIndex:
         norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
         for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
-            filled = lengths[lengths > 0 if self._counted is None else (lengths > 0) & self._counted]
-            mean = float(filled.mean()) if len(filled) else 1.0
+            mean = self._reader.mean_length(field)
+            if mean is None:
+                filled = lengths[lengths > 0 if self._counted is None else (lengths > 0) & self._counted]
+                mean = float(filled.mean()) if len(filled) else 1.0
             shape = FIELDS[field]
             norms[number] = shape.weight / (1 - shape.b + shape.b * lengths / mean)
         return norms.ravel()
@@ -421,6 +455,10 @@ def _by_row(rows: Rows, values: Floats, fields: Fields, put_together: np.ufunc, 
     np.not_equal(rows[1:], rows[:-1], out=begins[1:])
     first = np.flatnonzero(begins)
     return Weighed(rows[first], put_together.reduceat(values, first), np.bitwise_or.reduceat(fields, first))
+
+
+def _idf(having: int, count: int) -> float:
+    return float(np.log1p((count - having + 0.5) / (having + 0.5)))
 
 
 def united(*some: Rows) -> Rows:

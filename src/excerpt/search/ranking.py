@@ -8,10 +8,10 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import usage
 from excerpt.search.lexical import Rows
+from excerpt.search.source import Searchable
 from excerpt.search.usage import Event, UseLog
 from excerpt.settings import BoostSettings
 
@@ -303,7 +303,7 @@ def add_attachments(scored: Scored, attached: npt.NDArray[np.bool_], weight: flo
 class Boosts:
     """The boosts of one snapshot. Keeps what does not depend on the query."""
 
-    def __init__(self, snapshot: Snapshot, switches: BoostSettings, log: UseLog | None) -> None:
+    def __init__(self, snapshot: Searchable, switches: BoostSettings, log: UseLog | None) -> None:
         self._snapshot = snapshot
         self._switches = switches
         self._log = log
@@ -311,9 +311,8 @@ class Boosts:
         self._events: tuple[Event, ...] = ()
         self._used: Floats | None = None
 
-    def add(self, scored: Scored) -> Scored:
-        """`scored` with a signal more for each boost that is on."""
-        notes = self._snapshot.table.notes[scored.rows]
+    def add(self, scored: Scored, notes: Rows) -> Scored:
+        """`scored`, fragments of the notes `notes`, with a signal more for each boost that is on."""
         if self._switches.links:
             sources, targets = self._snapshot.facets.links_of(notes)
             count = len(self._snapshot.table.paths)

@@ -1,0 +1,253 @@
+"""What a search reads of a store: the fragments that may answer, as arrays over these alone, with counts of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.index.catalog import ReadRows
+from excerpt.index.postings import FIELDS
+from excerpt.index.terms import Positions, TermEntries, TermPlaces, TermPostings
+from excerpt.store.words import Entries
+
+Longs = NDArray[np.int64]
+Rows = NDArray[np.int32]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a query wants of a store. Of words, `terms` are any of what they stand for; `vector` is its meaning, None
+    where it has none. A fragment must be of these `notes` (ascending places in the table of notes) and have one of
+    these `keys`, where they are given, must have one term of each of `having`, and none of `lacking`. All fragments of
+    the notes `named` are wanted too. `most` are wanted by words, and as many by meaning."""
+
+    terms: tuple[str, ...]
+    vector: Floats | None
+    notes: NDArray[np.int32] | None
+    keys: tuple[int, ...] | None
+    having: tuple[tuple[str, ...], ...]
+    lacking: tuple[str, ...]
+    named: tuple[int, ...]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Fragments of a store, by their keys, ascending, with their first lines and terms, and their cosines to each
+    vector that was asked for, by its bytes. `wanted` are those that were asked for; the others stand beside them, and
+    have no terms unless they are the first of their note."""
+
+    keys: Longs
+    wanted: NDArray[np.bool_]
+    lines: Rows
+    lengths: Longs
+    entries: Entries
+    cosines: Mapping[bytes, Floats]
+
+    @staticmethod
+    def nothing() -> Found:
+        lengths = np.zeros((0, len(FIELDS)), np.int64)
+        none = np.zeros(0, np.int64)
+        return Found(none, none.astype(np.bool_), none.astype(np.int32), lengths, Entries((), lengths, ()), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Of a vault: how many fragments there are, and how many of notes, or where there are no notes of attachments;
+    of these, how long fields are on average where they are not empty, and the mean of the vectors."""
+
+    count: int
+    counted: int
+    of_attachments: bool
+    mean_lengths: tuple[float, ...]
+    mean: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class TermsCount:
+    """How many fragments have any of some terms; and how many of those that rarity is told by, which are `of` so
+    many."""
+
+    fragments: int
+    counted: int
+    of: int
+
+
+class KnownTerms:
+    """The terms of a vault, asked of the store once each."""
+
+    def __init__(self, rows: ReadRows) -> None:
+        """`rows` asks the views of the vault."""
+        self._rows = rows
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._continuations: dict[tuple[str, int], list[str]] = {}
+        self._lexicons: dict[str, list[str]] = {}
+
+    def learn(self, terms: Sequence[str]) -> None:
+        """Ask for several at once."""
+        missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
+        if missing:
+            self._counts.update(dict.fromkeys(missing, (0, 0)))
+            marks = ",".join("?" * len(missing))
+            found = self._rows(f"SELECT term, fragments, attached FROM terms WHERE term IN ({marks})", *missing)
+            self._counts.update((term, (count, attached)) for term, count, attached in found)
+
+    def count(self, term: str) -> tuple[int, int]:
+        """How many fragments have the term, and how many of them are of attachments."""
+        self.learn([term])
+        return self._counts[term]
+
+    def continuations(self, beginning: str, most: int) -> list[str]:
+        """Terms that start with `beginning`: the shortest first, then by alphabet."""
+        if (beginning, most) not in self._continuations:
+            sql = "SELECT term FROM terms WHERE term >= ? AND term < ? ORDER BY length(term), term LIMIT ?"
+            found = [row[0] for row in self._rows(sql, beginning, _behind(beginning), most)]
+            self._continuations[beginning, most] = found
+        return self._continuations[beginning, most]
+
+    def beginning_with(self, field: str, prefix: str) -> list[str]:
+        """Terms of a field that start with `prefix`, sorted."""
+        sql = "SELECT term FROM terms WHERE term >= ? AND term < ? AND fields & ? > 0 ORDER BY term"
+        found = self._rows(sql, prefix, _behind(prefix), 1 << FIELDS.index(field))
+        return [row[0] for row in found]
+
+    def lexicon(self, field: str) -> list[str]:
+        """Every term of a field, sorted."""
+        if field not in self._lexicons:
+            self._lexicons[field] = self.beginning_with(field, "")
+        return self._lexicons[field]
+
+
+def _behind(prefix: str) -> str:
+    """What stands behind all that begins with `prefix`."""
+    return prefix + "\U0010ffff"
+
+
+class CandidateTerms:
+    """The terms of some fragments, as a search reads those of an index, with counts over all fragments."""
+
+    def __init__(self, found: Found, known: KnownTerms, statistics: Statistics) -> None:
+        self.keys = found.keys
+        self.lines = found.lines
+        self._lengths = {field: found.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
+        self._entries = found.entries
+        self._known = known
+        self._known_entries: dict[str, TermEntries] = {}
+        self._statistics = statistics
+
+    @property
+    def doc_count(self) -> int:
+        """How many fragments there are here."""
+        return len(self.keys)
+
+    @property
+    def corpus_size(self) -> int:
+        """How many there are in the vault."""
+        return self._statistics.count
+
+    def learn(self, terms: Sequence[str]) -> None:
+        """Ask for the counts of several terms at once."""
+        self._known.learn(terms)
+
+    def counts(self, terms: Sequence[str]) -> TermsCount:
+        """How many fragments of the vault have any of the terms: a note's language decides which of the stems of a word
+        its fragments have, so those of several terms hardly overlap."""
+        self._known.learn(terms)
+        known = [self._known.count(term) for term in terms]
+        having, attached = sum(count for count, _ in known), sum(attached for _, attached in known)
+        counted = attached if self._statistics.of_attachments else having - attached
+        of = self._statistics.counted
+        return TermsCount(min(having, self.corpus_size), min(counted, of), of)
+
+    def mean_length(self, field: str) -> float:
+        """How many terms the field has on average, where it has any."""
+        return self._statistics.mean_lengths[FIELDS.index(field)]
+
+    def lengths(self, field: str) -> Floats:
+        return self._lengths[field]
+
+    def entries(self, term: str) -> TermEntries:
+        """Where `term` stands, in all fields; a query asks for each of its terms several times."""
+        known = self._known_entries.get(term)
+        if known is None:
+            known = self._known_entries[term] = self._found_entries(term)
+        return known
+
+    def _found_entries(self, term: str) -> TermEntries:
+        at = self._entries.having(term)
+        docs, fields = self._entries.docs[at], self._entries.fields[at]
+        first = np.flatnonzero(np.diff(docs.astype(np.int64) * len(FIELDS) + fields, prepend=-1))
+        return TermEntries(docs[first], fields[first], np.diff(first, append=len(at)).astype(np.int32))
+
+    def postings(self, field: str, term: str) -> TermPostings:
+        entries = self.entries(term)
+        wanted = entries.fields == FIELDS.index(field)
+        return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
+
+    def places(self, term: str, rows: Rows) -> TermPlaces:
+        """Every occurrence of `term` in the ascending `rows`."""
+        at = self._entries.having(term)
+        docs = self._entries.docs[at]
+        number = np.searchsorted(rows, docs)
+        inside = number < len(rows)
+        inside[inside] = rows[number[inside]] == docs[inside]
+        at = at[inside]
+        return TermPlaces(number[inside].astype(np.int64), self._entries.fields[at], self._entries.positions[at])
+
+    def positions(self, field: str, term: str) -> Positions:
+        at = self._entries.having(term)
+        at = at[self._entries.fields[at] == FIELDS.index(field)]
+        first = np.flatnonzero(np.diff(self._entries.docs[at], prepend=-1))
+        return Positions(np.append(first, len(at)).astype(np.int64), self._entries.positions[at])
+
+    def count(self, term: str) -> int:
+        return self._known.count(term)[0]
+
+    def continuations(self, beginning: str, most: int) -> list[str]:
+        return self._known.continuations(beginning, most)
+
+    def terms(self, field: str, prefix: str) -> list[str]:
+        return self._known.beginning_with(field, prefix)
+
+    def lexicon(self, field: str) -> list[str]:
+        return self._known.lexicon(field)
+
+    def check(self) -> None:
+        """Nothing is kept that could be damaged."""
+
+
+class CandidateVectors:
+    """The cosines of some fragments to queries, and the mean of all vectors of the vault."""
+
+    is_part = True
+
+    def __init__(self, found: Found, statistics: Statistics, ask: Callable[[Floats], Floats]) -> None:
+        """`ask` asks the store for cosines that were not looked up with the fragments."""
+        self.keys = found.keys
+        self.mean = statistics.mean
+        self._cosines = dict(found.cosines)
+        self._ask = ask
+
+    def similarities(self, query: Floats) -> Floats:
+        """Cosine of the normalised `query` with each row."""
+        known = query.tobytes()
+        if known not in self._cosines:
+            self._cosines[known] = self._ask(query)
+        return self._cosines[known].copy()
+
+    def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
+        """As `similarities`, of some rows."""
+        found: Floats = self.similarities(query)[numbers]
+        return found
+
+    def roughly(self, query: Floats) -> tuple[Floats, float]:
+        """As `similarities`, and how far off it is."""
+        return self.similarities(query), 0.0
+
+    def mean_similarity(self, query: Floats) -> float:
+        """The mean of the cosines with all fragments of the vault."""
+        return float(np.dot(self.mean.astype(np.float64), query.astype(np.float64)))

@@ -1,0 +1,171 @@
+"""A connection to a store. Only this module imports psycopg, and turns what it raises into sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.errors import StoreUnusableError
+from excerpt.store.address import Address
+
+if TYPE_CHECKING:
+    import psycopg
+
+Row = tuple[Any, ...]
+Statement = tuple[str, Sequence[object]]
+
+_PATIENCE = 10
+"""Seconds that a server has to take up a connection."""
+
+
+class Connection:
+    """A connection that has not been lost, or a sentence. Usable from one thread at a time.
+
+    Statements are not prepared on the server: prepared, a search by words would not use its index to the full.
+    """
+
+    def __init__(self, address: Address, *, writes: bool = False, timeout: float = 30.0) -> None:
+        """`timeout` is how many seconds a statement may take, 0 without end. Raises StoreUnusableError."""
+        self._address = address
+        self._writes = writes
+        self._timeout = timeout
+        self._session: list[Statement] = []
+        self._connection = self._connected()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def begin_with(self, *statements: Statement) -> None:
+        """Have these statements executed now, and again on each connection that takes the place of a lost one."""
+        self._session = list(statements)
+        self.answers(statements)
+
+    def rows(self, sql: str, *values: object) -> list[Row]:
+        """All rows of a statement, none for one that gives none."""
+        return self.answers([(sql, values)])[0]
+
+    def answers(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """The rows of several statements, sent at once. Of a reader whose connection was lost, they are sent once more
+        over a new one."""
+        with self._told():
+            try:
+                return self._sent(statements)
+            except self._lost:
+                if self._writes:
+                    raise
+                self._connection.close()
+                self._connection = self._connected()
+                if self._session:
+                    self._sent(self._session)
+                return self._sent(statements)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What happens within is committed as one, or not at all."""
+        with self._told(), self._connection.transaction():
+            yield
+
+    def copy(self, table: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[object]]) -> None:
+        """Put rows into a table, whose columns are given with their types."""
+        names = ", ".join(name for name, _ in columns)
+        statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
+        with self._told(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types([kind for _, kind in columns])
+            for row in rows:
+                copy.write_row(row)
+
+    def know_vectors(self) -> None:
+        """Let `copy` take what `as_vectors` makes; the database must have the extension."""
+        from pgvector.psycopg import register_vector
+
+        with self._told():
+            register_vector(self._connection)
+
+    def _sent(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        with self._connection.pipeline() if len(statements) > 1 else _nothing():
+            cursors = []
+            for sql, values in statements:
+                cursor = self._connection.cursor(binary=True)
+                cursor.execute(sql, tuple(values) or None)
+                cursors.append(cursor)
+        return [cursor.fetchall() if cursor.description is not None else [] for cursor in cursors]
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        driver = _psycopg()
+        with self._told():
+            connection: psycopg.Connection[Row] = driver.connect(
+                self._address.conninfo,
+                autocommit=True,
+                prepare_threshold=None,
+                connect_timeout=_PATIENCE,
+                application_name="excerpt",
+            )
+            connection.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
+            if not self._writes:
+                connection.execute("SET default_transaction_read_only = on")
+            return connection
+
+    @property
+    def _lost(self) -> type[Exception]:
+        """What psycopg raises where the connection is gone, and for a few other reasons that a second try tells."""
+        lost: type[Exception] = _psycopg().OperationalError
+        return lost
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        driver = _psycopg()
+        where = self._address.shown
+        try:
+            yield
+        except driver.errors.QueryCanceled as error:
+            raise StoreUnusableError(
+                f"The store {where} took more than {self._timeout:g} seconds to answer."
+            ) from error
+        except (driver.errors.InvalidSchemaName, driver.errors.UndefinedTable) as error:
+            raise StoreUnusableError(
+                f"There is no vault in {where}.", "Put one there: `excerpt push VAULT --to ADDRESS`."
+            ) from error
+        except driver.errors.InsufficientPrivilege as error:
+            raise StoreUnusableError(
+                f"The store {where} does not allow that: {_said(error)}.", "Ask who keeps the store for the right to."
+            ) from error
+        except driver.OperationalError as error:
+            raise StoreUnusableError(
+                f"The store {where} cannot be reached: {_said(error)}.",
+                "Is the server there? A password belongs into ~/.pgpass or PGPASSWORD.",
+            ) from error
+        except driver.Error as error:
+            raise StoreUnusableError(f"The store {where} cannot be used: {_said(error)}.") from error
+
+
+def as_vectors(vectors: NDArray[np.float32]) -> list[object]:
+    """Vectors as `Connection.copy` takes them for a column of halfvec."""
+    from pgvector import HalfVector
+
+    return [HalfVector(vector) for vector in vectors]
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+def _said(error: Exception) -> str:
+    """The first line of what a server says, of several attempts the last."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = lines[0] if lines else type(error).__name__
+    return first.rsplit("FATAL:", 1)[-1].strip().rstrip(".")
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise StoreUnusableError(
+            "Stores need psycopg, which is not installed.", "Install it: `pip install 'excerpt[postgres]'`."
+        ) from None
+    return psycopg

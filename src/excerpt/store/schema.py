@@ -1,0 +1,176 @@
+"""The tables of a store, by version: made, brought up step by step, refused where they are newer than this program.
+
+The rows are the truth. Fragments of a vault are a partition of their own, with indexes by words (BM25), by terms (GIN,
+for filters, and where the first is damaged) and by meaning (HNSW). What is read of one vault is read from the views of
+the schema `excerpt_vault`, which have the tables and columns of an index's catalog, so that one SQL asks both.
+"""
+
+from __future__ import annotations
+
+from excerpt.errors import StoreUnusableError
+from excerpt.store.connection import Connection
+
+DIMENSIONS = 256
+"""Of the vectors, in the columns of this version."""
+
+_FIRST = f"""
+CREATE EXTENSION IF NOT EXISTS vector;
+CREATE EXTENSION IF NOT EXISTS pg_textsearch;
+CREATE SCHEMA excerpt;
+CREATE SCHEMA excerpt_vault;
+CREATE TABLE excerpt.store (version integer NOT NULL);
+INSERT INTO excerpt.store VALUES (0);
+CREATE TABLE excerpt.vaults (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, revision bigint NOT NULL DEFAULT 0,
+    updated text NOT NULL DEFAULT '', model text NOT NULL DEFAULT '', model_source text NOT NULL DEFAULT '',
+    tokenizer text NOT NULL DEFAULT '');
+CREATE TABLE excerpt.statistics (
+    vault integer NOT NULL REFERENCES excerpt.vaults, attached boolean NOT NULL, fragments bigint NOT NULL,
+    lengths double precision[] NOT NULL, filled bigint[] NOT NULL, vectors double precision[] NOT NULL,
+    PRIMARY KEY (vault, attached));
+CREATE TABLE excerpt.notes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, vault integer NOT NULL REFERENCES excerpt.vaults,
+    path text COLLATE "C" NOT NULL, state text NOT NULL, size bigint NOT NULL, mtime_ns bigint NOT NULL,
+    digest text NOT NULL, title text NOT NULL, language text NOT NULL, tokens integer NOT NULL, kind text NOT NULL,
+    text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL, terms bytea NOT NULL, files bytea NOT NULL,
+    targets text NOT NULL, UNIQUE (vault, path));
+CREATE TABLE excerpt.sections (
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, ordinal integer NOT NULL, level integer NOT NULL,
+    heading text NOT NULL, heading_path text NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL,
+    place text NOT NULL, PRIMARY KEY (note, ordinal));
+CREATE TABLE excerpt.fragments (
+    vault integer NOT NULL, key bigint NOT NULL, attached boolean NOT NULL,
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
+    id text NOT NULL, ordinal integer NOT NULL, section integer NOT NULL, line_start integer NOT NULL,
+    line_end integer NOT NULL, tokens integer NOT NULL, digest text NOT NULL, text text NOT NULL, words text NOT NULL,
+    lengths smallint[] NOT NULL, places bytea NOT NULL, vector halfvec({DIMENSIONS}) NOT NULL,
+    PRIMARY KEY (vault, key)) PARTITION BY LIST (vault);
+CREATE INDEX ON excerpt.fragments (note);
+CREATE INDEX ON excerpt.fragments (vault, id);
+CREATE TABLE excerpt.terms (
+    vault integer NOT NULL REFERENCES excerpt.vaults, token text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
+    fragments integer NOT NULL, attached integer NOT NULL, fields smallint NOT NULL, PRIMARY KEY (vault, token));
+CREATE INDEX ON excerpt.terms (vault, term);
+CREATE TABLE excerpt.links (
+    rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
+    line integer NOT NULL, kind text NOT NULL, target text NOT NULL, heading text, block_id text, text text);
+CREATE INDEX ON excerpt.links (note);
+CREATE TABLE excerpt.labels (
+    rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
+    kind text NOT NULL, name text NOT NULL, value text NOT NULL);
+CREATE INDEX ON excerpt.labels (note);
+CREATE TABLE excerpt.names (
+    vault integer NOT NULL, name text COLLATE "C" NOT NULL,
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE);
+CREATE INDEX ON excerpt.names (vault, name);
+CREATE INDEX ON excerpt.names (note);
+CREATE TABLE excerpt.remarks (
+    vault integer NOT NULL REFERENCES excerpt.vaults, path text NOT NULL, skipped boolean NOT NULL,
+    reason text NOT NULL);
+CREATE TABLE excerpt.moves (
+    vault integer NOT NULL REFERENCES excerpt.vaults, path text NOT NULL, became text NOT NULL,
+    PRIMARY KEY (vault, path));
+
+CREATE FUNCTION excerpt_vault.number() RETURNS integer STABLE PARALLEL SAFE LANGUAGE sql
+    AS $$ SELECT current_setting('excerpt.vault')::integer $$;
+CREATE FUNCTION excerpt_vault.instr(text, text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
+    AS $$ SELECT strpos($1, $2) $$;
+CREATE AGGREGATE excerpt_vault.group_concat(text, text)
+    (sfunc = string_agg_transfn, stype = internal, finalfunc = string_agg_finalfn);
+CREATE VIEW excerpt_vault.notes AS
+    SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind FROM excerpt.notes
+    WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.note_texts AS
+    SELECT id AS note, text FROM excerpt.notes WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.name_terms AS
+    SELECT id AS note, own, lengths, terms, files, targets FROM excerpt.notes WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.sections AS
+    SELECT s.* FROM excerpt.sections s JOIN excerpt.notes n ON n.id = s.note WHERE n.vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.links AS
+    SELECT l.* FROM excerpt.links l JOIN excerpt.notes n ON n.id = l.note WHERE n.vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.labels AS
+    SELECT l.* FROM excerpt.labels l JOIN excerpt.notes n ON n.id = l.note WHERE n.vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.names AS SELECT name, note FROM excerpt.names WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.fragments AS
+    SELECT key, note, id, ordinal, section, line_start, line_end, tokens, digest, text FROM excerpt.fragments
+    WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.remarks AS
+    SELECT path, skipped, reason FROM excerpt.remarks WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.terms AS
+    SELECT term, fragments, attached, fields FROM excerpt.terms WHERE vault = excerpt_vault.number() AND fragments > 0;
+CREATE VIEW excerpt_vault.moves AS SELECT path, became FROM excerpt.moves WHERE vault = excerpt_vault.number();
+"""
+
+STEPS = (_FIRST,)
+"""From each version to the next, the first from an empty database."""
+VERSION = len(STEPS)
+
+_ALONE = 0x657863657270  # of the advisory lock under which one program at a time changes tables
+
+
+def prepare(connection: Connection) -> None:
+    """Make the tables, or bring them up to this version. Raises StoreUnusableError where they are newer."""
+    with connection.transaction():
+        connection.rows("SELECT pg_advisory_xact_lock(%s)", _ALONE)
+        version = _version(connection)
+        for step in STEPS[version:]:
+            for statement in filter(str.strip, step.split(";\n")):
+                connection.rows(statement)
+        if version < VERSION:
+            connection.rows("UPDATE excerpt.store SET version = %s", VERSION)
+
+
+def check(connection: Connection) -> None:
+    """Raises StoreUnusableError where there are no tables of this version."""
+    version = _version(connection)
+    if version == 0:
+        raise StoreUnusableError(
+            "There is no vault in this database.", "Put one there: `excerpt push VAULT --to ADDRESS`."
+        )
+    if version < VERSION:
+        raise StoreUnusableError(
+            "This store was made by an older excerpt.", "`excerpt push` to it once: it brings its tables up."
+        )
+
+
+def _version(connection: Connection) -> int:
+    if connection.rows("SELECT to_regclass('excerpt.store') IS NULL")[0][0]:
+        return 0
+    version = int(connection.rows("SELECT version FROM excerpt.store")[0][0])
+    if version > VERSION:
+        raise StoreUnusableError(
+            f"This store was made by a newer excerpt (its tables are of version {version}, known here are {VERSION}).",
+            "Update excerpt.",
+        )
+    return version
+
+
+# --- the partition of a vault -----------------------------------------------------------------------------------------
+
+
+def partition(vault: int) -> str:
+    """The table of a vault's fragments."""
+    return f"excerpt.fragments_{vault}"
+
+
+def words_index(vault: int) -> str:
+    """The index by words of a vault's fragments."""
+    return f"excerpt.words_{vault}"
+
+
+def make_partition(connection: Connection, vault: int) -> None:
+    """Make the table of a vault's fragments, without its indexes: a first push fills it faster so."""
+    connection.rows(
+        f"CREATE TABLE IF NOT EXISTS {partition(vault)} PARTITION OF excerpt.fragments FOR VALUES IN ({vault})"
+    )
+
+
+def make_indexes(connection: Connection, vault: int) -> None:
+    """Make what indexes of a vault's fragments are missing."""
+    table = partition(vault)
+    for name, made in (
+        (f"words_{vault}", "bm25 (words) WITH (text_config = 'simple')"),
+        (f"terms_{vault}", "gin (to_tsvector('simple'::regconfig, words))"),
+        (f"meaning_{vault}", "hnsw (vector halfvec_ip_ops)"),
+    ):
+        connection.rows(f"CREATE INDEX IF NOT EXISTS {name} ON {table} USING {made}")

@@ -1,0 +1,463 @@
+"""A vault in a store, read as an index is: notes and texts when they are asked for, of fragments what a query needs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from excerpt.errors import ModelError, StoreUnusableError
+from excerpt.index.embed import Embedder, model_source, open_embedder
+from excerpt.index.facets import Facets, Notes
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS
+from excerpt.index.snapshot import CatalogView, FragmentTable, fragment_from_row
+from excerpt.model import Fragment, Part, Skipped, Status
+from excerpt.settings import Settings
+from excerpt.store import schema
+from excerpt.store.address import Address
+from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, Found, KnownTerms, Statistics
+from excerpt.store.connection import Connection, Row, Statement
+from excerpt.store.push import ORDINALS
+from excerpt.store.words import Entries
+
+_TIMEOUT = 20.0
+"""Seconds that a statement of a reader may take."""
+_MOST = 2_000
+"""Fragments that filters may leave so that all of them are looked at, in place of the best by words and by meaning."""
+_FEW = 0.2
+"""Of more, where they are at most this share of the vault, the nearest are found by a scan: of an index over all
+fragments many would have to be passed over."""
+_MOST_NAMES = 1_000
+"""Names of which it is kept which notes have them."""
+_MOST_NAMED = 500
+"""Fragments of notes that a query names."""
+_NEAR = 300
+"""Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
+
+_FRAGMENTS = (
+    "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
+    " f.tokens, f.digest, n.kind, s.place FROM {} f JOIN excerpt.notes n ON n.id = f.note"
+    " JOIN excerpt.sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key = ANY(%s)"
+)
+_PARTS = (
+    "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
+    " f.digest FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) WITH ORDINALITY AS w (path, first, last, place)"
+    " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
+    " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
+)
+_NO_END = 1 << 30
+_PLACEHOLDER = re.compile(r"\?(\d*)")
+
+
+class Rows:
+    """Reads from the views of one vault by the SQL that reads catalogs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        ordered: list[object] = []
+
+        def placed(match: re.Match[str]) -> str:
+            ordered.append(values[int(match[1]) - 1 if match[1] else len(ordered)])
+            return "%s"
+
+        # SQLite's LIKE takes ASCII letters whatever the case.
+        text = _PLACEHOLDER.sub(placed, sql.replace("%", "%%").replace(" LIKE ", " ILIKE "))
+        return self._connection.rows(text, *map(_clean, ordered))
+
+
+def _clean(value: object) -> object:
+    """What a text of PostgreSQL can hold: from a terminal may come a lone surrogate or a NUL, which no stored text
+    has."""
+    return value.encode("utf-8", "replace").decode().replace("\0", "?") if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _NoteTable:
+    """The notes of a revision, by path; as of FragmentTable."""
+
+    paths: tuple[str, ...]
+    languages: tuple[str, ...]
+    numbers: NDArray[np.int64]
+    attached: NDArray[np.bool_]
+
+
+class _Revision:
+    """What is read once of a vault until the next push: statistics, the names of notes, counts of terms."""
+
+    def __init__(self, number: int, statistics: Statistics, rows: Rows, described: Row) -> None:
+        self.number = number
+        self.statistics = statistics
+        self.updated, self.model, self.model_source, self.tokenizer = described
+        self.embedder: Embedder | None = None
+        self.named: dict[str, tuple[int, ...]] = {}
+        self.languages: tuple[str, ...] | None = None
+        self.terms = KnownTerms(rows)
+        found = rows("SELECT path, language, id, kind FROM notes ORDER BY path")
+        self.notes = _NoteTable(
+            tuple(row[0] for row in found),
+            tuple(row[1] for row in found),
+            np.array([row[2] for row in found], np.int64),
+            np.array([bool(row[3]) for row in found], np.bool_),
+        )
+        self.facets = Facets(rows, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
+
+
+class StoreSnapshot(CatalogView):
+    """A vault in a store, with the fragments that some queries need: `view` gives those for others.
+
+    Usable from one thread at a time. Methods raise StoreUnusableError where the server is lost.
+    """
+
+    is_part = True
+
+    def __init__(
+        self, connection: Connection, vault: tuple[int, str], settings: Settings, revision: _Revision, found: Found
+    ) -> None:
+        self._connection = connection
+        self._vault, self._name = vault
+        self._settings = settings
+        self._revision = revision
+        self._found = found
+        self._rows: Rows = Rows(connection)
+        self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
+        self.vectors = CandidateVectors(found, revision.statistics, self._cosines)
+
+    @classmethod
+    def open(cls, address: Address, settings: Settings) -> Self:
+        """Connect to a store. Raises StoreUnusableError."""
+        connection = Connection(address, timeout=_TIMEOUT)
+        try:
+            schema.check(connection)
+            names = connection.rows("SELECT id, name FROM excerpt.vaults ORDER BY name")
+            wanted = [row for row in names if row[1] == address.vault or (not address.vault and len(names) == 1)]
+            if not wanted:
+                raise _unnamed(address, [name for _, name in names])  # noqa: TRY301 - as it is closed below
+            number, name = wanted[0]
+            connection.begin_with(
+                ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
+                ("SELECT set_config('excerpt.vault', %s, false)", (str(number),)),
+                (f"SET hnsw.ef_search = {_NEAR}", ()),
+                ("SET hnsw.iterative_scan = strict_order", ()),
+            )
+            return cls(connection, (number, name), settings, _read(connection, number, None), Found.nothing())
+        except BaseException:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the connection, which all views share."""
+        self._connection.close()
+
+    def let_go(self) -> None:
+        """Nothing is mapped."""
+
+    # --- as an index has it -------------------------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """Grows with every push."""
+        return self._revision.number
+
+    @property
+    def tokenizer(self) -> str:
+        """Name of the tokenizer whose tokens are counted in the vault."""
+        return str(self._revision.tokenizer)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the notes, the most frequent first."""
+        if self._revision.languages is None:
+            counts = Counter(language for language in self._revision.notes.languages if language)
+            self._revision.languages = tuple(sorted(counts, key=lambda language: (-counts[language], language)))
+        return self._revision.languages
+
+    def notes_named(self, name: str) -> tuple[int, ...]:
+        """As of an index; a query asks twice, and asks for names that grow letter by letter."""
+        known = self._revision.named
+        if name not in known:
+            if len(known) >= _MOST_NAMES:
+                known.clear()
+            known[name] = super().notes_named(name)
+        return known[name]
+
+    @property
+    def facets(self) -> Facets:
+        """What notes are filtered by."""
+        return self._revision.facets
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model of the settings. Raises ModelError where the vectors are another model's."""
+        if self._revision.embedder is not None:
+            return self._revision.embedder
+        model = self._settings.embedding.model
+        if self._revision.model_source != f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}":
+            raise ModelError(
+                "The vault in the store was made with another embedding model.",
+                "Set embedding.model to that of the pusher, or push again.",
+            )
+        self._revision.embedder = open_embedder(model)
+        return self._revision.embedder
+
+    @cached_property
+    def table(self) -> FragmentTable:
+        """Where the fragments of this view stand; of notes all are there."""
+        notes, keys = self._revision.notes, self._found.keys
+        by_number = np.argsort(notes.numbers)
+        at = by_number[np.searchsorted(notes.numbers, keys >> ORDINALS, sorter=by_number)] if len(keys) else keys
+        return FragmentTable(
+            keys=keys,
+            notes=at.astype(np.int32),
+            lines=self._found.lines,
+            paths=notes.paths,
+            languages=notes.languages,
+            numbers=notes.numbers,
+            first_keys=notes.numbers << ORDINALS,
+            attached=notes.attached,
+        )
+
+    @property
+    def answering(self) -> NDArray[np.bool_]:
+        """Which rows were looked up to be answered from."""
+        return self._found.wanted
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """Files that could not be indexed, and why."""
+        return self._remarks(True)
+
+    @property
+    def warnings(self) -> tuple[Skipped, ...]:
+        """Notes that are indexed, though something about them is odd."""
+        return self._remarks(False)
+
+    def _remarks(self, skipped: bool) -> tuple[Skipped, ...]:
+        sql = "SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason"
+        return tuple(Skipped(path, reason) for path, reason in self._rows(sql, skipped))
+
+    def status(self) -> Status:
+        """What the store holds of the vault."""
+        kinds = self._rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind")
+        attachments = dict(kinds)
+        return Status(
+            vault=self._name,
+            generation=self.generation,
+            notes=len(self._revision.notes.paths) - sum(attachments.values()),
+            fragments=self._revision.statistics.count,
+            skipped=self.skipped,
+            warnings=self.warnings,
+            model=str(self._revision.model),
+            tokenizer=self.tokenizer,
+            updated=str(self._revision.updated),
+            attachments=attachments,
+        )
+
+    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
+        """As of an index. Raises KeyError for a fragment that was replaced meanwhile."""
+        found = {
+            row[0]: row for row in self._connection.rows(_FRAGMENTS.format(self._table), [int(key) for key in keys])
+        }
+        return [fragment_from_row(found[key]) for key in keys]
+
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+        """As of an index, in one query."""
+        found: list[list[Part]] = [[] for _ in ranges]
+        lasts = [_NO_END if last is None else min(last, _NO_END) for _, _, last in ranges]
+        asked = [_clean(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
+        for place, *row in self._connection.rows(_PARTS, *asked):
+            found[place - 1].append(Part(*row))
+        return found
+
+    # --- what queries need --------------------------------------------------------------------------------------------
+
+    def renewed(self) -> Self:
+        """The vault as it is in the store now."""
+        revision = _read(self._connection, self._vault, self._revision)
+        return self if revision is self._revision else self._with(revision, Found.nothing())
+
+    def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
+        """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it."""
+        base = self.renewed()
+        asked = asks(base)
+        keys, firsts = base._keys(asked)
+        return base._with(base._revision, base._looked_up(keys, firsts, [one.vector for one in asked]))
+
+    def _with(self, revision: _Revision, found: Found) -> Self:
+        return type(self)(self._connection, (self._vault, self._name), self._settings, revision, found)
+
+    def _keys(self, asks: Sequence[Ask]) -> tuple[list[int], list[int]]:
+        """The keys of fragments that some asks want, and of those that stand beside them."""
+        statements: list[Statement] = []
+        keys: set[int] = set()
+        for ask in asks:
+            condition, values = self._condition(ask)
+            count = self._revision.statistics.count
+            if condition:
+                select = f"SELECT key FROM {self._table} WHERE {condition}"
+                rows = self._connection.rows(f"{select} LIMIT {_MOST + 1}", *values)
+                if len(rows) <= _MOST:
+                    keys.update(row[0] for row in rows)
+                    continue
+                count = self._connection.rows(f"SELECT count(*) FROM ({select}) AS found", *values)[0][0]
+            are_few = count <= _FEW * self._revision.statistics.count
+            statements += self._best(ask, condition, values, are_few)
+        if statements:
+            for answer in self._connection.answers(statements):
+                keys.update(row[0] for row in answer)
+        beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
+        return sorted(keys), sorted(beside - keys)
+
+    def _condition(self, ask: Ask) -> tuple[str, list[object]]:
+        """What a fragment must have, as SQL, "" where it may have anything."""
+        parts: list[str] = []
+        values: list[object] = []
+        if ask.notes is not None:
+            parts.append("note = ANY(%s)")
+            values.append(self._revision.notes.numbers[ask.notes].tolist())
+        if ask.keys is not None:
+            parts.append("key = ANY(%s)")
+            values.append(list(ask.keys))
+        tokens = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
+        for terms in ask.having:
+            parts.append(tokens)
+            values.append(" | ".join(map(_token, terms)) or _NONE)
+        for term in ask.lacking:
+            parts.append(f"NOT {tokens}")
+            values.append(_token(term))
+        return " AND ".join(parts), values
+
+    def _best(self, ask: Ask, condition: str, values: Sequence[object], are_few: bool) -> list[Statement]:
+        """What asks for the best by words and by meaning; where there are attachments, as many of notes and of them."""
+        table, where = self._table, f"WHERE {condition}" if condition else ""
+        parts = [condition] if condition else []
+        statistics = self._revision.statistics
+        beside = statistics.count - statistics.counted
+        kinds = {"": are_few}
+        if beside:
+            kinds = {"NOT attached": are_few, "attached": are_few or beside <= _FEW * statistics.count}
+        statements: list[Statement] = []
+        for kind, is_scanned in kinds.items():
+            among = " AND ".join([*parts, kind] if kind else parts)
+            select = f"SELECT key FROM {table} {f'WHERE {among}' if among else ''}"
+            if ask.terms:
+                asked = " ".join(map(_token, ask.terms)), schema.words_index(self._vault), ask.most
+                statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
+            if ask.vector is not None:
+                distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
+                near = _text(ask.vector), ask.most
+                statements.append((f"{select} ORDER BY {distance} LIMIT %s", (*values, *near)))
+        if condition and not statements:  # filters alone: as `filters.newest_first` has them
+            sql = (
+                f"SELECT key FROM {table} JOIN excerpt.notes ON notes.id = note {where}"
+                " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
+            )
+            statements.append((sql, (*values, ask.most)))
+        if ask.named:
+            notes = self._revision.notes.numbers[list(ask.named)].tolist()
+            also = f"AND {condition}" if condition else ""
+            sql = f"SELECT key FROM {table} WHERE note = ANY(%s) {also} ORDER BY key LIMIT {_MOST_NAMED}"
+            statements.append((sql, (notes, *values)))
+        return statements
+
+    def _looked_up(self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]) -> Found:
+        """Fragments with their terms; of those beside them, only the first ones of notes have these."""
+        asked = [vector for vector in vectors if vector is not None]
+        distances = "".join(", -(vector <#> %s::halfvec)" for _ in asked)
+        first = [key for key in beside if not key & ((1 << ORDINALS) - 1)]
+        others = [key for key in beside if key & ((1 << ORDINALS) - 1)]
+        texts = [_text(vector) for vector in asked]
+        whole, bare = self._connection.answers(
+            [
+                (
+                    f"SELECT key, line_start, lengths, words, places{distances} FROM {self._table} WHERE key = ANY(%s)",
+                    (*texts, [*keys, *first]),
+                ),
+                (f"SELECT key, line_start{distances} FROM {self._table} WHERE key = ANY(%s)", (*texts, others)),
+            ]
+        )
+        nothing = [0] * len(FIELDS)
+        rows = sorted([*whole, *((row[0], row[1], nothing, "", b"", *row[2:]) for row in bare)], key=_key)
+        lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
+        return Found(
+            keys=np.array([row[0] for row in rows], np.int64),
+            wanted=np.isin([row[0] for row in rows], keys),
+            lines=np.array([row[1] for row in rows], np.int32),
+            lengths=lengths,
+            entries=Entries([row[3] for row in rows], lengths, [row[4] for row in rows]),
+            cosines={
+                vector.tobytes(): np.array([row[5 + number] for row in rows], np.float32)
+                for number, vector in enumerate(asked)
+            },
+        )
+
+    def _cosines(self, query: Floats) -> Floats:
+        found: dict[int, float] = dict(
+            self._connection.rows(
+                f"SELECT key, -(vector <#> %s::halfvec) FROM {self._table} WHERE key = ANY(%s)",
+                *(_text(query), self._found.keys.tolist()),
+            )
+        )
+        return np.array([found.get(key, 0.0) for key in self._found.keys.tolist()], np.float32)
+
+    @property
+    def _table(self) -> str:
+        return schema.partition(self._vault)
+
+
+Floats = NDArray[np.float32]
+_NONE = "nothing"  # shorter than any token
+
+
+def _unnamed(address: Address, names: Sequence[str]) -> StoreUnusableError:
+    what = f"There is no vault called {address.vault}" if address.vault else "The address names no vault"
+    there = ", ".join(names) or "none"
+    return StoreUnusableError(f"{what} in {address.shown}.", f"Put ?vault=NAME behind it; there are: {there}.")
+
+
+def _key(row: Row) -> int:
+    return int(row[0])
+
+
+def _token(term: str) -> str:
+    from excerpt.store.words import token_of
+
+    return token_of(term)
+
+
+def _text(vector: Floats) -> str:
+    return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revision:
+    """The newest revision, which may be the one before."""
+    number = int(connection.rows("SELECT revision FROM excerpt.vaults WHERE id = %s", vault)[0][0])
+    if before is not None and before.number == number:
+        return before
+    ((number, *described),), statistics = connection.answers(
+        [
+            ("SELECT revision, updated, model, model_source, tokenizer FROM excerpt.vaults WHERE id = %s", (vault,)),
+            (
+                "SELECT fragments, lengths, filled, vectors FROM excerpt.statistics WHERE vault = %s ORDER BY attached",
+                (vault,),
+            ),
+        ]
+    )
+    of_attachments = not statistics[0][0] and statistics[1][0] > 0
+    counted, lengths, filled, vectors = statistics[1 if of_attachments else 0]
+    means = tuple(total / having if having else 1.0 for total, having in zip(lengths, filled, strict=True))
+    mean = (np.array(vectors) / max(counted, 1)).astype(np.float32)
+    count = sum(of_kind[0] for of_kind in statistics)
+    revision = _Revision(
+        number, Statistics(count, counted, of_attachments, means, mean), Rows(connection), tuple(described)
+    )
+    if before is not None and before.model_source == revision.model_source:
+        revision.embedder = before.embedder
+    return revision

@@ -1,0 +1,50 @@
+"""Servers for all tests of the store, and for each a database of its own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.store.server import NoServerError, Servers, servers
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Servers]:
+    """A primary and its replica."""
+    try:
+        with servers() as found:
+            yield found
+    except NoServerError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def database(running: Servers) -> Iterator[str]:
+    """The address of a new, empty database on the primary."""
+    name = f"excerpt_test_{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(running.primary, autocommit=True) as maintenance:
+        maintenance.execute(f"CREATE DATABASE {name}")
+        yield in_database(running.primary, name)
+        maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def in_database(dsn: str, name: str) -> str:
+    """The address of another database of the same server."""
+    before, _, _ = dsn.rpartition("/")
+    return f"{before}/{name}"
+
+
+def on_replica(database: str, running: Servers) -> str:
+    """The address of a database on the replica, once this has all that the primary has committed."""
+    with psycopg.connect(running.primary) as primary, psycopg.connect(running.replica, autocommit=True) as replica:
+        (written,) = primary.execute("SELECT pg_current_wal_flush_lsn()").fetchall()[0]
+        # There is nothing to wait by but asking.
+        while not replica.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (written,)).fetchall()[0][0]:
+            pass
+    return in_database(running.replica, database.rpartition("/")[2])

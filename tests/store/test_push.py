@@ -1,0 +1,126 @@
+"""A push: what a store holds of a vault afterwards is what its index holds, whatever was there before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import excerpt
+from excerpt.errors import StoreUnusableError
+from excerpt.index.postings import FIELDS
+from excerpt.model import PushReport
+from excerpt.store import schema
+from excerpt.store.address import read_address
+from excerpt.store.push import push
+
+pytestmark = pytest.mark.store
+
+NOTES = {
+    "Bees.md": "---\ntags: [insects]\n---\n# Bees\n\n## Winter\n\nA colony winters around its honey. See [[Honey]].\n",
+    "Honey.md": "# Honey\n\nHoney keeps for years when it holds less than eighteen percent of water.\n",
+    "kitchen/Tea.md": "# Tea\n\n## Green\n\nGreen tea is steeped at eighty degrees for two minutes.\n",
+    "Empty.md": "",
+}
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "notes"
+    for path, text in NOTES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+def pushed(vault: Path, database: str, name: str = "notes") -> PushReport:
+    """What a push of the vault as it is now says."""
+    with excerpt.open(vault) as opened:
+        opened.load()
+        return push(opened._snapshot, read_address(f"{database}?vault={name}"))
+
+
+def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, ...]], list[tuple[str, int]]]:
+    """What a store counts of a vault: fragments, lengths, terms."""
+    with psycopg.connect(database) as connection:
+        counts = connection.execute(
+            "SELECT attached, fragments, lengths, filled FROM excerpt.statistics"
+            " JOIN excerpt.vaults ON id = vault AND name = %s ORDER BY attached",
+            (name,),
+        ).fetchall()
+        terms = connection.execute(
+            "SELECT term, fragments FROM excerpt.terms JOIN excerpt.vaults ON id = vault AND name = %s ORDER BY term",
+            (name,),
+        ).fetchall()
+    return counts, terms
+
+
+def test_a_first_push_writes_every_note(vault: Path, database: str) -> None:
+    report = pushed(vault, database)
+    assert (report.added, report.changed, report.removed) == (len(NOTES), 0, 0)
+    with psycopg.connect(database) as connection:
+        paths = connection.execute("SELECT path FROM excerpt.notes ORDER BY path").fetchall()
+    assert [path for (path,) in paths] == sorted(NOTES)
+
+
+def test_a_second_push_writes_nothing(vault: Path, database: str) -> None:
+    pushed(vault, database)
+    report = pushed(vault, database)
+    assert (report.added, report.changed, report.removed, report.unchanged) == (0, 0, 0, len(NOTES))
+
+
+def test_counts_are_those_of_the_index(vault: Path, database: str) -> None:
+    pushed(vault, database)
+    _, terms = statistics(database)
+    with excerpt.open(vault) as opened:
+        opened.load()
+        lexical = opened._snapshot.lexical
+        for term, count in terms:
+            assert len(set(lexical.entries(term).rows.tolist())) == count, term
+        assert len(terms) == len({term for field in FIELDS for term in lexical.lexicon(field)})
+
+
+def test_changes_leave_the_counts_of_a_clean_push(vault: Path, database: str) -> None:
+    pushed(vault, database)
+    (vault / "Honey.md").write_text("# Honey\n\nNectar, thickened by bees.\n\n## Water\n\nLittle.\n", encoding="utf-8")
+    (vault / "kitchen" / "Tea.md").unlink()
+    (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+    report = pushed(vault, database)
+    assert (report.added, report.changed, report.removed) == (1, 1, 1)
+    pushed(vault, database, "clean")
+    assert statistics(database) == statistics(database, "clean")
+
+
+def test_a_push_that_was_cut_short_is_finished_by_the_next(
+    vault: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.store.push._BATCH", 1)
+
+    def die(written: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with excerpt.open(vault) as opened:
+        opened.load()
+        with pytest.raises(KeyboardInterrupt):
+            push(opened._snapshot, read_address(f"{database}?vault=notes"), die)
+    report = pushed(vault, database)
+    assert report.unchanged == 1
+    pushed(vault, database, "clean")
+    assert statistics(database) == statistics(database, "clean")
+
+
+def test_a_newer_store_is_left_alone(vault: Path, database: str) -> None:
+    pushed(vault, database)
+    with psycopg.connect(database) as connection:
+        connection.execute("UPDATE excerpt.store SET version = %s", (schema.VERSION + 1,))
+    with pytest.raises(StoreUnusableError, match="newer excerpt"):
+        pushed(vault, database)
+
+
+def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> None:
+    with excerpt.open(vault) as opened:
+        opened.load()
+        with pytest.raises(StoreUnusableError, match="does not say what the vault is called"):
+            push(opened._snapshot, read_address(database))

@@ -1,0 +1,158 @@
+"""A vault in a store answers as the folder does: the same lists, scores, packs and texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import excerpt
+from excerpt import Result, Vault
+from excerpt.errors import StoreUnusableError
+from excerpt.known_vaults import DEMO
+from excerpt.store.address import read_address
+from excerpt.store.push import push
+from tests.store.conftest import in_database, on_replica
+from tests.store.server import Servers
+
+pytestmark = pytest.mark.store
+
+QUERIES = (
+    "pack",
+    "token budget",
+    "how do I copy passages into a prompt",
+    "resolve conflicts in sync",
+    "budgte",  # spelled alike
+    "memor",  # goes on
+    '"token budget"',
+    "budget -token",
+    "search OR memory",
+    "#guide",
+    "title:search",
+    "heading:keys ranking",
+    "path:Search",
+    "modified:>1980-01-01 pack",
+    "strategy:semantic passages for a language model",
+    "zzzz",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the demo vault in a store."""
+    name = f"excerpt_demo_{os.getpid()}"
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch, psycopg.connect(running.primary, autocommit=True) as maintenance:
+        patch.setenv("EXCERPT_HOME", str(home))
+        maintenance.execute(f"CREATE DATABASE {name}")
+        address = f"{in_database(running.primary, name)}?vault=demo"
+        with excerpt.open(DEMO) as vault:
+            vault.load()
+            push(vault._snapshot, read_address(address))
+        yield address
+        maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def both(store: str) -> Iterator[tuple[Vault, Vault]]:
+    """The demo vault as a folder, and in the store."""
+    with excerpt.open(DEMO, refresh=False) as folder, excerpt.open(store) as stored:
+        yield folder, stored
+
+
+def said(result: Result) -> list[tuple[str, int, float, str]]:
+    """What a reader sees of each hit: where it is, its score, how sure it is."""
+    hits = result.hits[:10]
+    return [(hit.fragment.path, hit.fragment.line_start, round(hit.score, 2), str(hit.confidence)) for hit in hits]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_finds_the_same(both: tuple[Vault, Vault], query: str) -> None:
+    folder, stored = both
+    expected, found = folder.search(query, limit=20), stored.search(query, limit=20)
+    assert said(found) == said(expected)
+    assert found.strategy == expected.strategy
+    assert [hit.spans for hit in found.hits[:10]] == [hit.spans for hit in expected.hits[:10]]
+
+
+def test_a_pack_is_the_same(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    assert stored.pack("token budget", budget=800).text == folder.pack("token budget", budget=800).text
+
+
+def test_notes_are_read_from_the_store(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    note = folder.search("pack").hits[0].fragment.path
+    assert stored.read(note) == folder.read(note)
+
+
+def test_status_counts_what_is_stored(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    expected, found = folder.status(), stored.status()
+    assert (found.notes, found.fragments, found.tokenizer) == (expected.notes, expected.fragments, expected.tokenizer)
+
+
+def test_why_is_told_alike(both: tuple[Vault, Vault]) -> None:
+    folder, stored = both
+    query = "token budget"
+    expected, found = folder.explain(folder.search(query, limit=3)), stored.explain(stored.search(query, limit=3))
+    assert [one.words for one in found] == [one.words for one in expected]
+
+
+def test_a_replica_answers(store: str, running: Servers, both: tuple[Vault, Vault]) -> None:
+    base, _, name = store.partition("?")
+    with excerpt.open(f"{on_replica(base, running)}?{name}") as replica:
+        assert said(replica.search("token budget")) == said(both[0].search("token budget"))
+
+
+def test_an_address_with_a_password_is_refused() -> None:
+    with pytest.raises(StoreUnusableError, match="password"):
+        excerpt.open("postgresql://user:secret@localhost/db?vault=wiki")
+
+
+def test_a_server_that_is_not_there_is_a_sentence() -> None:
+    vault = excerpt.open("postgresql://excerpt@127.0.0.1:9/db?vault=wiki")
+    with pytest.raises(StoreUnusableError, match="cannot be reached"):
+        vault.search("anything")
+
+
+def test_a_vault_that_is_not_there_names_those_that_are(store: str) -> None:
+    vault = excerpt.open(f"{store.partition('?')[0]}?vault=wiki")
+    with pytest.raises(StoreUnusableError) as caught:
+        vault.search("anything")
+    assert "demo" in caught.value.hint
+
+
+def test_a_lost_connection_is_taken_up_again(both: tuple[Vault, Vault], store: str) -> None:
+    _, stored = both
+    stored.search("pack")
+    with psycopg.connect(store.partition("?")[0], autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'excerpt'")
+    assert stored.search("pack").hits
+
+
+def test_what_is_pushed_is_found_by_who_has_it_open(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "Bees.md").write_text("# Bees\n\nA colony winters around its honey.\n", encoding="utf-8")
+    address = read_address(f"{database}?vault=notes")
+    with excerpt.open(notes) as vault:
+        vault.load()
+        push(vault._snapshot, address)
+        with excerpt.open(f"{database}?vault=notes") as stored:
+            assert not [hit for hit in stored.search("mead").hits if "Mead" in hit.fragment.path]
+            (notes / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+            vault.refresh()
+            push(vault._snapshot, address)
+            assert stored.search("mead").hits[0].fragment.path == "Mead.md"
+            (notes / "Bees.md").unlink()
+            vault.refresh()
+            push(vault._snapshot, address)
+            assert {hit.fragment.path for hit in stored.search("colony honey").hits} == {"Mead.md"}
