@@ -174,6 +174,21 @@ def test_they_can_be_left_out(vault: Path, tmp_path: Path) -> None:
     assert (report.removed, report.attachments, report.skipped) == (3, 0, ())
 
 
+def test_without_the_libraries_all_else_works_and_one_line_says_what_is_not_read(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.vault.readers.registry.find_spec", lambda _: None)
+    for name in ("a.pdf", "b.pdf", "c.pptx", "d.html"):
+        (vault / name).write_bytes(b"x")
+    report = build(vault, tmp_path / "index", Settings())
+    assert (report.attachments, [one.path for one in report.skipped]) == (3, ["broken.ipynb"])
+    snapshot = Snapshot.open(tmp_path / "index", Settings())
+    (libraries, _) = snapshot.status().unread
+    snapshot.close()
+    told = (libraries.files, libraries.what, libraries.action)
+    assert told == (4, "1 html, 2 pdf, 1 slides", "pip install 'excerpt[attachments]'")
+
+
 def test_a_script_without_a_guard_is_run_once(vault: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.tui.programs import editor_command
+from excerpt.tui.programs import editor_command, viewer_command
 
 FILE = Path("/vault/a note.md")
 
@@ -94,3 +94,44 @@ def test_an_editor_that_is_not_installed_is_named() -> None:
 def test_an_unreadable_command_line_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         editor_command('vim "', {}, everything, FILE, 1)
+
+
+# --- attachments ------------------------------------------------------------------------------------------------------
+
+PAPER = Path("/vault/a paper.pdf")
+SEEN = {"DISPLAY": ":0"}
+
+
+def view(setting: str = "", kind: str = "pdf", place: str = "page=12", **options: object) -> tuple[str, ...] | None:
+    options = {"environment": SEEN, "which": everything, "platform": "linux", **options}
+    return viewer_command(setting, kind, PAPER, place, **options)  # type: ignore[arg-type]
+
+
+def test_a_pdf_is_opened_at_its_page_by_a_viewer_that_is_there() -> None:
+    assert view() == ("zathura", "-P", "12", str(PAPER))
+    assert view(which=lambda name: name if name in ("mupdf", "xdg-open") else None) == ("mupdf", str(PAPER), "12")
+
+
+def test_what_no_viewer_is_known_for_is_opened_as_the_system_does() -> None:
+    assert view(kind="slides", place="slide=3") == ("xdg-open", str(PAPER))
+    assert view(platform="darwin", which=lambda name: name if name == "open" else None) == ("open", str(PAPER))
+
+
+def test_a_command_of_the_settings_comes_first_and_gets_file_page_and_place() -> None:
+    assert view("show --page={page} {file} {place}") == ("show", "--page=12", str(PAPER), "page=12")
+    assert view("show") == ("show", str(PAPER))
+
+
+def test_a_name_in_braces_in_a_file_s_own_name_stands_for_nothing() -> None:
+    file = Path("/vault/{page}.pdf")
+    argv = viewer_command("show {file}", "pdf", file, "page=2", environment=SEEN, which=everything, platform="linux")
+    assert argv == ("show", "/vault/{page}.pdf")
+
+
+def test_over_ssh_nothing_is_opened() -> None:
+    assert view(environment={**SEEN, "SSH_TTY": "/dev/pts/1"}) is None
+
+
+def test_a_viewer_that_is_not_there_is_named_with_its_setting() -> None:
+    with pytest.raises(ExcerptError, match="There is no program show"):
+        view("show {file}", which=nothing)

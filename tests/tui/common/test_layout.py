@@ -61,6 +61,7 @@ async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: Stil
 async def test_nothing_moves_where_hits_give_way_to_other_hits(still: StillApp, size: tuple[int, int]) -> None:
     async with still.run_test(size=size) as pilot:
         await typed(pilot, "s")
+        await until(pilot, lambda: bool(rows_of(still).region), "the list to be laid out")
         stood = rows_of(still).region, preview_of(still).region
         for letter in "ync conflict":
             await typed(pilot, letter)

@@ -207,6 +207,14 @@ async def test_a_memory_has_its_sign_in_the_place_of_the_rank(still: StillApp) -
         assert lines_of(still)[2].split()[:2] == ["◆", "Memory"]
 
 
+async def test_an_attachment_has_its_kind_before_its_title(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        page = hit("paper.pdf", title="Rivers")
+        page = replace(page, fragment=replace(page.fragment, kind="pdf", place="page=3", heading_path=("Page 3",)))
+        await show(pilot, still, [page])
+        assert lines_of(still)[0].split()[:6] == ["▌", "1", "pdf", "Rivers", "›", "Page"]
+
+
 async def test_a_list_of_filters_alone_has_no_score(still: StillApp) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await show(pilot, still, [replace(hit("a.md"), confidence=None)])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.model import Fragment, Span
+from excerpt.model import Fragment, Section, Span
 from excerpt.tui.common.line_drawing import Ink
 from excerpt.tui.search.note_window import (
     REACH,
@@ -44,6 +46,22 @@ def test_of_a_long_note_the_lines_around_the_fragment_are_shown_and_the_rest_cou
     window = window_around(note, fragment_of(note, 500, 502), ())
     assert (window.above, window.below) == (500 - REACH - 1, 1000 - 502 - REACH)
     assert text_of(window, 500) == "line 500"
+
+
+PAGES = "# no heading\n- no list\n\nsecond page"
+
+
+def test_an_attachment_is_shown_as_prose_with_the_number_of_each_page() -> None:
+    sections = [
+        Section(0, 0, "", (), 1, 1, ()),
+        Section(1, 1, "Page 7", ("Page 7",), 1, 2, (), "page=7"),
+        Section(2, 1, "Page 8", ("Page 8",), 4, 4, (), "page=8"),
+    ]
+    page = replace(fragment_of(PAGES, 4, 4), kind="pdf", place="page=8")
+    window = window_around(PAGES, page, (), headings=sections)
+    assert text_of(window, 1) == "# no heading"
+    assert text_of(window, 2) == "- no list"
+    assert [window.numbered(number) for number in (1, 2, 3, 4)] == ["7", "", "", "8"]
 
 
 def test_a_match_stands_on_its_line() -> None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from excerpt.errors import ReadError
+from excerpt.index.build import build
+from excerpt.index.snapshot import Snapshot
 from excerpt.model import Note
-from excerpt.settings import Ocr
+from excerpt.search.engine import Engine
+from excerpt.settings import Ocr, Settings
 from excerpt.vault.readers import ReadOptions
 from excerpt.vault.readers.pdf import PdfReader
 from tests.drawn import DARWIN, drawn, recall
-from tests.vault.readers.printed import FILLER, SENTENCES, at_their_places, printed, words_found
+from tests.vault.readers.printed import ANIMALS, FILLER, SENTENCES, at_their_places, printed, words_found
 
 STYLE = """
 <style>
@@ -108,6 +112,20 @@ def test_pages_beyond_the_bound_are_told_of(data: bytes) -> None:
 
 def test_a_title_that_is_a_file_name_is_none(tmp_path: Path) -> None:
     assert read(printed(tmp_path, paper([f"<p>{FILLER}</p>"], "draft-3.docx"))).title == "rivers"
+
+
+def test_a_question_about_a_page_finds_that_page_first(data: bytes, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "rivers.pdf").write_bytes(data)
+    (vault / "Rivers.md").write_text("# Rivers\n\nA river has two banks, and animals on both.\n", encoding="utf-8")
+    build(vault, tmp_path / "index", Settings())
+    with closing(Snapshot.open(tmp_path / "index", Settings())) as snapshot:
+        engine = Engine(snapshot, Settings())
+        asked = [f"where does the {animal} keep its winter stores?" for animal in ANIMALS.split()]
+        found = [engine.search(question).hits[0].fragment.place for question in asked]
+    right = sum(place == f"page={number}" for number, place in enumerate(found, 1))
+    assert right >= 0.95 * len(asked)
 
 
 # --- what is no text --------------------------------------------------------------------------------------------------

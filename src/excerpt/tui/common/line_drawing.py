@@ -272,6 +272,7 @@ class Context(IntEnum):
     """What a line is part of."""
 
     PROSE = auto()
+    PLAIN = auto()
     PROPERTIES = auto()
     CODE = auto()
     CODE_EDGE = auto()
@@ -289,6 +290,8 @@ class Around(NamedTuple):
 
 
 PROSE = Around(Context.PROSE)
+PLAIN = Around(Context.PLAIN)
+"""Of a text that is no Markdown: every line as it stands."""
 
 CALLOUT_INKS = {
     kind: ink
@@ -399,6 +402,8 @@ def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
 
 def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:
     """Ink what a line is; the hang of its continuation lines. Of frontmatter see `excerpt.tui.common.line_drawing`."""
+    if around.context is Context.PLAIN:
+        return 0
     if around.context is not Context.PROSE:
         _draw_code(line, around, code)
         return 0

@@ -21,7 +21,7 @@ from excerpt.places import number_of
 from excerpt.text.display import visible
 from excerpt.tui.common.line_drawing import (
     LONGEST,
-    PROSE,
+    PLAIN,
     TABLE_RULE,
     Around,
     Columns,
@@ -241,6 +241,10 @@ WHOLE_REACH = 2_500
 """The same of a note that is shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
 
 
+_IN_MARKDOWN = ("", "canvas", "drawing", "notebook")
+"""Kinds whose text is Markdown; "" is a note."""
+
+
 @dataclass(frozen=True, slots=True)
 class NoteView:
     """How to look at a note: what of the fragment is `near` in meaning (spans of its text), whether the note is wanted
@@ -313,7 +317,7 @@ def window_around(
         if not fragment.line_start <= number <= fragment.line_end:
             matches.setdefault(number, []).append(columns)
     first, last = reach_of(fragment, len(lines), view)
-    contexts = [PROSE] * last if fragment.kind else contexts_of(lines[:last])
+    contexts = contexts_of(lines[:last]) if fragment.kind in _IN_MARKDOWN else [PLAIN] * last
     shown = _ShownLines(lines, contexts, first, matches, spans_by_line(fragment, view.near))
     drawn = tuple(_drawn(shown))
     return NoteWindow(

@@ -1,0 +1,63 @@
+"""Places in attachments, as links spell them."""
+
+from __future__ import annotations
+
+import pytest
+
+from excerpt.places import called, holds, joined, number_of, place_to_dict, spoken
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "whole"),
+    [
+        ("page=3", "page=3", "page=3"),
+        ("page=3", "page=5", "page=3-5"),
+        ("row=2-41", "row=42-60", "row=2-60"),
+        ("Sales!A1:J40", "Sales!A41:J80", "Sales!A1:J80"),
+        ("page=3", "slide=5", ""),
+        ("Sales!A1:J40", "Costs!A1:B9", ""),
+        ("node=a", "node=b", ""),
+    ],
+)
+def test_places_side_by_side_are_one(first: str, last: str, whole: str) -> None:
+    assert joined(first, last) == whole
+
+
+@pytest.mark.parametrize(
+    ("place", "data"),
+    [
+        ("page=3", {"kind": "page", "from": 3, "to": 3}),
+        ("slide=3-5", {"kind": "slide", "from": 3, "to": 5}),
+        ("Sales (2)!A1:J40", {"kind": "cells", "from": "Sales (2)!A1:J40", "to": "Sales (2)!A1:J40"}),
+        ("node=1f", {"kind": "node", "from": "1f", "to": "1f"}),
+        ("install", {"kind": "anchor", "from": "install", "to": "install"}),
+    ],
+)
+def test_in_json_a_place_has_a_kind_and_its_ends(place: str, data: dict[str, object]) -> None:
+    assert place_to_dict(place) == data
+
+
+def test_a_place_of_several_pages_holds_each() -> None:
+    assert holds("page=3-5", "page=4")
+    assert holds("page=4", "page=3-5")
+    assert not holds("page=3-5", "page=6")
+    assert not holds("page=3-5", "slide=4")
+    assert holds("node=a", "node=a")
+
+
+def test_in_a_sentence_a_place_is_named_and_a_note_has_lines() -> None:
+    assert spoken("page=3-5", 1, 9, "–") == "pages 3–5"
+    assert spoken("Sales!A1:J40", 1, 9) == "Sales!A1:J40"
+    assert spoken("", 1, 9) == "lines 1-9"
+    assert called("pdf", "page=3") == "PDF, page 3"
+    assert called("sheet", "Sales!A1:J40") == "sheet"
+
+
+def test_pages_slides_and_chapters_have_numbers() -> None:
+    assert [number_of(place) for place in ("page=3", "slide=4-6", "chapter=1", "cell=2", "install")] == [
+        3,
+        4,
+        1,
+        None,
+        None,
+    ]
