@@ -15,7 +15,7 @@ _CELLS = re.compile(r"(?P<sheet>.+)!(?P<first>[A-Z]{1,3}\d+)(?::(?P<last>[A-Z]{1
 _SHOWN = {"pdf": "PDF", "html": "HTML", "epub": "EPUB"}
 
 
-class Placed(Protocol):
+class InFile(Protocol):
     """What may stand in an attachment: `kind` is that of its file, "" for a note."""
 
     @property
@@ -63,7 +63,7 @@ def place_to_dict(place: str) -> dict[str, Any]:
     return {"kind": kind if value else "anchor", "from": value or kind, "to": value or kind}
 
 
-def placed_to_dict(value: Placed) -> dict[str, Any]:
+def placed_to_dict(value: InFile) -> dict[str, Any]:
     """The kind of the file and the place in it, as far as there are any: notes have neither."""
     kind = {"kind": value.kind} if value.kind else {}
     return {**kind, "place": place_to_dict(value.place)} if value.place else kind

@@ -110,7 +110,7 @@ class _TextLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _PdfPage:
     number: int
     label: str
     lines: Sequence[_TextLine]
@@ -118,9 +118,9 @@ class _Page:
     recognised: str = ""
 
 
-def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], int, list[str]]:
+def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage], int, list[str]]:
     """The pages, how many of them were scanned, and what is to be said of those that are left out."""
-    pages: list[_Page] = []
+    pages: list[_PdfPage] = []
     warnings: list[str] = []
     scanned = size = 0
     found: list[Recognised] = []
@@ -144,7 +144,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_Page], in
         finally:
             text_page.close()
             page.close()
-        pages.append(_Page(index + 1, _label(document, index), lines, height, recognised))
+        pages.append(_PdfPage(index + 1, _label(document, index), lines, height, recognised))
         size += len(recognised) + sum(len(line.text) + 1 for line in lines)
         if size > MOST_TEXT:
             break
@@ -258,7 +258,7 @@ def _title(document: PdfDocument) -> str:
 # --- from lines to paragraphs -----------------------------------------------------------------------------------------
 
 
-def _without_heads(pages: Sequence[_Page]) -> list[Sequence[_TextLine]]:
+def _without_heads(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
     """The lines of pages without those that stand at the top or bottom of most, whatever number is in them."""
     if len(pages) < _FEWEST_PAGES:
         return [page.lines for page in pages]
@@ -266,7 +266,7 @@ def _without_heads(pages: Sequence[_Page]) -> list[Sequence[_TextLine]]:
     seen = Counter(key for keys in edges for key in keys)
     often = {key for key, count in seen.items() if count > _MOST_PAGES_SHARE * len(pages)}
 
-    def is_head(page: _Page, at: int) -> bool:
+    def is_head(page: _PdfPage, at: int) -> bool:
         line = page.lines[at]
         is_outside = not _EDGE * page.height < line.bottom < (1 - _EDGE) * page.height
         return is_outside and _head(line) in often

@@ -63,7 +63,7 @@ class CsvReader:
         """See Reader.read. Rows are counted as RFC 7111 does."""
         text, warning = decode(data)
         delimiter = "\t" if PurePosixPath(path).suffix.lower() == ".tsv" else _delimiter(text)
-        found = _Reading()
+        found = _SheetRows()
         rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _records(text, delimiter)]
         header = _header(rows, is_text=lambda value: not _is_number(value))
         data_rows = rows[1:] if header and len(rows) > 1 else rows
@@ -75,7 +75,7 @@ class CsvReader:
 # --- ranges -----------------------------------------------------------------------------------------------------------
 
 
-class _Reading:
+class _SheetRows:
     """What has been read of a file so far, within its bounds."""
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
     from python_calamine import CalamineWorkbook, SheetTypeEnum
 
     assert isinstance(workbook, CalamineWorkbook)
-    found = _Reading()
+    found = _SheetRows()
     for sheet in workbook.sheets_metadata:
         if sheet.typ != SheetTypeEnum.WorkSheet:
             continue

@@ -98,7 +98,7 @@ def _decoded(data: bytes) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Headed:
     """What stands under a heading, and the anchor of that one, "" if it has none."""
 
     anchor: str
@@ -107,19 +107,19 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _WebPage:
     title: str
-    parts: Sequence[_Part]
+    parts: Sequence[_Headed]
     links: Sequence[Link]
     is_cut: bool
 
 
-def _read_page(text: str) -> _Page:
+def _read_page(text: str) -> _WebPage:
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(text)
     title = tree.css_first("title")
-    reading = _Reading()
+    reading = _PageWalk()
     if tree.body is not None:
         for node, entered in _walk(tree.body):
             if entered:
@@ -130,7 +130,7 @@ def _read_page(text: str) -> _Page:
                 break
     reading.finish(0)
     name = " ".join((title.text() or "").split())[:200] if title is not None else ""
-    return _Page(name, reading.parts, reading.links, reading.size > MOST_TEXT)
+    return _WebPage(name, reading.parts, reading.links, reading.size > MOST_TEXT)
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
@@ -166,11 +166,11 @@ def _is_dropped(node: LexborNode) -> bool:
     return tag == "a" and "headerlink" in (attributes.get("class") or "")
 
 
-class _Reading:
+class _PageWalk:
     """A page as far as it has been walked over."""
 
     def __init__(self) -> None:
-        self.parts: list[_Part] = []
+        self.parts: list[_Headed] = []
         self.links: list[Link] = []
         self.size = 0
         self._stack: list[tuple[int, str]] = []
@@ -267,7 +267,7 @@ class _Reading:
         if not text and self._stack and self._stack[-1][0] >= next_level:
             text = self._stack[-1][1]
         if text:
-            self.parts.append(_Part(self._anchor, tuple(name for _, name in self._stack), text.strip("\n")))
+            self.parts.append(_Headed(self._anchor, tuple(name for _, name in self._stack), text.strip("\n")))
 
     def _link(self, kind: LinkKind, address: str | None, text: str) -> None:
         """Take a link to another file of the vault."""
