@@ -13,8 +13,12 @@ import excerpt
 from excerpt import Result, Vault
 from excerpt.errors import StoreUnusableError
 from excerpt.known_vaults import DEMO
+from excerpt.mcp.served import ServedVaults
+from excerpt.mcp.server import made
 from excerpt.store.address import read_address
 from excerpt.store.push import push
+from mcp import Client
+from tests.mcp.conftest import asking, failed
 from tests.store.conftest import in_database, on_replica
 from tests.store.server import Servers
 
@@ -156,3 +160,25 @@ def test_what_is_pushed_is_found_by_who_has_it_open(
             vault.refresh()
             push(vault._snapshot, address)
             assert {hit.fragment.path for hit in stored.search("colony honey").hits} == {"Mead.md"}
+
+
+# --- agents -----------------------------------------------------------------------------------------------------------
+
+
+async def test_agents_ask_a_store_as_a_folder(store: str) -> None:
+    served = ServedVaults([Path(store)])
+    try:
+        async with Client(made(served, failed)) as client:
+            ask = asking(client)
+            found = await ask("search", query="token budget")
+            packed = await ask("pack", query="token budget", budget=500)
+            lines = await ask("read", source="Token budget:1-3")
+            refused = await ask("overview", topic="packs")
+    finally:
+        served.end()
+    assert "Token budget" in found.text
+    assert "as last pushed" in found.text
+    assert "[1]" in packed.text
+    assert "Token budget.md:1-3" in lines.text
+    assert refused.is_error
+    assert "In a store overviews are not worked out yet." in refused.text

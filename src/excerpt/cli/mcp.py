@@ -18,6 +18,7 @@ from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import check_breadth
 from excerpt.settings import open_vault, places
+from excerpt.store.address import is_address, read_address
 
 _PORT = 8765
 _CLIENTS = ("claude", "cursor", "vscode", "codex")
@@ -57,7 +58,8 @@ def mcp_command(
     if importlib.util.find_spec("mcp") is None:
         raise _without_sdk("is not installed")
     for folder in folders:
-        check_breadth(open_vault(folder), places())
+        if not is_address(str(folder)):
+            check_breadth(open_vault(folder), places())
     from excerpt.mcp.http import Door, is_loopback, opened
     from excerpt.mcp.served import ServedVaults
 
@@ -91,12 +93,17 @@ def _crash(error: Exception) -> str:
     return report(error, sys.argv[1:])
 
 
+def _named(vault: Path) -> str:
+    """A vault as a client is to name it, wherever that is started."""
+    return read_address(str(vault)).shown if is_address(str(vault)) else str(vault.expanduser().absolute())
+
+
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:
     """What a client is to start, in the form of its settings, on stdout; where it belongs, on stderr."""
     program = shutil.which("excerpt")
     command = [program] if program else [sys.executable, "-m", "excerpt"]
     options = ["--no-memory"] if no_memory else []
-    arguments = [*command[1:], "mcp", *options, *(str(folder.expanduser().absolute()) for folder in folders)]
+    arguments = [*command[1:], "mcp", *options, *map(_named, folders)]
     started = {"command": command[0], "args": arguments}
     match client:
         case "claude":

@@ -19,6 +19,7 @@ import excerpt
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotThereError, VaultError
 from excerpt.known_vaults import names_apart
 from excerpt.settings import places
+from excerpt.store.address import is_address, read_address
 from excerpt.text.display import visible_line
 from excerpt.vault.watched import is_watched
 
@@ -149,6 +150,8 @@ class ServedVault:
             return f"NOT up to date: {visible_line(self.indexing.failed)}"
         if self.indexing.is_alive and not self.indexing.looked:
             return "looking for changes"
+        if self.vault.address:
+            return "as last pushed"
         return "up to date" if self._is_watched() else "as last indexed"
 
     @property
@@ -216,9 +219,13 @@ class ServedVaults:
 
     def __init__(self, folders: Sequence[Path], *, watched: bool = True) -> None:
         """Not `watched`, they are served as they were indexed last. Raises VaultError, SettingsError."""
-        resolved = {folder.expanduser().resolve(): folder for folder in folders}
-        names = names_apart(resolved)
-        self.all = tuple(ServedVault(folder, names[folder], watched=watched) for folder in resolved)
+        addresses = {read_address(str(folder)).folder: folder for folder in folders if is_address(str(folder))}
+        resolved = {folder.expanduser().resolve(): folder for folder in folders if not is_address(str(folder))}
+        names = names_apart([*resolved, *addresses])
+        self.all = (
+            *(ServedVault(folder, names[folder], watched=watched) for folder in resolved),
+            *(ServedVault(address, names[at], watched=False) for at, address in addresses.items()),
+        )
 
     def watch(self) -> None:
         """Have all of them watched, and indexed where they are not."""
