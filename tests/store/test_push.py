@@ -124,3 +124,15 @@ def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> Non
         opened.load()
         with pytest.raises(StoreUnusableError, match="does not say what the vault is called"):
             push(opened._snapshot, read_address(database))
+
+
+def test_without_its_index_by_words_a_vault_is_searched_by_its_rows(vault: Path, database: str) -> None:
+    pushed(vault, database)
+    with psycopg.connect(database, autocommit=True) as connection:
+        ((name,),) = connection.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'words_%'").fetchall()
+        connection.execute(f"DROP INDEX excerpt.{name}")
+        with excerpt.open(f"{database}?vault=notes") as stored:
+            found = stored.search("colony winters")
+        assert found.hits[0].fragment.path == "Bees.md"
+        pushed(vault, database)
+        assert connection.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", (name,)).fetchall()

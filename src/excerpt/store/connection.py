@@ -22,6 +22,10 @@ _PATIENCE = 10
 """Seconds that a server has to take up a connection."""
 
 
+class IndexDamagedError(StoreUnusableError):
+    """An index of the store is damaged, or not there; the rows are."""
+
+
 class Connection:
     """A connection that has not been lost, or a sentence. Usable from one thread at a time.
 
@@ -128,6 +132,16 @@ class Connection:
         except (driver.errors.InvalidSchemaName, driver.errors.UndefinedTable) as error:
             raise StoreUnusableError(
                 f"There is no vault in {where}.", "Put one there: `excerpt push VAULT --to ADDRESS`."
+            ) from error
+        except (
+            driver.errors.UndefinedObject,
+            driver.errors.DataCorrupted,
+            driver.errors.IndexCorrupted,
+            driver.errors.InternalError_,
+        ) as error:
+            raise IndexDamagedError(
+                f"An index of the store {where} is damaged or missing: {_said(error)}.",
+                "`excerpt push` to it: it makes what is missing anew.",
             ) from error
         except driver.errors.InsufficientPrivilege as error:
             raise StoreUnusableError(

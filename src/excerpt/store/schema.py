@@ -8,7 +8,7 @@ the schema `excerpt_vault`, which have the tables and columns of an index's cata
 from __future__ import annotations
 
 from excerpt.errors import StoreUnusableError
-from excerpt.store.connection import Connection
+from excerpt.store.connection import Connection, IndexDamagedError
 
 DIMENSIONS = 256
 """Of the vectors, in the columns of this version."""
@@ -165,9 +165,16 @@ def make_partition(connection: Connection, vault: int) -> None:
     )
 
 
+_CANARY = "SELECT key FROM {} ORDER BY words <@> to_bm25query('canary', %s) LIMIT 1"
+
+
 def make_indexes(connection: Connection, vault: int) -> None:
-    """Make what indexes of a vault's fragments are missing."""
+    """Make what indexes of a vault's fragments are missing, and that by words anew where it does not answer."""
     table = partition(vault)
+    try:
+        connection.rows(_CANARY.format(table), words_index(vault))
+    except IndexDamagedError:
+        connection.rows(f"DROP INDEX IF EXISTS {words_index(vault)}")
     for name, made in (
         (f"words_{vault}", "bm25 (words) WITH (text_config = 'simple')"),
         (f"terms_{vault}", "gin (to_tsvector('simple'::regconfig, words))"),

@@ -22,7 +22,7 @@ from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
 from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, Found, KnownTerms, Statistics
-from excerpt.store.connection import Connection, Row, Statement
+from excerpt.store.connection import Connection, IndexDamagedError, Row, Statement
 from excerpt.store.push import ORDINALS
 from excerpt.store.words import Entries
 
@@ -35,6 +35,8 @@ _FEW = 0.2
 fragments many would have to be passed over."""
 _MOST_NAMES = 1_000
 """Names of which it is kept which notes have them."""
+_MOST_TERMS = 8
+"""Terms that are looked up one by one where the index by words is no good."""
 _MOST_NAMED = 500
 """Fragments of notes that a query names."""
 _NEAR = 300
@@ -310,7 +312,13 @@ class StoreSnapshot(CatalogView):
             are_few = count <= _FEW * self._revision.statistics.count
             statements += self._best(ask, condition, values, are_few)
         if statements:
-            for answer in self._connection.answers(statements):
+            try:
+                answers = self._connection.answers(statements)
+            except IndexDamagedError:
+                # The index by words is young software, and disposable: the rows tell, by the other one.
+                kept = [one for one in statements if "<@>" not in one[0]]
+                answers = self._connection.answers([*kept, *(one for ask in asks for one in self._by_terms(ask))])
+            for answer in answers:
                 keys.update(row[0] for row in answer)
         beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
         return sorted(keys), sorted(beside - keys)
@@ -366,6 +374,17 @@ class StoreSnapshot(CatalogView):
             sql = f"SELECT key FROM {table} WHERE note = ANY(%s) {also} ORDER BY key LIMIT {_MOST_NAMED}"
             statements.append((sql, (notes, *values)))
         return statements
+
+    def _by_terms(self, ask: Ask) -> list[Statement]:
+        """What asks for fragments by words where their index is no good: those that have all terms, or the rarest two,
+        and some of each of the rarest. The engine weighs what is found as ever."""
+        condition, values = self._condition(ask)
+        tokens = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
+        where = f"{tokens} AND {condition}" if condition else tokens
+        rarest = [_token(term) for term in sorted(ask.terms, key=self.lexical.count)][:_MOST_TERMS]
+        asked = dict.fromkeys([" & ".join(rarest), " & ".join(rarest[:2]), *rarest]) if rarest else {}
+        sql = f"SELECT key FROM {self._table} WHERE {where} LIMIT %s"
+        return [(sql, (tsquery, *values, ask.most)) for tsquery in asked]
 
     def _looked_up(self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]) -> Found:
         """Fragments with their terms; of those beside them, only the first ones of notes have these."""

@@ -1,0 +1,53 @@
+"""Addresses of vaults in a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import StoreUnusableError
+from excerpt.store.address import is_address, read_address
+
+
+@pytest.mark.parametrize("address", ["postgresql://h/db", "postgres://h/db", str(Path("postgresql://h/db"))])
+def test_an_address_is_told_from_a_folder(address: str) -> None:
+    assert is_address(address)
+    assert read_address(address).conninfo.startswith("postgresql://h/db")
+
+
+@pytest.mark.parametrize("folder", ["notes", "/home/me/postgresql", "./postgresql:notes", "~/notes"])
+def test_a_folder_is_no_address(folder: str) -> None:
+    assert not is_address(folder)
+
+
+def test_the_vault_is_named_behind_the_database() -> None:
+    address = read_address("postgresql://me@localhost/db?vault=our%20wiki&connect_timeout=3")
+    assert address.vault == "our wiki"
+    assert address.conninfo == "postgresql://me@localhost/db?connect_timeout=3"
+
+
+@pytest.mark.parametrize("address", ["postgresql://me:secret@h/db", "postgresql://me@h/db?password=secret"])
+def test_a_password_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(StoreUnusableError) as caught:
+        read_address(address)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.3.2.1", "[::1]"])
+def test_this_machine_needs_no_certificate(host: str) -> None:
+    assert "sslmode" not in read_address(f"postgresql://{host}/db").conninfo
+
+
+@pytest.mark.parametrize("address", ["postgresql://db.example.org/db", "postgresql://localhost/db?host=db.example.org"])
+def test_another_host_must_prove_who_it_is(address: str) -> None:
+    assert "sslmode=verify-full" in read_address(address).conninfo
+
+
+def test_what_is_said_of_certificates_holds() -> None:
+    assert "sslmode=require" in read_address("postgresql://db.example.org/db?sslmode=require").conninfo
+
+
+def test_an_address_without_a_database_is_refused() -> None:
+    with pytest.raises(StoreUnusableError, match="names no database"):
+        read_address("postgresql://localhost")
