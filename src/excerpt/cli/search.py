@@ -101,7 +101,7 @@ def search_command(
     if as_json:
         print_json(result_as_json(result, explanations))
     else:
-        _print(result, explanations)
+        _print(result, explanations, in_store=bool(found.address))
     return 0 if result.hits else 1
 
 
@@ -152,7 +152,7 @@ def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_j
     return 0 if told.explanation is not None else 1
 
 
-def _print(result: Result, explanations: Sequence[Explanation]) -> None:
+def _print(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
     if result.hits and result.confidence is Confidence.NOTHING:
         narrate(NO_ANSWER)
     explain = None
@@ -163,7 +163,7 @@ def _print(result: Result, explanations: Sequence[Explanation]) -> None:
             print_explanation(explanations[at])
 
     print_hits(result.hits, explain)
-    narrate(_summary(result))
+    narrate(_summary(result, in_store=in_store))
 
 
 def read_batch(file: Path) -> list[tuple[str, str]]:
@@ -202,10 +202,11 @@ def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> 
     return answer
 
 
-def _summary(result: Result) -> str:
+def _summary(result: Result, *, in_store: bool) -> str:
+    """What was found, in a line; a store counts what it has looked at alone."""
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
-    shown = f"{len(result.hits)} of {result.matched:,} matching fragments"
+    shown = f"{len(result.hits)} of {'at least ' if in_store else ''}{result.matched:,} matching fragments"
     if len(result.hits) > result.matched:  # under a filter
         shown = f"{len(result.hits)} fragments, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # nothing but filters was asked

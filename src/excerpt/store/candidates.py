@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from excerpt.index.catalog import ReadRows
 from excerpt.index.postings import FIELDS
 from excerpt.index.terms import Positions, TermEntries, TermPlaces, TermPostings
-from excerpt.store.words import Entries
+from excerpt.store.words import TokenEntries
 
 Longs = NDArray[np.int64]
 Rows = NDArray[np.int32]
@@ -36,7 +36,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFragments:
     """Fragments of a store, by their keys, ascending, with their first lines and terms, and their cosines to each
     vector that was asked for, by its bytes. `wanted` are those that were asked for; the others stand beside them, and
     have no terms unless they are the first of their note."""
@@ -45,14 +45,16 @@ class Found:
     wanted: NDArray[np.bool_]
     lines: Rows
     lengths: Longs
-    entries: Entries
+    entries: TokenEntries
     cosines: Mapping[bytes, Floats]
 
     @staticmethod
-    def nothing() -> Found:
+    def nothing() -> FoundFragments:
         lengths = np.zeros((0, len(FIELDS)), np.int64)
         none = np.zeros(0, np.int64)
-        return Found(none, none.astype(np.bool_), none.astype(np.int32), lengths, Entries((), lengths, ()), {})
+        return FoundFragments(
+            none, none.astype(np.bool_), none.astype(np.int32), lengths, TokenEntries((), lengths, ()), {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def _behind(prefix: str) -> str:
 class CandidateTerms:
     """The terms of some fragments, as a search reads those of an index, with counts over all fragments."""
 
-    def __init__(self, found: Found, known: KnownTerms, statistics: Statistics) -> None:
+    def __init__(self, found: FoundFragments, known: KnownTerms, statistics: Statistics) -> None:
         self.keys = found.keys
         self.lines = found.lines
         self._lengths = {field: found.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
@@ -225,7 +227,7 @@ class CandidateVectors:
 
     is_part = True
 
-    def __init__(self, found: Found, statistics: Statistics, ask: Callable[[Floats], Floats]) -> None:
+    def __init__(self, found: FoundFragments, statistics: Statistics, ask: Callable[[Floats], Floats]) -> None:
         """`ask` asks the store for cosines that were not looked up with the fragments."""
         self.keys = found.keys
         self.mean = statistics.mean

@@ -21,10 +21,10 @@ from excerpt.model import Fragment, Part, Skipped, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
-from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, Found, KnownTerms, Statistics
+from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
 from excerpt.store.connection import Connection, IndexDamagedError, Row, Statement
 from excerpt.store.push import ORDINALS
-from excerpt.store.words import Entries
+from excerpt.store.words import TokenEntries
 
 _TIMEOUT = 20.0
 """Seconds that a statement of a reader may take."""
@@ -121,7 +121,12 @@ class StoreSnapshot(CatalogView):
     is_part = True
 
     def __init__(
-        self, connection: Connection, vault: tuple[int, str], settings: Settings, revision: _Revision, found: Found
+        self,
+        connection: Connection,
+        vault: tuple[int, str],
+        settings: Settings,
+        revision: _Revision,
+        found: FoundFragments,
     ) -> None:
         self._connection = connection
         self._vault, self._name = vault
@@ -149,7 +154,7 @@ class StoreSnapshot(CatalogView):
                 (f"SET hnsw.ef_search = {_NEAR}", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
             )
-            return cls(connection, (number, name), settings, _read(connection, number, None), Found.nothing())
+            return cls(connection, (number, name), settings, _read(connection, number, None), FoundFragments.nothing())
         except BaseException:
             connection.close()
             raise
@@ -283,7 +288,7 @@ class StoreSnapshot(CatalogView):
     def renewed(self) -> Self:
         """The vault as it is in the store now."""
         revision = _read(self._connection, self._vault, self._revision)
-        return self if revision is self._revision else self._with(revision, Found.nothing())
+        return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
     def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
         """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it."""
@@ -292,7 +297,7 @@ class StoreSnapshot(CatalogView):
         keys, firsts = base._keys(asked)
         return base._with(base._revision, base._looked_up(keys, firsts, [one.vector for one in asked]))
 
-    def _with(self, revision: _Revision, found: Found) -> Self:
+    def _with(self, revision: _Revision, found: FoundFragments) -> Self:
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, found)
 
     def _keys(self, asks: Sequence[Ask]) -> tuple[list[int], list[int]]:
@@ -386,7 +391,9 @@ class StoreSnapshot(CatalogView):
         sql = f"SELECT key FROM {self._table} WHERE {where} LIMIT %s"
         return [(sql, (tsquery, *values, ask.most)) for tsquery in asked]
 
-    def _looked_up(self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]) -> Found:
+    def _looked_up(
+        self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]
+    ) -> FoundFragments:
         """Fragments with their terms; of those beside them, only the first ones of notes have these."""
         asked = [vector for vector in vectors if vector is not None]
         distances = "".join(", -(vector <#> %s::halfvec)" for _ in asked)
@@ -405,12 +412,12 @@ class StoreSnapshot(CatalogView):
         nothing = [0] * len(FIELDS)
         rows = sorted([*whole, *((row[0], row[1], nothing, "", b"", *row[2:]) for row in bare)], key=_key)
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
-        return Found(
+        return FoundFragments(
             keys=np.array([row[0] for row in rows], np.int64),
             wanted=np.isin([row[0] for row in rows], keys),
             lines=np.array([row[1] for row in rows], np.int32),
             lengths=lengths,
-            entries=Entries([row[3] for row in rows], lengths, [row[4] for row in rows]),
+            entries=TokenEntries([row[3] for row in rows], lengths, [row[4] for row in rows]),
             cosines={
                 vector.tobytes(): np.array([row[5 + number] for row in rows], np.float32)
                 for number, vector in enumerate(asked)

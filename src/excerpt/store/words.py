@@ -92,7 +92,7 @@ def terms_of_documents(segment: Segment, attached: NDArray[np.bool_]) -> tuple[l
     return found, counted
 
 
-class Entries:
+class TokenEntries:
     """The tokens of some fragments, one after the other: for each the number of its fragment and of its field, and its
     position."""
 
