@@ -280,6 +280,8 @@ def count(frame, event, _):
 
 settings = Settings(embedding=EmbeddingSettings(model), pack=PackSettings(tokenizer="chars/4"))
 open_embedder(model)  # each build has what takes long to load
+# A build interrupts itself at a file that takes a second; raised within `count`, that would end the counting.
+signal.signal(signal.SIGALRM, lambda *_: None)
 for last in sys.stdin:
     if not (child := os.fork()):
         sys.setprofile(count)

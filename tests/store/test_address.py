@@ -27,7 +27,10 @@ def test_the_vault_is_named_behind_the_database() -> None:
     assert address.conninfo == "postgresql://me@localhost/db?connect_timeout=3"
 
 
-@pytest.mark.parametrize("address", ["postgresql://me:secret@h/db", "postgresql://me@h/db?password=secret"])
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://me:secret@h/db", "postgresql://me@h/db?password=secret", "postgresql://me@h/db?sslpassword=secret"],
+)
 def test_a_password_is_refused_and_not_repeated(address: str) -> None:
     with pytest.raises(StoreUnusableError) as caught:
         read_address(address)
@@ -39,7 +42,14 @@ def test_this_machine_needs_no_certificate(host: str) -> None:
     assert "sslmode" not in read_address(f"postgresql://{host}/db").conninfo
 
 
-@pytest.mark.parametrize("address", ["postgresql://db.example.org/db", "postgresql://localhost/db?host=db.example.org"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://db.example.org/db",
+        "postgresql://localhost/db?host=db.example.org",
+        "postgresql://localhost/db?hostaddr=192.0.2.7",
+    ],
+)
 def test_another_host_must_prove_who_it_is(address: str) -> None:
     assert "sslmode=verify-full" in read_address(address).conninfo
 

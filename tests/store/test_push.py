@@ -13,7 +13,9 @@ from excerpt.index.postings import FIELDS
 from excerpt.model import PushReport
 from excerpt.store import schema
 from excerpt.store.address import read_address
+from excerpt.store.connection import Connection
 from excerpt.store.push import push
+from tests.cli.json_forms import form, wrong
 
 pytestmark = pytest.mark.store
 
@@ -136,3 +138,31 @@ def test_without_its_index_by_words_a_vault_is_searched_by_its_rows(vault: Path,
         assert found.hits[0].fragment.path == "Bees.md"
         pushed(vault, database)
         assert connection.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", (name,)).fetchall()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Odd\n\nA zero\0byte in the text.\n",
+        '---\ntags: ["a\\0b"]\naliases: ["x\\0y"]\n---\n\nA zero in a tag.\n',
+        "# A&#0;b\n\nA zero in [a link](y%00z) and [[a%00b]].\n",
+    ],
+)
+def test_a_character_that_postgresql_has_not_stops_nothing(vault: Path, database: str, text: str) -> None:
+    (vault / "Odd.md").write_text(text, encoding="utf-8")
+    assert pushed(vault, database).added == len(NOTES) + 1
+    with excerpt.open(f"{database}?vault=notes") as store:
+        assert "zero" in store.read("Odd").text
+
+
+def test_what_is_told_of_a_push_is_what_is_described(vault: Path, database: str) -> None:
+    assert list(wrong(pushed(vault, database).to_dict(), form("push"))) == []
+
+
+def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
+    connection = Connection(read_address(database), timeout=0.2)
+    backend = connection.rows("SELECT pg_backend_pid()")
+    with pytest.raises(StoreUnusableError, match="took more than"):
+        connection.rows("SELECT pg_sleep(10)")
+    assert connection.rows("SELECT pg_backend_pid()") == backend  # no other connection took its place
+    connection.close()

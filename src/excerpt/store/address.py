@@ -50,7 +50,7 @@ def read_address(text: str) -> Address:
     except ValueError as error:
         raise StoreUnusableError(f"That is no address of a store: {error}.", _FORM) from None
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if parts.password is not None or "password" in options:
+    if parts.password is not None or {"password", "sslpassword"} & options.keys():
         raise StoreUnusableError(
             "The address holds a password, which does not belong on a command line.",
             "Leave it out, and put it into the file ~/.pgpass or the variable PGPASSWORD.",
@@ -58,7 +58,8 @@ def read_address(text: str) -> Address:
     if parts.scheme != "postgresql" or not parts.path.strip("/"):
         raise StoreUnusableError("The address names no database.", _FORM)
     vault = options.pop("vault", "")
-    host = options.get("host", host)
+    # What is connected to is the number, where one is given.
+    host = options.get("hostaddr") or options.get("host", host)
     if "sslmode" not in options and not _is_loopback(host):
         options["sslmode"] = "verify-full"
         if "sslrootcert" not in options and not (Path.home() / ".postgresql" / "root.crt").exists():

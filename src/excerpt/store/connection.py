@@ -59,7 +59,7 @@ class Connection:
             try:
                 return self._sent(statements)
             except self._lost:
-                if self._writes:
+                if self._writes or not self._connection.closed:
                     raise
                 self._connection.close()
                 self._connection = self._connected()
@@ -80,7 +80,7 @@ class Connection:
         with self._told(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types([kind for _, kind in columns])
             for row in rows:
-                copy.write_row(row)
+                copy.write_row([storable(value) for value in row])
 
     def know_vectors(self) -> None:
         """Let `copy` take what `as_vectors` makes; the database must have the extension."""
@@ -115,7 +115,7 @@ class Connection:
 
     @property
     def _lost(self) -> type[Exception]:
-        """What psycopg raises where the connection is gone, and for a few other reasons that a second try tells."""
+        """What psycopg raises where the connection is gone, and for other reasons."""
         lost: type[Exception] = _psycopg().OperationalError
         return lost
 
@@ -154,6 +154,12 @@ class Connection:
             ) from error
         except driver.Error as error:
             raise StoreUnusableError(f"The store {where} cannot be used: {_said(error)}.") from error
+
+
+def storable(value: object) -> object:
+    """What a text of PostgreSQL can hold: no NUL, which a note may have, and no lone surrogate, as may come from a
+    terminal. Each gives way to one character, so that spans stay true."""
+    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
 def as_vectors(vectors: NDArray[np.float32]) -> list[object]:

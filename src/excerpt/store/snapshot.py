@@ -22,7 +22,7 @@ from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
 from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
-from excerpt.store.connection import Connection, IndexDamagedError, Row, Statement
+from excerpt.store.connection import Connection, IndexDamagedError, Row, Statement, storable
 from excerpt.store.push import ORDINALS
 from excerpt.store.words import TokenEntries
 
@@ -72,13 +72,7 @@ class Rows:
 
         # SQLite's LIKE takes ASCII letters whatever the case.
         text = _PLACEHOLDER.sub(placed, sql.replace("%", "%%").replace(" LIKE ", " ILIKE "))
-        return self._connection.rows(text, *map(_clean, ordered))
-
-
-def _clean(value: object) -> object:
-    """What a text of PostgreSQL can hold: from a terminal may come a lone surrogate or a NUL, which no stored text
-    has."""
-    return value.encode("utf-8", "replace").decode().replace("\0", "?") if isinstance(value, str) else value
+        return self._connection.rows(text, *map(storable, ordered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +272,7 @@ class StoreSnapshot(CatalogView):
         """As of an index, in one query."""
         found: list[list[Part]] = [[] for _ in ranges]
         lasts = [_NO_END if last is None else min(last, _NO_END) for _, _, last in ranges]
-        asked = [_clean(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
+        asked = [storable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
         for place, *row in self._connection.rows(_PARTS, *asked):
             found[place - 1].append(Part(*row))
         return found
