@@ -94,6 +94,28 @@ def test_a_large_table_ends_at_the_bound_of_its_text() -> None:
     assert "are left out" in note.warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("reader", "data"),
+    [
+        (CsvReader(), b"name,said\nann," + b"word " * 60_000 + b"\n"),
+        (SheetReader(), workbook(S=[["word " * 6_000, number] for number in range(60)])),
+    ],
+    ids=["csv", "xlsx"],
+)
+def test_text_that_is_cut_within_a_range_is_said(reader: SheetReader | CsvReader, data: bytes) -> None:
+    note = reader.read(data, "a", ENGLISH)
+    assert len(note.text) <= MOST_TEXT
+    assert "Only the first 200,000 characters of it are read." in note.warnings
+
+
+def test_a_table_far_from_the_first_cell_is_placed_where_it_stands() -> None:
+    data = BytesIO()
+    with xlsxwriter.Workbook(data) as opened:
+        opened.add_worksheet("S").write(1_000_000, 2_000, "far")
+    note = SheetReader().read(data.getvalue(), "s.xlsx", ENGLISH)
+    assert places(note) == [("S!BXY1000001:BXY1000001", "S BXY1000001:BXY1000001")]
+
+
 def test_an_open_document_spreadsheet_is_read() -> None:
     cells = "".join(
         f"<table:table-cell office:value-type='string'><text:p>{word}</text:p></table:table-cell>"
@@ -126,6 +148,10 @@ def test_an_open_document_spreadsheet_is_read() -> None:
 def test_the_delimiter_is_that_of_most_lines(delimiter: str) -> None:
     text = "\n".join(delimiter.join(row) for row in (["name", "note"], ["ann", '"a, b; c"'], ["bob", "d"]))
     assert CsvReader().read(text.encode(), "a.csv", ENGLISH).text == "name | note\nann | a, b; c\nbob | d"
+
+
+def test_decimal_commas_part_no_values() -> None:
+    assert CsvReader().read(b"1,5;2,5\n3,5;4,0\n", "a.csv", ENGLISH).text == "1,5 | 2,5\n3,5 | 4,0"
 
 
 def test_rows_of_a_table_are_counted_with_its_header() -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from io import BytesIO, StringIO
-from itertools import islice
 from pathlib import PurePosixPath
 
 from excerpt.errors import ReadError
@@ -22,7 +21,8 @@ _ROWS = 40
 """Of a section."""
 _WIDEST = 1_000
 """Columns looked at, of which some may be blank."""
-_DELIMITERS = ",;\t|"
+_DELIMITERS = "\t;|,"
+"""Commas come last: they stand within prose and numbers too."""
 _SAMPLE_LINES = 50
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BIFF = (b"\x09\x08", b"\x09\x04", b"\x09\x02", b"\x09\x00")
@@ -34,7 +34,7 @@ Row = tuple[int, list[str]]
 @dataclass(frozen=True, slots=True)
 class SheetReader:
     kind: str = "sheet"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xls", ".ods")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -56,7 +56,7 @@ class SheetReader:
 @dataclass(frozen=True, slots=True)
 class CsvReader:
     kind: str = "sheet"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".csv", ".tsv")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -82,6 +82,7 @@ class _SheetRows:
         self.parts: list[Placed] = []
         self.rows = self.size = 0
         self.rows_left = self.columns_left = 0
+        self.is_cut = False
 
     def add(
         self, rows: Sequence[Row], header: Sequence[str], name: Callable[[Row, Row, int, int], Sequence[str]]
@@ -99,7 +100,9 @@ class _SheetRows:
             if header and taken[0][1] != list(header):
                 lines.insert(0, _line(header, kept))
             lines = list(filter(None, lines))
-            text = "\n".join(lines)[: MOST_TEXT - self.size]
+            whole = "\n".join(lines)
+            text = whole[: MOST_TEXT - self.size]
+            self.is_cut = len(text) < len(whole)
             place, heading = name(taken[0], taken[-1], kept[0], kept[-1])
             self.parts.append(Placed(place, (heading,), text))
             self.rows += len(taken)
@@ -114,6 +117,8 @@ class _SheetRows:
         left = []
         if self.rows_left:
             left.append(f"Only the first {self.rows:,} rows of it are read; {self.rows_left:,} are left out.")
+        if self.is_cut:
+            left.append(f"Only the first {MOST_TEXT:,} characters of it are read.")
         if self.columns_left:
             left.append(f"Only {MOST_COLUMNS} columns of it are read; {self.columns_left:,} are left out.")
         return placed_note(path, self.parts, options, warnings=left)
@@ -154,13 +159,13 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
         first_row, first_column = cells.start
         rows: list[Row] = []
         is_named = False
-        for number, values in enumerate(islice(cells.iter_rows(), first_row + MOST_ROWS + 1), start=1):
-            shown = [""] * first_column + [_shown(value) for value in values[:_WIDEST]]
+        for number, values in enumerate(cells.to_python(nrows=MOST_ROWS + 1), start=first_row + 1):
+            shown = [_shown(value) for value in values[:_WIDEST]]
             if any(shown):
                 is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
                 rows.append((number, shown))
         header = _header(rows, bool) if is_named else []
-        found.add(rows, header, _cell_place(sheet.name))
+        found.add(rows, header, _cell_place(sheet.name, first_column))
         found.rows_left += max(0, cells.height - MOST_ROWS - 1)
         found.columns_left += max(0, cells.width - _WIDEST)
     return found.note(path, options)
@@ -181,9 +186,9 @@ def _shown(value: int | float | str | bool | time | date | datetime | timedelta)
             return str(value)
 
 
-def _cell_place(sheet: str) -> Callable[[Row, Row, int, int], Sequence[str]]:
+def _cell_place(sheet: str, first_column: int) -> Callable[[Row, Row, int, int], Sequence[str]]:
     def named(first: Row, last: Row, left: int, right: int) -> Sequence[str]:
-        cells = f"{_letters(left)}{first[0]}:{_letters(right)}{last[0]}"
+        cells = f"{_letters(first_column + left)}{first[0]}:{_letters(first_column + right)}{last[0]}"
         return f"{sheet}!{cells}", f"{sheet} {cells}"
 
     return named
@@ -212,10 +217,10 @@ def _delimiter(text: str) -> str:
     """What parts the values: that which most of the first lines have equally often."""
     lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_LINES] if line.strip()]
 
-    def agreement(delimiter: str) -> tuple[int, int]:
+    def agreement(delimiter: str) -> int:
         counts = Counter(line.count(delimiter) for line in lines)
         del counts[0]
-        return max(((lines_so, count) for count, lines_so in counts.items()), default=(0, 0))
+        return max(counts.values(), default=0)
 
     return max(_DELIMITERS, key=agreement)
 
