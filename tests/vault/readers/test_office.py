@@ -129,6 +129,25 @@ def test_text_in_tracked_insertions_and_content_controls_is_read() -> None:
     assert note.text == "chosen\n\ninserted\n\nkept"
 
 
+def test_a_table_within_a_cell_is_read_once() -> None:
+    paper = docx.Document()
+    cell = paper.add_table(1, 2).cell(0, 0)
+    cell.text = "outer"
+    cell.add_table(1, 1).cell(0, 0).text = "inner"
+    assert DocumentReader().read(saved(paper), "a.docx", ENGLISH).text == "outer inner"
+
+
+def test_cells_in_content_controls_are_read() -> None:
+    paper = docx.Document()
+    table = paper.add_table(1, 2)
+    table.cell(0, 0).text = "Month"
+    cell = table.cell(0, 1)._tc
+    said = "<w:tc><w:p><w:r><w:t>May</w:t></w:r></w:p></w:tc>"
+    chosen = parse_xml(f"<w:sdt {nsdecls('w')}><w:sdtContent>{said}</w:sdtContent></w:sdt>")
+    cell.getparent().replace(cell, chosen)
+    assert DocumentReader().read(saved(paper), "a.docx", ENGLISH).text == "Month | May"
+
+
 @pytest.mark.parametrize(("reader", "old"), [(SlidesReader(), "a.ppt"), (DocumentReader(), "a.doc")])
 def test_files_of_the_old_formats_say_what_to_do(reader: SlidesReader | DocumentReader, old: str) -> None:
     with pytest.raises(ReadError) as caught:

@@ -60,7 +60,7 @@ class SlidesReader:
 @dataclass(frozen=True, slots=True)
 class DocumentReader:
     kind: str = "document"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".docx", ".doc")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -187,9 +187,9 @@ def _chapters(document: Document) -> list[Placed]:
             parts.append(Placed("", tuple(name for _, name in stack), text))
         pieces.clear()
 
-    for node in chain(_content(body), _footnotes(document)):
+    for node in chain(_content(body, _PARAGRAPH, _TABLE), _footnotes(document)):
         if node.tag == _TABLE:
-            rows = ((_cells(row)) for row in node.iter(_ROW))
+            rows = map(_cells, _content(node, _ROW))
             pieces.append((False, "\n".join(" | ".join(row) for row in rows if row)))
             continue
         style = node.pPr.pStyle.val if node.pPr is not None and node.pPr.pStyle is not None else ""
@@ -247,14 +247,15 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
     return names, levels
 
 
-def _content(body: Any) -> Iterator[Any]:
-    """Paragraphs and tables in their order, those in content controls and tracked changes too."""
-    waiting = [iter(body)]
+def _content(parent: Any, *tags: str) -> Iterator[Any]:
+    """What there is of these tags in its order, in content controls and tracked changes too, but not within another of
+    them."""
+    waiting = [iter(parent)]
     while waiting:
         node = next(waiting[-1], None)
         if node is None:
             waiting.pop()
-        elif node.tag in (_PARAGRAPH, _TABLE):
+        elif node.tag in tags:
             yield node
         elif isinstance(node.tag, str) and node.tag.startswith(_WORDS):
             waiting.append(iter(node))
@@ -285,4 +286,4 @@ def _paragraph(node: Any) -> str:
 
 
 def _cells(row: Any) -> list[str]:
-    return [said for said in (_paragraph(cell) for cell in row.iterchildren(_CELL)) if said]
+    return [said for said in map(_paragraph, _content(row, _CELL)) if said]
