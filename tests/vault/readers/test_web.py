@@ -11,7 +11,7 @@ from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Note
 from excerpt.vault.readers import ReadOptions
-from excerpt.vault.readers.web import EpubReader, HtmlReader
+from excerpt.vault.readers.web import MOST_TEXT, EpubReader, HtmlReader
 from tests.drawn import DARWIN, recall
 
 ENGLISH = ReadOptions(language="en")
@@ -96,6 +96,17 @@ def test_a_page_names_its_encoding() -> None:
 
 def test_a_page_nested_ten_thousand_deep_is_read() -> None:
     assert "deep" in read("<div>" * 10_000 + "deep").text
+
+
+@pytest.mark.parametrize("element", ['<script src="a.js"/>', "<title/>"])
+def test_what_xhtml_closes_at_once_hides_nothing_after_it(element: str) -> None:
+    assert read(f'<?xml version="1.0"?><html><head>{element}</head><body><p>Shown</p></body></html>').text == "Shown"
+
+
+def test_a_page_beyond_the_bound_of_its_text_is_cut_there_and_it_is_said() -> None:
+    note = read("<p>" + "x" * (MOST_TEXT + 10))
+    assert len(note.text) == MOST_TEXT
+    assert note.warnings == ("Only the first 5,000,000 characters of it are read.",)
 
 
 @pytest.mark.parametrize(("html", "reason"), [("no tags", "no HTML"), ("<html><p> </p>", "no text")])

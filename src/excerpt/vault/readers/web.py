@@ -43,7 +43,7 @@ _CHAPTER_TYPES = ("application/xhtml+xml", "text/html")
 @dataclass(frozen=True, slots=True)
 class HtmlReader:
     kind: str = "html"
-    version: str = "1"
+    version: str = "2"
     extensions: tuple[str, ...] = (".html", ".htm", ".xhtml")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
@@ -52,7 +52,7 @@ class HtmlReader:
         if not _TAG.search(text):
             raise ReadError("It is no HTML, whatever its name says.")
         with library("Web pages"), damaged("HTML"):
-            page = _read_page(text)
+            page = _read_page(_as_html(text) if _is_xml(text, path) else text)
         parts = [Placed(part.anchor, part.headings, part.text) for part in page.parts]
         if not parts:
             raise ReadError("There is no text in it.")
@@ -92,6 +92,15 @@ def _decoded(data: bytes) -> tuple[str, str]:
         if named and (encoding := named[1].decode()).lower() not in ("utf-8", "utf8"):
             return data.decode("cp1252" if encoding.lower() == "iso-8859-1" else encoding, "replace"), ""
     return decode(data)
+
+
+def _is_xml(text: str, path: str) -> bool:
+    return path.lower().endswith(".xhtml") or text[:100].lstrip().startswith("<?xml")
+
+
+def _as_html(text: str) -> str:
+    """XHTML as the parser of HTML understands it, to which `<script/>` goes on to the end of the page."""
+    return _SELF_CLOSED.sub(r"<\1\2></\1>", text)
 
 
 # --- a page -----------------------------------------------------------------------------------------------------------
@@ -224,8 +233,10 @@ class _PageWalk:
         self._in_item -= tag == "li"
 
     def _take(self, text: str) -> None:
-        self._inline.append(text)
+        room = MOST_TEXT - self.size
         self.size += len(text)
+        text = text[:room]
+        self._inline.append(text)
         if not self._in_heading and text.strip():
             self._pending = ""
 
@@ -325,7 +336,7 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[Placed], bool]:
             data = archive.read(where)
         except KeyError:
             continue
-        page = _read_page(_SELF_CLOSED.sub(r"<\1\2></\1>", _decoded(data)[0]))
+        page = _read_page(_as_html(_decoded(data)[0]))
         first = next((part.headings[0] for part in page.parts if part.headings), "")
         name = book.names.get(where, "")
         if not name or first.endswith(name):  # with its number before it
@@ -334,7 +345,7 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[Placed], bool]:
             below = part.headings[1:] if part.headings[:1] == (name,) else part.headings
             parts.append(Placed(f"chapter={number}", (name, *below), part.text))
             size += len(part.text)
-        if size > MOST_TEXT:
+        if page.is_cut or size > MOST_TEXT:
             return parts, True
     return parts, False
 
