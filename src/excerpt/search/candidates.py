@@ -157,13 +157,15 @@ def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> tupl
 
 BEST_OF_NOTE = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""
+MOST_OF_NOTES = 2.0
+"""What an attachment may have by words beside the best note's 1: a question that only a book answers finds it."""
 COMMON = float(np.log(2))
 """The idf of a word that half of all fragments have: where it stands tells nothing, and there is much to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1) and plain cosines.
+    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, but for MOST_OF_NOTES) and plain cosines.
 
     `named` marks the rows of notes that the query names.
     """
@@ -205,7 +207,7 @@ class Proposer:
         # more of a match, up to twice, and takes nothing from the notes.
         ours = self._snapshot.rows_of_notes
         of_notes = np.ones(len(rows), np.bool_) if ours is None else ours[rows]
-        words = np.minimum(scores / _highest_of(scores, of_notes), _MOST_OF_NOTES)
+        words = np.minimum(scores / _highest_of(scores, of_notes), MOST_OF_NOTES)
         anywhere, title, heading, above = self._index.presence_in(
             evidence.words, rows, (None, "title", "heading", "above")
         )
@@ -290,9 +292,6 @@ class Proposer:
 def _beside(rows: Rows, count: int) -> tuple[Rows, Rows]:
     """The rows before and behind each of `rows`, of `count` in all; the first and the last stand beside themselves."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
-
-
-_MOST_OF_NOTES = 2.0
 
 
 def _highest_of(values: Floats | npt.NDArray[np.float64], of_notes: Flags) -> float:

@@ -95,12 +95,13 @@ which of its fragments is."""
 class Weights:
     """What each signal counts.
 
-    `words` is BM25 as a share of the best fragment's; `coverage` the share of the query's words that the fragment,
-    its headings, title and tags have; `title` (or any other name of the note), `heading` and `outline` (the heading
-    with those above it) the share of the query they cover times the share of them that the query covers; `called` how
-    much better the text of a link to the note fits than its names; `note` how well the note's best fragments match by
-    words, `opening` how well its first fragment does; `proximity` how close the words stand; `meaning` the cosine above
-    the vault's mean; `gist` the same of the note's first fragment, `coherence` of the nearer of its neighbours in it.
+    `words` is BM25 as a share of the best fragment's of a note (of an attachment up to twice that); `coverage` the
+    share of the query's words that the fragment, its headings, title and tags have; `title` (or any other name of
+    the note), `heading` and `outline` (the heading with those above it) the share of the query they cover times the
+    share of them that the query covers; `called` how much better the text of a link to the note fits than its
+    names; `note` how well the note's best fragments match by words, `opening` how well its first fragment does;
+    `proximity` how close the words stand; `meaning` the cosine above the vault's mean; `gist` the same of the
+    note's first fragment, `coherence` of the nearer of its neighbours in it.
     """
 
     words: float

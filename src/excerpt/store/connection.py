@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.errors import StoreUnusableError
+from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.store.address import Address
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ _PATIENCE = 10
 """Seconds that a server has to take up a connection."""
 
 
-class IndexDamagedError(StoreUnusableError):
+class IndexDamagedError(ExcerptError):
     """An index of the store is damaged, or not there; the rows are."""
+
+    title = StoreUnusableError.title
+    exit_code = StoreUnusableError.exit_code
 
 
 class Connection:
