@@ -32,8 +32,8 @@ def test_progress_is_one_line_written_over_and_cleared(monkeypatch: pytest.Monke
     line(progress(1500, "a/very/long/" * 20))
     line.clear()
     first, second, cleared = screen.getvalue().split("\r\x1b[K")[1:]
-    assert first == "reading · 1 of 2,000 notes · 3 s · Note.md"
-    assert second.startswith("reading · 1,500 of 2,000 notes")
+    assert first == "reading · 1 of 2,000 files · 3 s · Note.md"
+    assert second.startswith("reading · 1,500 of 2,000 files")
     assert len(second) < 60
     assert cleared == ""
     assert "\n" not in screen.getvalue()

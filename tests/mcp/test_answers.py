@@ -244,7 +244,7 @@ async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
     assert not result.is_error
     (told,) = result.content
     assert told.type == "text"
-    assert told.text.startswith("nothing yet · bees is being indexed for the first time: 3 of 900 notes so far.")
+    assert told.text.startswith("nothing yet · bees is being indexed for the first time: 3 of 900 files so far.")
     assert (3, 900) in reported
     vaults.end()
 
@@ -255,9 +255,9 @@ async def test_an_answer_that_is_not_sure_says_that_not_all_is_indexed(home: Pat
     async with Client(made(vaults, failed)) as client:
         unsure = await asking(client)("search", query="volcano")
         missing = await asking(client)("read", source="Volcano")
-    assert "indexing, 3 of 900 notes" in unsure.first_line
+    assert "indexing, 3 of 900 files" in unsure.first_line
     assert unsure.last_line.endswith("Not all is indexed yet: ask again later.")
-    assert missing.text.endswith("The vault is indexing, 3 of 900 notes.")
+    assert missing.text.endswith("The vault is indexing, 3 of 900 files.")
     vaults.end()
 
 
@@ -417,6 +417,6 @@ async def test_a_vault_without_an_index_yet_keeps_no_answer_of_the_others(
         told = await asking(client)("search", query="swarm", vault="*")
         packed = await asking(client)("pack", query="swarm", vault="*")
     assert "vault bees · Swarms.md:3" in told.text
-    assert "wasps: indexing, 0 of 900 notes" in told.first_line
+    assert "wasps: indexing, 0 of 900 files" in told.first_line
     assert "From Swarms.md:3" in packed.text
     vaults.end()

@@ -85,7 +85,7 @@ class ProgressLine:
     def __call__(self, progress: Progress) -> None:
         if not self._shown:
             return
-        counted = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
+        counted = f"{progress.notes_done:,} of {progress.notes_total:,} files"
         line = visible_line(f"{progress.phase} · {counted} · {progress.seconds:.0f} s · {progress.current}")
         width = shutil.get_terminal_size().columns
         self._stream.write(f"\r\x1b[K{line[: width - 1]}")

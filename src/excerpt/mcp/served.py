@@ -145,7 +145,7 @@ class ServedVault:
         """How far the index is behind the vault, in a few words."""
         if self.indexing.notes is not None:
             done, total = self.indexing.notes
-            return f"indexing, {done:,} of {total:,} notes"
+            return f"indexing, {done:,} of {total:,} files"
         if self.indexing.failed:
             return f"NOT up to date: {visible_line(self.indexing.failed)}"
         if self.indexing.is_alive and not self.indexing.looked:
@@ -207,7 +207,7 @@ class ServedVault:
     def _not_yet(self, error: IndexUnusableError) -> ExcerptError:
         if self.indexing.notes is not None:
             done, total = self.indexing.notes
-            said = f"{self.name} is being indexed for the first time: {done:,} of {total:,} notes so far."
+            said = f"{self.name} is being indexed for the first time: {done:,} of {total:,} files so far."
             return NotYetError(said, _AGAIN_SOON)
         if self._is_building():
             return NotYetError(f"{self.name} is being looked at for the first time.", _AGAIN_SOON)

@@ -98,9 +98,9 @@ def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> Non
     assert dict(build_facts(known(), slow))["in work"] == "for 12 s: Big.md"
 
 
-def test_what_is_done_is_counted_in_notes_and_megabytes() -> None:
+def test_what_is_done_is_counted_in_files_and_megabytes() -> None:
     facts = dict(build_facts(known(), PROGRESS))
-    assert facts["reading"] == "30 of 171 notes · 3.0 of 40.0 MB"
+    assert facts["reading"] == "30 of 171 files · 3.0 of 40.0 MB"
 
 
 def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:

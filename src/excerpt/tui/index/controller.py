@@ -410,7 +410,7 @@ def progress_words(index: IndexState) -> str:
     if progress is None:
         return ""
     paused = ", paused" if index.paused else ""
-    return f"{progress.notes_done:,} of {progress.notes_total:,} notes{paused}"
+    return f"{progress.notes_done:,} of {progress.notes_total:,} files{paused}"
 
 
 def share_done(progress: Progress) -> float:

@@ -204,7 +204,7 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
 
 def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
     """Return how far a build is, and since when it has been at a file that takes long."""
-    done = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
+    done = f"{progress.notes_done:,} of {progress.notes_total:,} files"
     if progress.bytes_total:
         done += f" · {progress.bytes_done / 1e6:,.1f} of {progress.bytes_total / 1e6:,.1f} MB"
     facts = [("paused" if index.paused else progress.phase, done)]

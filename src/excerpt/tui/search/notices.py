@@ -57,7 +57,7 @@ def _reading(index: IndexState) -> Said:
     assert progress is not None
     full = round(share_done(progress) * _GAUGE)
     gauge = "█" * full + "░" * (_GAUGE - full)
-    counted = f"{progress.notes_done:,} of {progress.notes_total:,} notes"
+    counted = f"{progress.notes_done:,} of {progress.notes_total:,} files"
     if index.paused:
         goes_on = f"“The index” among the commands ({key_sign('palette')}) has it go on."
         return Said("Reading the vault is paused", f"{gauge}\n{counted}", goes_on)
