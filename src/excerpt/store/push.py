@@ -28,7 +28,7 @@ from excerpt.store.words import TermCount, TermsOf, terms_of_documents, tokens_i
 OnNotes = Callable[[int, int], None]
 """Told how many notes were written, of how many."""
 
-_BATCH = 2_000
+_BATCH = 10_000
 """Fragments in one transaction, as far as notes allow."""
 _FEW = 100
 """Notes that may change without the planner's statistics being made anew."""

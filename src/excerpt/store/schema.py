@@ -165,6 +165,10 @@ def make_partition(connection: Connection, vault: int) -> None:
     )
 
 
+_NEIGHBOURS = "m = 12, ef_construction = 40"
+"""Of the index by meaning. Of 111,118 fragments it has .915 of the best 250 and .962 of the best 40 after 8 s of
+building; pgvector's own (16, 64) .944 and .976 after 14 s, with the same answers in the end."""
+
 _CANARY = "SELECT key FROM {} ORDER BY words <@> to_bm25query('canary', %s) LIMIT 1"
 
 
@@ -178,6 +182,6 @@ def make_indexes(connection: Connection, vault: int) -> None:
     for name, made in (
         (f"words_{vault}", "bm25 (words) WITH (text_config = 'simple')"),
         (f"terms_{vault}", "gin (to_tsvector('simple'::regconfig, words))"),
-        (f"meaning_{vault}", "hnsw (vector halfvec_ip_ops)"),
+        (f"meaning_{vault}", f"hnsw (vector halfvec_ip_ops) WITH ({_NEIGHBOURS})"),
     ):
         connection.rows(f"CREATE INDEX IF NOT EXISTS {name} ON {table} USING {made}")

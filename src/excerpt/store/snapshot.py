@@ -263,9 +263,7 @@ class StoreSnapshot(CatalogView):
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
         """As of an index. Raises KeyError for a fragment that was replaced meanwhile."""
-        found = {
-            row[0]: row for row in self._connection.rows(_FRAGMENTS.format(self._table), [int(key) for key in keys])
-        }
+        found = {row[0]: row for row in self._connection.rows(_FRAGMENTS.format(self._table), _array(keys))}
         return [fragment_from_row(found[key]) for key in keys]
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
@@ -328,10 +326,10 @@ class StoreSnapshot(CatalogView):
         values: list[object] = []
         if ask.notes is not None:
             parts.append("note = ANY(%s)")
-            values.append(self._revision.notes.numbers[ask.notes].tolist())
+            values.append(_array(self._revision.notes.numbers[ask.notes].tolist()))
         if ask.keys is not None:
             parts.append("key = ANY(%s)")
-            values.append(list(ask.keys))
+            values.append(_array(ask.keys))
         tokens = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
         for terms in ask.having:
             parts.append(tokens)
@@ -368,7 +366,7 @@ class StoreSnapshot(CatalogView):
             )
             statements.append((sql, (*values, ask.most)))
         if ask.named:
-            notes = self._revision.notes.numbers[list(ask.named)].tolist()
+            notes = _array(self._revision.notes.numbers[list(ask.named)].tolist())
             also = f"AND {condition}" if condition else ""
             sql = f"SELECT key FROM {table} WHERE note = ANY(%s) {also} ORDER BY key LIMIT {_MOST_NAMED}"
             statements.append((sql, (notes, *values)))
@@ -398,9 +396,9 @@ class StoreSnapshot(CatalogView):
             [
                 (
                     f"SELECT key, line_start, lengths, words, places{distances} FROM {self._table} WHERE key = ANY(%s)",
-                    (*texts, [*keys, *first]),
+                    (*texts, _array([*keys, *first])),
                 ),
-                (f"SELECT key, line_start{distances} FROM {self._table} WHERE key = ANY(%s)", (*texts, others)),
+                (f"SELECT key, line_start{distances} FROM {self._table} WHERE key = ANY(%s)", (*texts, _array(others))),
             ]
         )
         nothing = [0] * len(FIELDS)
@@ -422,7 +420,7 @@ class StoreSnapshot(CatalogView):
         found: dict[int, float] = dict(
             self._connection.rows(
                 f"SELECT key, -(vector <#> %s::halfvec) FROM {self._table} WHERE key = ANY(%s)",
-                *(_text(query), self._found.keys.tolist()),
+                *(_text(query), _array(self._found.keys.tolist())),
             )
         )
         return np.array([found.get(key, 0.0) for key in self._found.keys.tolist()], np.float32)
@@ -454,6 +452,11 @@ def _token(term: str) -> str:
 
 def _text(vector: Floats) -> str:
     return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def _array(numbers: Sequence[int]) -> str:
+    """Whole numbers as the server reads an array, which takes a tenth of the time that the driver takes for a list."""
+    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revision:
