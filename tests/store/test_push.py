@@ -59,6 +59,21 @@ def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, .
     return counts, terms
 
 
+def test_a_database_of_ones_own_is_enough_to_push_and_search(vault: Path, database: str) -> None:
+    """Extensions are there; the pusher is no superuser."""
+    name = database.rpartition("/")[2]
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE EXTENSION pg_textsearch")
+        password = connection.pgconn.password.decode()
+        connection.execute(f"CREATE ROLE plain_{name} LOGIN PASSWORD '{password}'")
+        connection.execute(f"ALTER DATABASE {name} OWNER TO plain_{name}")
+    address = database.replace("//excerpt@", f"//plain_{name}@")
+    assert pushed(vault, address).added == len(NOTES)
+    with excerpt.open(f"{address}?vault=notes") as stored:
+        assert stored.search("how does a colony winter").hits[0].fragment.path == "Bees.md"
+
+
 def test_a_first_push_writes_every_note(vault: Path, database: str) -> None:
     report = pushed(vault, database)
     assert (report.added, report.changed, report.removed) == (len(NOTES), 0, 0)

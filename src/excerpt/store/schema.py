@@ -75,8 +75,6 @@ CREATE FUNCTION excerpt_vault.number() RETURNS integer STABLE PARALLEL SAFE LANG
     AS $$ SELECT current_setting('excerpt.vault')::integer $$;
 CREATE FUNCTION excerpt_vault.instr(text, text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
     AS $$ SELECT strpos($1, $2) $$;
-CREATE AGGREGATE excerpt_vault.group_concat(text, text)
-    (sfunc = string_agg_transfn, stype = internal, finalfunc = string_agg_finalfn);
 CREATE VIEW excerpt_vault.notes AS
     SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind FROM excerpt.notes
     WHERE vault = excerpt_vault.number();

@@ -70,8 +70,9 @@ class Rows:
             ordered.append(values[int(match[1]) - 1 if match[1] else len(ordered)])
             return "%s"
 
-        # SQLite's LIKE takes ASCII letters whatever the case.
-        text = _PLACEHOLDER.sub(placed, sql.replace("%", "%%").replace(" LIKE ", " ILIKE "))
+        # SQLite's LIKE takes ASCII letters whatever the case, and its aggregate of texts has another name.
+        text = sql.replace("%", "%%").replace(" LIKE ", " ILIKE ").replace("group_concat(", "string_agg(")
+        text = _PLACEHOLDER.sub(placed, text)
         return self._connection.rows(text, *map(storable, ordered))
 
 
