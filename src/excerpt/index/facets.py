@@ -378,15 +378,23 @@ class Facets:
             rows += self._rows(f"{sql} AND note IN ({','.join('?' * len(part))}) ORDER BY note, rowid", *part)
         return rows
 
-    def texts_like(self, parts: Sequence[str]) -> list[tuple[int, str]]:
-        """Key and text of every fragment that has all of `parts`, ASCII letters whatever the case."""
-        terms = " AND ".join(["text LIKE ?"] * len(parts)) or "1"
-        found = self._rows(f"SELECT key, text FROM fragments WHERE {terms}", *(f"%{part}%" for part in parts))
-        return [(key, text) for key, text in found]
+    def texts_like(self, parts: Sequence[str], among: Sequence[int] | None = None) -> list[tuple[int, str]]:
+        """Key and text of every fragment, or of those with the keys `among`, that has all of `parts`, ASCII letters
+        whatever the case."""
+        return self._texts(["text LIKE ?"] * len(parts), [f"%{part}%" for part in parts], among)
 
-    def texts_with(self, part: str) -> list[tuple[int, str]]:
-        """Key and text of every fragment that has `part` exactly so."""
-        return [(key, text) for key, text in self._rows("SELECT key, text FROM fragments WHERE instr(text, ?)", part)]
+    def texts_with(self, part: str, among: Sequence[int] | None = None) -> list[tuple[int, str]]:
+        """As `texts_like`, of those that have `part` exactly so."""
+        return self._texts(["instr(text, ?) > 0"], [part], among)
+
+    def _texts(
+        self, conditions: Sequence[str], values: Sequence[str], among: Sequence[int] | None
+    ) -> list[tuple[int, str]]:
+        terms = list(conditions)
+        if among is not None:
+            terms.append(f"key IN ({','.join(map(str, among)) or 'NULL'})")
+        found = self._rows(f"SELECT key, text FROM fragments WHERE {' AND '.join(terms)}", *values)
+        return [(key, text) for key, text in found]
 
     @cached_property
     def _numbers(self) -> Mapping[int, int]:

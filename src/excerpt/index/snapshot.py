@@ -78,6 +78,8 @@ class FragmentTable:
 class CatalogView:
     """What is read of one generation's fragments and notes in the tables of a catalog, wherever these are."""
 
+    is_part = False
+    """Whether only some of the fragments are at hand."""
     _rows: ReadRows
 
     @property

@@ -219,10 +219,11 @@ def _literal_rows(snapshot: Searchable, phrase: str) -> Rows:
     wanted = plain(phrase)
     # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
     sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MOST_SURE]
+    keys = snapshot.table.keys
+    among = keys.tolist() if snapshot.is_part else None
     if sure:
-        texts = snapshot.facets.texts_like(sure)
+        texts = snapshot.facets.texts_like(sure, among)
         found = [key for key, text in texts if phrase in text or (wanted and wanted in plain(text))]
     else:
-        found = [key for key, text in snapshot.facets.texts_with(phrase) if phrase in text]
-    keys = snapshot.table.keys
+        found = [key for key, text in snapshot.facets.texts_with(phrase, among) if phrase in text]
     return np.flatnonzero(np.isin(keys, np.array(found, np.int64))).astype(np.int32)

@@ -33,6 +33,8 @@ _MOST = 2_000
 _FEW = 0.2
 """Of more, where they are at most this share of the vault, the nearest are found by a scan: of an index over all
 fragments many would have to be passed over."""
+_MOST_SCANNED = 30_000
+"""But not more than these: 180,000 of a million take 2 s."""
 _MOST_NAMES = 1_000
 """Names of which it is kept which notes have them."""
 _MOST_TERMS = 8
@@ -41,6 +43,10 @@ _MOST_NAMED = 500
 """Fragments of notes that a query names."""
 _NEAR = 300
 """Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
+
+_MEMORY = 64
+"""MB that a statement may take on the server: where a bitmap of a million fragments does not fit, as in 4, each page is
+looked through, and a common word in quotes takes 4.7 s instead of .2."""
 
 _FRAGMENTS = (
     "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
@@ -147,6 +153,7 @@ class StoreSnapshot(CatalogView):
                 ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
                 ("SELECT set_config('excerpt.vault', %s, false)", (str(number),)),
                 (f"SET hnsw.ef_search = {_NEAR}", ()),
+                (f"SET work_mem = '{_MEMORY}MB'", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
             )
             return cls(connection, (number, name), settings, _read(connection, number, None), FoundFragments.nothing())
@@ -306,8 +313,8 @@ class StoreSnapshot(CatalogView):
                 if len(rows) <= _MOST:
                     keys.update(row[0] for row in rows)
                     continue
-                count = self._connection.rows(f"SELECT count(*) FROM ({select}) AS found", *values)[0][0]
-            are_few = count <= _FEW * self._revision.statistics.count
+                count = self._at_most(ask)
+            are_few = count <= min(_FEW * self._revision.statistics.count, _MOST_SCANNED)
             statements += self._best(ask, condition, values, are_few)
         if statements:
             try:
@@ -320,6 +327,19 @@ class StoreSnapshot(CatalogView):
                 keys.update(row[0] for row in answer)
         beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
         return sorted(keys), sorted(beside - keys)
+
+    def _at_most(self, ask: Ask) -> int:
+        """How many fragments an ask leaves at most, by what is known without counting those that have its terms."""
+        counts = [self._revision.statistics.count]
+        counts += [self.lexical.counts(terms).fragments for terms in ask.having]
+        if ask.notes is not None:
+            notes = _array(self._revision.notes.numbers[ask.notes].tolist())
+            counts.append(
+                self._connection.rows(f"SELECT count(*) FROM {self._table} WHERE note = ANY(%s)", notes)[0][0]
+            )
+        if ask.keys is not None:
+            counts.append(len(ask.keys))
+        return min(counts)
 
     def _condition(self, ask: Ask) -> tuple[str, list[object]]:
         """What a fragment must have, as SQL, "" where it may have anything."""
