@@ -133,8 +133,10 @@ def check_breadth(vault: Path, where: Places) -> None:
 
 
 def known_vaults(where: Places, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The vaults that are known without being named, resolved; without home folders and disks, which hold much else."""
-    recent = (Path(recent.path) for recent in recent_vaults(where))
+    """The folders of vaults that are known without being named, resolved; without home folders and disks, which hold
+    much else."""
+    opened = (Path(one.path) for one in recent_vaults(where))
+    recent = (path for path in opened if path.is_absolute())  # the address of a store is not
     every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *obsidian_vaults(environment)))
     return tuple(vault for vault in every if not is_around_home(vault))
 

@@ -241,8 +241,8 @@ def test_the_same_generation_opened_twice_after_one_is_the_same_twice(wanted: Se
         ):
             warmed(one, wanted)
             warmed(two, wanted)
-            assert one.is_like(two)
-            assert not one.is_like(before)
+            assert one.edition == two.edition
+            assert one.edition != before.edition
             assert_same(one, two, wanted)
 
 

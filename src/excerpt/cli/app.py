@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from excerpt.cli.printing import put
-from excerpt.cli.vaults import VaultFolder, check_folder, last_vault
+from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, check_breadth, recent_vaults, recognise, remember_vault
 from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
+from excerpt.store.address import is_address, read_address
 from excerpt.tui.startup import prefer_the_screen
 
 # --- app --------------------------------------------------------------------------------------------------------------
@@ -36,7 +37,8 @@ def start_last(plain: bool = False) -> None:
     app asks for one. Raises as `start_app` does, and VaultError where nobody can be asked."""
     try:
         path = last_vault()
-        open_vault(path)
+        if not is_address(str(path)):
+            open_vault(path)
     except VaultError as error:
         if os.environ.get("EXCERPT_VAULT") or not is_terminal():
             raise
@@ -61,24 +63,27 @@ def ask_for_vault(said: str, plain: bool = False) -> None:
 
 
 def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
-    """Open the vault at `path` in the app, `plain` whatever the settings say; with `accept_all` a home folder or a disk
-    too, as `check_breadth` has it. Raises VaultError, SettingsError,
-    ExcerptError where it cannot be drawn."""
-    check_folder(path)
-    vault = open_vault(path)
-    where = places()
-    check_apart(vault, where)
-    if not accept_all:
-        check_breadth(vault, where)
-    said = " ".join(recognise(where, vault))
+    """Open the vault at `path`, a folder or the address of a store, in the app, `plain` whatever the settings say; with
+    `accept_all` a home folder or a disk too, as `check_breadth` has it. Raises VaultError, SettingsError, ExcerptError
+    where it cannot be drawn."""
+    where, store, said = places(), None, ""
+    if is_address(str(path)):
+        store = read_address(str(path))
+        vault = store.folder
+    else:
+        path = vault = open_vault(path)
+        check_apart(vault, where)
+        if not accept_all:
+            check_breadth(vault, where)
+        said = " ".join(recognise(where, vault))
     settings = settings_of(vault, where)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
-        remember_vault(where, vault)
+        remember_vault(where, path)
     from excerpt.tui.app import run_app
 
-    run_app(vault, settings, where, said)
+    run_app(vault, settings, where, said, store)
 
 
 @click.command()

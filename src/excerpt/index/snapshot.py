@@ -269,11 +269,11 @@ class Snapshot(CatalogView):
         with suppress(sqlite3.Error, OSError):
             self._catalog.shrink_log(self._folder)
 
-    def is_like(self, other: Snapshot) -> bool:
-        """Whether both are of the same generation of the same index, and know of the same moves: a build tells which
-        notes have moved when it has read them all, after its last generation."""
-        same = self.generation == other.generation and self.lexical.files == other.lexical.files
-        return same and self._last_move == other._last_move
+    @property
+    def edition(self) -> tuple[object, ...]:
+        """Equal in two snapshots that are of the same generation of the same index, and know of the same moves: a build
+        tells which notes have moved when it has read them all, after its last generation."""
+        return self.generation, self.lexical.files, self._last_move
 
     @staticmethod
     def current_generation(folder: Path) -> int:

@@ -16,10 +16,12 @@ _SCHEME = re.compile(r"postgres(?:ql)?://?(?!/)")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A database, as libpq takes it, and the name of a vault in it, "" where none is named."""
+    """A database, as libpq takes it, and the name of a vault in it, "" where none is named; `text` is how both were
+    given."""
 
     conninfo: str
     vault: str
+    text: str
 
     @property
     def shown(self) -> str:
@@ -64,7 +66,7 @@ def read_address(text: str) -> Address:
         options["sslmode"] = "verify-full"
         if "sslrootcert" not in options and not (Path.home() / ".postgresql" / "root.crt").exists():
             options["sslrootcert"] = "system"
-    return Address(urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), "")), vault)
+    return Address(urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), "")), vault, text)
 
 
 _FORM = "It looks like postgresql://user@host/database?vault=name."

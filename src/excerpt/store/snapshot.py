@@ -168,6 +168,14 @@ class StoreSnapshot(CatalogView):
     def let_go(self) -> None:
         """Nothing is mapped."""
 
+    def shrink_log(self) -> None:
+        """The log is the server's."""
+
+    @property
+    def edition(self) -> tuple[object, ...]:
+        """Equal in two snapshots of the same revision."""
+        return (self.generation,)
+
     # --- as an index has it -------------------------------------------------------------------------------------------
 
     @property

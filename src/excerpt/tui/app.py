@@ -31,6 +31,7 @@ from textual.widgets import Input
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
+from excerpt.store.address import Address
 from excerpt.tui.bindings import Waiting, action_target, bindings, disabled_reason, places_here, reasons_here
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import Harmless, Plain
@@ -94,13 +95,17 @@ class ExcerptApp(App[None], inherit_bindings=False):
         places: Places,
         environment: Mapping[str, str] | None = None,
         said: str = "",
+        *,
+        store: Address | None = None,
     ) -> None:
-        """Without a vault one is asked for; `said` is why, or what is to be told of the vault. `environment`
-        is what editors and clipboard tools get; by default that of this process."""
+        """Without a vault one is asked for; `said` is why, or what is to be told of the vault. A vault in a `store` has
+        no folder at its path. `environment` is what editors and clipboard tools get; by default that of this
+        process."""
         # Taken first: Textual removes NO_COLOR from the environment when it has read it.
         shell = dict(os.environ if environment is None else environment)
         super().__init__()
         self._vault = vault
+        self._store = store
         self._settings = settings
         self._places = places
         self._shell = shell
@@ -125,7 +130,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if self._vault is None:
             return Screen()
         return MainScreen(
-            self._vault, self._settings, self._places, self._shell, self._session, use_settings=self.use_settings
+            self._vault,
+            self._settings,
+            self._places,
+            self._shell,
+            self._session,
+            use_settings=self.use_settings,
+            store=self._store,
         )
 
     def on_mount(self) -> None:
@@ -148,7 +159,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             return
         if self._said:
             self.notify(self._said, title="Vault", timeout=20, markup=False)
-        self.run_worker(self._name_apart(self._vault), group="name")
+        if self._store is None:
+            self.run_worker(self._name_apart(self._vault), group="name")
 
     async def _name_apart(self, vault: Path) -> None:
         """Tell the vault from others of its name that were opened lately."""
@@ -163,8 +175,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
         if isinstance(self.screen, VaultChooser):
             return
-        chooser = VaultChooser(self._places, self._shell, current=self._vault, said=self._said)
+        chooser = VaultChooser(self._places, self._shell, current=self._listed, said=self._said)
         self.push_screen(chooser, self._chosen)
+
+    @property
+    def _listed(self) -> Path | None:
+        """What the vault that is open is called in the list of vaults."""
+        return self._vault if self._store is None else Path(self._store.text)
 
     def _chosen(self, opening: Opening | None) -> None:
         # A worker of the app: the screen that asked goes away meanwhile, and is waited for.
@@ -177,11 +194,13 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if isinstance(before, MainScreen):
             await before.keep_all()
         if opening.vault != DEMO:
-            await asyncio.to_thread(remember_vault, self._places, opening.vault)
+            listed = opening.vault if opening.store is None else Path(opening.store.text)
+            await asyncio.to_thread(remember_vault, self._places, listed)
         # Who began plainly goes on so.
         screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
         settings = replace(opening.settings, screen=screen)
         self._vault, self._said, self._session = opening.vault, opening.said, opening.session
+        self._store = opening.store
         self.use_settings(settings)
         mode = self.current_mode
         self._opened += 1
@@ -431,12 +450,14 @@ def check_terminal(environment: Mapping[str, str]) -> None:
         )
 
 
-def run_app(vault: Path | None, settings: Settings, places: Places, said: str = "") -> None:
-    """Open the app on a vault, until the user leaves; without one it asks for one. `said` is why, or what is
-    to be told of the vault. Raises ExcerptError where it cannot be drawn, and whatever a defect of ours raised while it
-    was open."""
+def run_app(
+    vault: Path | None, settings: Settings, places: Places, said: str = "", store: Address | None = None
+) -> None:
+    """Open the app on a vault, which may be in a `store`, until the user leaves; without one it asks for one. `said` is
+    why, or what is to be told of the vault. Raises ExcerptError where it cannot be drawn, and whatever a defect of ours
+    raised while it was open."""
     check_terminal(os.environ)
-    app = ExcerptApp(vault, settings, places, said=said)
+    app = ExcerptApp(vault, settings, places, said=said, store=store)
     app.run()
     if app.defect is not None:
         raise app.defect

@@ -21,15 +21,17 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from textual.message import Message
 
-from excerpt.errors import ExcerptError
+from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
+from excerpt.store.address import Address
 from excerpt.tui.messages import AllMarked, Answered, Answers, Failure, IndexOpened, SearchDone
 
 if TYPE_CHECKING:
     from excerpt.model import Result, Status
     from excerpt.pack.selection import Mark
     from excerpt.search.engine import Engine
+    from excerpt.search.source import Searchable
     from excerpt.search.usage import UseLog
     from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 
@@ -59,6 +61,7 @@ _ORDER = (
     "correction",
     "pack",
     "cost",
+    "renew",
     "warm",
 )
 """Kinds of questions. What a waiting user looks at first is answered first, from the newest generation there is."""
@@ -110,8 +113,17 @@ class EngineWorker:
     whoever asked asks again at IndexOpened.
     """
 
-    def __init__(self, vault: Path, places: Places, settings: Settings, post: Callable[[Message], object]) -> None:
+    def __init__(
+        self,
+        vault: Path,
+        places: Places,
+        settings: Settings,
+        post: Callable[[Message], object],
+        store: Address | None = None,
+    ) -> None:
+        """With a `store` its vault answers, in the place of an index."""
         self._vault = vault
+        self._store = store
         self._places = places
         self._folder = places.index_folder(vault)
         self._settings = settings
@@ -129,6 +141,8 @@ class EngineWorker:
             threading.Thread(target=self._run, name="engine", daemon=True),
             threading.Thread(target=self._take_up, name="generations", daemon=True),
         ]
+        self._generation = 0
+        self._lost = False
         self._engine: Engine | None = None
         self._use: UseLog | None = None
         self._packer: Packer | None = None
@@ -165,6 +179,13 @@ class EngineWorker:
         with self._something:
             self._to_open = True
             self._something.notify_all()
+
+    def look(self) -> None:
+        """Take up what was pushed to the store since the last look; where it could not be opened yet, try again."""
+        if self._engine is not None:
+            self._ask("renew", self._renew)
+        else:
+            self.open()
 
     def search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None = None) -> None:
         """Ask for `limit` hits, by default the settings'. The first answer has spans in those `in_sight`; when they are
@@ -246,8 +267,9 @@ class EngineWorker:
 
     def _answer(self, kind: str, answer: Callable[[], None]) -> None:
         try:
-            answer()
+            self._at_most_twice(answer)
         except ExcerptError as error:
+            self._lost = self._lost or isinstance(error, StoreUnusableError)
             self._post(Failure(kind, error.title, error.message, error.hint))
         except Exception as error:  # nobody stands above a thread; its death would be silent
             self._post(
@@ -258,6 +280,14 @@ class EngineWorker:
                     "Ask again, or in other words; please report it if it stays.",
                 )
             )
+
+    def _at_most_twice(self, answer: Callable[[], None]) -> None:
+        try:
+            answer()
+        except KeyError:  # of a store: what was found was replaced before its text was read
+            if self._store is None:
+                raise
+            answer()
 
     # --- generations --------------------------------------------------------------------------------------------------
 
@@ -275,8 +305,25 @@ class EngineWorker:
                 engine.snapshot.shrink_log()
             self._answer("open", self._open)
 
-    def _open(self) -> None:
+    def _opened(self, before: Searchable | None) -> Searchable:
+        if self._store is not None:
+            from excerpt.store.snapshot import StoreSnapshot
+
+            return StoreSnapshot.open(self._store, self._settings)
         from excerpt.index.snapshot import Snapshot
+
+        return Snapshot.open(self._folder, self._settings, before=before if isinstance(before, Snapshot) else None)
+
+    def _renew(self) -> None:
+        """Tell of what was pushed since it was last told, by this or by a search; and that a lost store is back."""
+        if self._engine is not None:
+            snapshot = self._engine.renew()
+            if snapshot.generation != self._generation or self._lost:
+                self._lost = False
+                self._generation = snapshot.generation
+                self._post(IndexOpened(snapshot.status()))
+
+    def _open(self) -> None:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
@@ -285,11 +332,11 @@ class EngineWorker:
         old = self._engine.snapshot if self._engine is not None else None
         with self._something:
             anew, self._other_settings = self._other_settings, False
-        snapshot = Snapshot.open(self._folder, self._settings, before=old)
+        snapshot = self._opened(old)
         try:
             # A build may note skipped files without a new generation.
             status = snapshot.status()
-            like = old is not None and snapshot.is_like(old) and not anew
+            like = old is not None and snapshot.edition == old.edition and not anew
             engine = None if like else Engine(snapshot, self._settings, self._use)
             if engine is not None and old is not None:
                 engine.prepare()
@@ -312,6 +359,7 @@ class EngineWorker:
                 # This one is warm, as it was prepared.
                 self._slots["warm"] = lambda: self._warm(())
             self._something.notify_all()
+        self._generation, self._lost = status.generation, False
         self._post(IndexOpened(status, anew))
         if old is not None:
             old.snapshot.close()

@@ -20,6 +20,7 @@ from excerpt.errors import ExcerptError
 from excerpt.known_vaults import DEMO
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Places, Settings
+from excerpt.store.address import Address
 from excerpt.text.display import counted, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
@@ -48,6 +49,7 @@ from excerpt.tui.messages import (
     SearchRequested,
 )
 from excerpt.tui.programs import AS_TEXT, Programs
+from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
@@ -117,16 +119,21 @@ class MainScreen(PromptScreen):
         session: Session = NEW,
         *,
         use_settings: Callable[[Settings], object],
+        store: Address | None = None,
     ) -> None:
-        """`environment` is that of the user's shell, for the programs started from here; `session` is where the user
-        was the last time; `use_settings` is called when others are in effect."""
+        """Of a vault in a `store`, `vault` is what its settings, memories and marks are kept under. `environment` is
+        that of the user's shell, for the programs started from here; `session` is where the user was the last time;
+        `use_settings` is called when others are in effect."""
         super().__init__()
         self.vault = vault
+        self.store = store
         self._places = places
         self._environment = dict(environment)
         self._settings_used = use_settings
         post = self.post_from_worker
-        self.index = IndexController(vault, settings, places, post=post, notify=self.notify, show=self.show_index)
+        self.index = IndexController(
+            vault, settings, places, post=post, notify=self.notify, show=self.show_index, store=store
+        )
         self.memories = MemoryController(vault, settings, places, post=post)
         self._settings = SettingsController(vault, settings, places)
         self._programs = Programs(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
@@ -160,7 +167,8 @@ class MainScreen(PromptScreen):
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
         with ContentSwitcher(initial="search"):
-            yield SearchPane(self.settings, self.index.engine, self.memories.worker, id="search")
+            engine, has_files = self.index.engine, self.store is None
+            yield SearchPane(self.settings, engine, self.memories.worker, has_files=has_files, id="search")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -317,6 +325,7 @@ class MainScreen(PromptScreen):
                 ask=self._ask_of_index,
                 edit=lambda path: self.post_message(EditRequested(path, 1, telling=False)),
                 read_images=lambda: self.run_worker(self._read_images(), group="settings"),
+                store=self.store,
             )
             self.app.push_screen(self._index_dialog, self._index_closed)
 
@@ -558,9 +567,16 @@ class MainScreen(PromptScreen):
 
     @on(EditRequested)
     def _edit_requested(self, message: EditRequested) -> None:
-        file = self._programs.note_file(message.path)
+        file = self._file_of(message.path)
         if file is not None and self._open(file, message) and message.telling:
             self.run_worker(self._record_opened(message.path, message.fragment), group="use")
+
+    def _file_of(self, path: str) -> Path | None:
+        """Return the file of a note; None, and say so, where there is none."""
+        if self.store is None:
+            return self._programs.note_file(path)
+        self.notify(NO_FILES, title="Cannot be opened", severity="error", markup=False)
+        return None
 
     def _open(self, file: Path, message: EditRequested) -> bool:
         """Open a note in the editor, an attachment in what shows it; return whether that could be started."""
@@ -584,7 +600,7 @@ class MainScreen(PromptScreen):
 
     @on(ObsidianRequested)
     def _obsidian_requested(self, message: ObsidianRequested) -> None:
-        file = self._programs.note_file(message.path)
+        file = self._file_of(message.path)
         if file is not None:
             self.run_worker(self._open_in_obsidian(file, message), group="obsidian")
 

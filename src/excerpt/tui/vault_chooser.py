@@ -33,6 +33,7 @@ from excerpt.known_vaults import (
     too_broad,
 )
 from excerpt.settings import Places, Settings, check_apart, open_vault, settings_of
+from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import age, visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Confirm, Dialog
@@ -72,6 +73,8 @@ class VaultRow:
         """Where it is, in short: what its name does not say."""
         if self.kind is VaultKind.GUIDE:
             return "to look around"
+        if is_address(str(self.path)):
+            return read_address(str(self.path)).shown
         around = self.path
         for _ in Path(self.name).parts:
             around = around.parent
@@ -85,6 +88,7 @@ def known_rows(
     since the epoch, `current` the vault that is open."""
     opened = [Path(one.path) for one in recent]
     names = names_apart([*opened, *obsidian, *([] if current is None else [current])])
+    names.update((path, read_address(str(path)).folder.name) for path in names if is_address(str(path)))
     rows = [
         VaultRow(VaultKind.RECENT, path, names[path], age(one.opened, now))
         for path, one in zip(opened, recent, strict=True)
@@ -106,8 +110,10 @@ def matching(rows: Iterable[VaultRow], typed: str) -> tuple[VaultRow, ...]:
 
 
 def is_path(typed: str) -> bool:
-    """Whether a path is being typed, and not a word to look for."""
-    return typed.startswith(("~", ".")) or any(sep in typed for sep in (os.sep, os.altsep or os.sep))
+    """Whether a path is being typed, and not a word to look for, nor the address of a store."""
+    return not is_address(typed) and (
+        typed.startswith(("~", ".")) or any(sep in typed for sep in (os.sep, os.altsep or os.sep))
+    )
 
 
 def expanded(typed: str, home: Path) -> Path:
@@ -155,7 +161,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def missing(rows: Iterable[VaultRow]) -> frozenset[Path]:
     """Those that are not there, or cannot be looked at. Reads the disk: for a thread."""
-    return frozenset(row.path for row in rows if not os.path.isdir(row.path))  # noqa: PTH112 - takes what a Path may not
+    folders = (row.path for row in rows if not is_address(str(row.path)))
+    return frozenset(path for path in folders if not os.path.isdir(path))  # noqa: PTH112 - takes what a Path may not
 
 
 def short_path(path: Path, home: Path) -> str:
@@ -198,12 +205,13 @@ _KIND, _NAME = 9, 24
 @dataclass(frozen=True, slots=True)
 class Opening:
     """A vault, with what is to be known before it can be shown. `session` is where the user was in it the last time;
-    `said` is what came along from where it was before."""
+    `said` is what came along from where it was before, and `store` where it is, if it is in no folder."""
 
     vault: Path
     settings: Settings
     session: Session
     said: str = ""
+    store: Address | None = None
 
 
 class VaultChooser(Dialog[Opening], inherit_bindings=False):
@@ -301,6 +309,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         """Return what is needed to open that vault, with what it is where it is to be asked about first; else why it
         cannot be opened."""
         try:
+            if is_address(str(path)):
+                store = read_address(str(path))
+                settings = settings_of(store.folder, self._places)
+                session = session_of(store.folder, settings, self._places)
+                return Opening(store.folder, settings, session, store=store), ""
             vault = open_vault(expanded(str(path), self._home))
             check_apart(vault, self._places, self._home)
             said = " ".join(recognise(self._places, vault))
@@ -308,7 +321,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             opening = Opening(vault, settings, session_of(vault, settings, self._places), said)
         except ExcerptError as error:
             unknown = f"No vault here is called {path}, and there is no folder {path} where excerpt was started."
-            return str(error) if is_path(str(path)) else unknown
+            return str(error) if is_path(str(path)) or is_address(str(path)) else unknown
         return opening, too_broad(self._places, vault, self._home.resolve())
 
     # --- what they found ----------------------------------------------------------------------------------------------

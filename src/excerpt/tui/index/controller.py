@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, VaultEmptiedError
+from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
+from excerpt.store.address import Address
 from excerpt.text.display import counted
 from excerpt.tui.common.notice import Said
 from excerpt.tui.engine_worker import EngineWorker
@@ -54,6 +55,8 @@ class Watch(Enum):
     EVENTS = "events"
     POLLING = "polling"
     ENDED = "ended"
+    STORE = "store"
+    """There is no process: the vault is in a store, and changes are pushed to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ class IndexState:
     @property
     def changes_are_seen(self) -> bool:
         """Whether what is saved is found within a moment, by itself."""
-        return self.watch is Watch.EVENTS and not self.paused
+        return self.watch is Watch.STORE or (self.watch is Watch.EVENTS and not self.paused)
 
     @property
     def generation(self) -> int:
@@ -151,7 +154,8 @@ class IndexState:
         after = self
         match message:
             case IndexOpened(status=status):
-                after = replace(self, status=status)
+                failure = None if self.watch is Watch.STORE else self.failure
+                after = replace(self, status=status, failure=failure)
             case IndexProgressed(progress=progress):
                 after = self._progressed(progress)
             case IndexBuilt():
@@ -186,6 +190,9 @@ class IndexState:
         return replace(self, progress=progress, pace=pace, failure=failure, elsewhere=False)
 
 
+_NOT_HERE = "The vault is in a store. It is brought up to date where its notes are: excerpt push VAULT --to ADDRESS."
+
+
 class IndexController:
     """Own the engine's threads, the indexing process, and what is known of the index.
 
@@ -202,10 +209,12 @@ class IndexController:
         post: Callable[[Message], object],
         notify: Callable[..., object],
         show: Callable[[], object],
+        store: Address | None = None,
     ) -> None:
-        self.engine = EngineWorker(vault, places, settings, post)
+        self.engine = EngineWorker(vault, places, settings, post, store)
         self.process = Indexing(vault, post)
-        self.state = IndexState()
+        self.state = IndexState() if store is None else IndexState(watch=Watch.STORE)
+        self._is_stored = store is not None
         self._vault = vault
         self._folder = places.index_folder(vault)
         self._post = post
@@ -225,8 +234,8 @@ class IndexController:
         await asyncio.gather(asyncio.to_thread(self.process.end), asyncio.to_thread(self.engine.close))
 
     def start(self) -> None:
-        """Have the index kept up to date from now on."""
-        if not self.process.running:
+        """Have the index kept up to date from now on; a store is by others."""
+        if not self.process.running and not self._is_stored:
             self.state = self.state.started()
             self.process.start()
 
@@ -249,6 +258,9 @@ class IndexController:
 
     def ask(self, command: Command) -> None:
         """Have the process do something; it is started if it is gone."""
+        if self._is_stored:
+            self._notify(_NOT_HERE, title="Nothing to do here", markup=False)
+            return
         if self.state.watch is Watch.ENDED or not self.process.running:
             self.start()
         if command in ("update", "rebuild"):
@@ -270,14 +282,18 @@ class IndexController:
             self.process.ask("update")
 
     async def look_for_newer(self) -> None:
-        """Take up what another process has committed."""
+        """Take up what another process has committed, or pushed."""
+        if self._is_stored:
+            self.engine.look()
+            return
         self._take_up(await asyncio.to_thread(newest_generation, self._folder))
 
     # --- what the process and the engine say --------------------------------------------------------------------------
 
     def opened(self, message: IndexOpened) -> bool:
         """Take a generation as the one in use; return whether the engine may answer otherwise than before."""
-        changed = self.state.status != message.status
+        # What was asked of a store while it was lost has no answer yet.
+        changed = self.state.status != message.status or (self._is_stored and self.state.failure is not None)
         if changed:
             self._reported = ""
         self._take(message)
@@ -329,6 +345,9 @@ class IndexController:
             self.state = self.state.heard(message)
             self.engine.open()
         else:
+            if message.title == StoreUnusableError.title:  # until it answers again
+                said = Said(message.title, message.message, message.hint, serious=True)
+                self.state = replace(self.state, failure=said)
             # Once, not at every key: what cannot be done for one query cannot be done for the next.
             if message.message != self._reported:
                 self._reported = message.message
@@ -380,6 +399,7 @@ _WATCHES = {
     Watch.EVENTS: "up to date",
     Watch.POLLING: "polled",
     Watch.ENDED: "not watched",
+    Watch.STORE: "in a store",
 }
 
 
@@ -395,7 +415,7 @@ def bar_state(index: IndexState) -> str:
     if index.elsewhere:
         return "indexed by another excerpt"
     if index.failure is not None:
-        return "index trouble"
+        return "store trouble" if index.watch is Watch.STORE else "index trouble"
     if index.status is None:
         return "opening"
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []

@@ -14,6 +14,7 @@ from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
 from excerpt.model import Progress, Skipped, Status
+from excerpt.store.address import Address
 from excerpt.text.display import counted, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
@@ -31,6 +32,7 @@ _CHANGES = {
     Watch.EVENTS: "seen as they happen",
     Watch.POLLING: "looked for every few seconds, as nothing tells of them",
     Watch.ENDED: "not seen; Update looks for them again",
+    Watch.STORE: "pushed by others, and looked for every two seconds",
 }
 
 
@@ -72,12 +74,14 @@ class IndexDialog(Dialog[None]):
         ask: Callable[[Command], object],
         edit: Callable[[str], object],
         read_images: Callable[[], object],
+        store: Address | None = None,
     ) -> None:
-        """`folder` is the index's own; `edit` opens a file of the vault in the user's editor, and `read_images` has
-        images read from now on."""
+        """`folder` is the index's own, of a vault that is in no `store`; `edit` opens a file of the vault in the user's
+        editor, and `read_images` has images read from now on."""
         super().__init__()
         self.set_reactive(IndexDialog.state, state)
         self._vault = vault
+        self._store = store
         self.folder = folder
         self._ask = ask
         self._edit = edit
@@ -86,13 +90,15 @@ class IndexDialog(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Box() as box:
-            box.border_title = Content(f"The index of {visible_line(self._vault.name)}")
+            name = visible_line(self._vault.name)
+            box.border_title = Content(f"The index of {name}" if self._store is None else f"{name}, in a store")
             yield Static(id="trouble")
             yield ProgressBar(total=1.0, show_eta=False, id="share")
             yield Static(id="facts")
             yield Static(id="skipped")
             yield OptionList(id="files", markup=False)
-            with Horizontal():
+            with Horizontal() as actions:
+                actions.display = self._store is None
                 yield Button("Update", id="update", variant="primary", compact=True)
                 yield Button("Pause", id="pause", compact=True)
                 yield Button("Cancel", id="cancel", compact=True)
@@ -102,7 +108,8 @@ class IndexDialog(Dialog[None]):
     def on_mount(self) -> None:
         self._show()
         self._show_files(self.state.status)
-        self.query_one("#files" if self._files else "#update").focus()
+        if self._files or self._store is None:
+            self.query_one("#files" if self._files else "#update").focus()
 
     def on_resize(self) -> None:
         self._show()
@@ -124,7 +131,8 @@ class IndexDialog(Dialog[None]):
         # What hardly changes makes room, in a low window, for what goes on.
         facts = build_facts(state, progress) if progress is not None else []
         if not (facts or said) or not self.has_class("-short"):
-            facts += [*status_facts(state), ("folder", str(self.folder))]
+            where = ("folder", str(self.folder)) if self._store is None else ("store", self._store.shown)
+            facts += [*status_facts(state), where]
         lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
         self.query_one("#facts", Static).update(Content("\n").join(lines))
         share = self.query_one("#share", ProgressBar)

@@ -39,8 +39,11 @@ class SearchState:
     alone: bool = False
     meant: bool = False
     """There is another query that may have been meant."""
+    has_files: bool = True
+    """The notes are files here, and not in a store."""
 
 
+NO_FILES = "The notes are in a store: there is no file to open here."
 _OF_PANEL = frozenset({"mark", "edit"})
 
 
@@ -52,6 +55,8 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
     needs_row = action in ABOUT_HIT or parameters == ("why",)
     if needs_row and state.row is SelectedRow.NOTHING and not takes:
         return "Nothing is found for this query." if state.typed else "Nothing is listed yet: type a query first."
+    if action in ("edit", "obsidian") and not (state.has_files or takes or state.row is SelectedRow.MEMORY):
+        return NO_FILES
     if action == "obsidian" and state.row is SelectedRow.MEMORY:
         return "A memory is no note of the vault."
     if action == "shift" and state.on_pack and state.alone:

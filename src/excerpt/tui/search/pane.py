@@ -118,9 +118,11 @@ class SearchPane(Vertical):
         engine: EngineWorker,
         memories: MemoryWorker,
         *,
+        has_files: bool = True,
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
+        self._has_files = has_files
         self.set_reactive(SearchPane.strategy, settings.search.strategy)
         self.memories = RecallController(
             engine,
@@ -993,12 +995,13 @@ class SearchPane(Vertical):
     def _state_now(self) -> SearchState:
         typed = bool(self.query_text.strip())
         if not self.is_furnished:
-            return SearchState(typed=typed)
+            return SearchState(typed=typed, has_files=self._has_files)
         hit, packed, panel = self._acted_on, self.pack.packed, self.pack_panel
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
         return SearchState(
             typed=typed,
             answered=self.result is not None,
+            has_files=self._has_files,
             context=self.side.display,
             on_name=on_name and hit is None,
             row=SelectedRow.NOTHING if hit is None else SelectedRow.MEMORY if is_memory(hit) else SelectedRow.FRAGMENT,

@@ -1,0 +1,122 @@
+"""The app on a vault in a store: no folder, no index here, and a server that others push to, or that goes away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from textual.widgets import Button
+
+import excerpt
+from excerpt import Vault
+from excerpt.known_vaults import recent_vaults, remember_vault
+from excerpt.settings import Settings
+from excerpt.store.address import read_address
+from excerpt.store.push import push
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.index.dialog import IndexDialog
+from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.search.disabled import NO_FILES
+from excerpt.tui.search.preview import Preview
+from excerpt.tui.vault_chooser import VaultChooser
+from tests.tui.conftest import at_once, pane_of, places_under, screen_of, search, status_of, titles, until
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A vault of two notes."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "Bees.md").write_text("# Bees\n\nA colony winters around its honey.\n", encoding="utf-8")
+    (folder / "Frames.md").write_text("# Frames\n\nWax is drawn on frames, as in [[Bees]].\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def notes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    """That vault, as who pushes it has it open."""
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    with excerpt.open(folder) as vault:
+        vault.load()
+        yield vault
+
+
+@pytest.fixture
+def address(notes: Vault, database: str) -> str:
+    """Where that vault is in a store."""
+    text = f"{database}?vault=notes"
+    push(notes._snapshot, read_address(text))
+    return text
+
+
+@pytest.fixture
+def app(address: str, tmp_path: Path) -> ExcerptApp:
+    store = read_address(address)
+    return ExcerptApp(store.folder, Settings(), places_under(tmp_path / "home"), store=store)
+
+
+async def test_hits_and_their_text_are_the_stores(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, app, "honey")
+        assert titles(app)[0] == "Bees"
+        preview = screen_of(app).query_one("#preview", Preview)
+        await until(pilot, lambda: preview.window is not None, "the note")
+        assert preview.window is not None
+        assert preview.window.text(1, 3) == "# Bees\n\nA colony winters around its honey."
+
+
+async def test_a_push_is_taken_up_by_itself(app: ExcerptApp, folder: Path, notes: Vault, address: str) -> None:
+    async with app.run_test() as pilot:
+        await search(pilot, app, "mead")
+        (folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+        notes.refresh()
+        push(notes._snapshot, read_address(address))
+        await until(pilot, lambda: titles(app)[:1] == ["Mead"], "the note that was pushed")
+        assert (status := status_of(app)) is not None
+        assert status.notes == 3
+
+
+async def test_a_lost_server_is_said_and_a_query_answered_when_it_is_back(app: ExcerptApp, database: str) -> None:
+    name = database.rpartition("/")[2]
+    async with app.run_test() as pilot:
+        await search(pilot, app, "honey")
+        with psycopg.connect(database.replace(f"/{name}", "/postgres"), autocommit=True) as server:
+            server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+            index = screen_of(app).index
+            await until(pilot, lambda: index.state.failure is not None, "the loss to be said")
+            at_once(app, "ctrl+u", *"frames")
+            server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+            await until(pilot, lambda: index.state.failure is None, "the server")
+            await until(pilot, lambda: titles(app)[:1] == ["Frames"], "the answer")
+
+
+async def test_what_takes_a_file_or_a_build_says_why_it_cannot_be_done(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, app, "honey")
+        assert pane_of(app).disabled_reason("edit", ()) == NO_FILES
+        screen_of(app).action_open_index()
+        await until(
+            pilot, lambda: isinstance(app.screen, IndexDialog) and bool(app.screen.query("#facts")), "the dialog"
+        )
+        await pilot.pause()
+        assert not [button for button in app.screen.query(Button) if button.region.area]
+
+
+async def test_a_vault_of_a_store_is_opened_from_the_list_and_kept_in_it(address: str, tmp_path: Path) -> None:
+    places = places_under(tmp_path / "home")
+    remember_vault(places, Path(address))
+    app = ExcerptApp(None, Settings(), places, {"HOME": str(tmp_path)})
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: isinstance(app.screen, VaultChooser), "the list")
+        at_once(app, *"notes")
+        await pilot.pause()
+        at_once(app, "enter")
+        await until(pilot, lambda: isinstance(app.screen, MainScreen), "the vault")
+        await search(pilot, app, "honey")
+        assert titles(app)[0] == "Bees"
+    assert [read_address(one.path).vault for one in recent_vaults(places)] == ["notes"]
