@@ -20,8 +20,9 @@ from excerpt.text.display import counted
 @click.option(
     "--to", "address", required=True, metavar="ADDRESS", help="postgresql://user@host/database?vault=NAME, no password."
 )
+@click.option("--roles", is_flag=True, help="Make the roles excerpt_writer and excerpt_reader, for this store.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def push_command(vault: Path | None, *, address: str, as_json: bool) -> int:
+def push_command(vault: Path | None, *, address: str, roles: bool, as_json: bool) -> int:
     """Write VAULT to a PostgreSQL store, or bring what is there up to date.
 
     The index is brought up to date first. What changed is written note by note, what is gone is deleted; a push that
@@ -45,6 +46,7 @@ def push_command(vault: Path | None, *, address: str, as_json: bool) -> int:
             lambda written, of: line(
                 Progress("pushing", written, of, 0, 0, "", snapshot.generation, 0, time.monotonic() - begun)
             ),
+            roles=roles,
         )
     finally:
         snapshot.close()

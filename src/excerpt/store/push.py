@@ -23,6 +23,7 @@ from excerpt.model import PushReport
 from excerpt.store import schema
 from excerpt.store.address import Address
 from excerpt.store.connection import Connection, Row, as_vectors
+from excerpt.store.roles import act_as_owner, make_roles
 from excerpt.store.words import TermCount, TermsOf, terms_of_documents, tokens_in
 
 OnNotes = Callable[[int, int], None]
@@ -61,15 +62,22 @@ _LABEL = (("note", "int8"), ("kind", "text"), ("name", "text"), ("value", "text"
 _NAME = (("vault", "int4"), ("name", "text"), ("note", "int8"))
 
 
-def push(snapshot: Snapshot, address: Address, on_notes: OnNotes = lambda _written, _of: None) -> PushReport:
-    """Bring the vault that `address` names up to the snapshot. Raises StoreUnusableError."""
+def push(
+    snapshot: Snapshot, address: Address, on_notes: OnNotes = lambda _written, _of: None, *, roles: bool = False
+) -> PushReport:
+    """Bring the vault that `address` names up to the snapshot; with `roles`, make those of writers and readers first.
+    Raises StoreUnusableError."""
     if not address.vault:
         raise StoreUnusableError(
             "The address does not say what the vault is called there.", "Put ?vault=NAME behind it."
         )
     connection = Connection(address, writes=True, timeout=0)
     try:
+        act_as_owner(connection)
         schema.prepare(connection)
+        if roles:
+            make_roles(connection)
+            act_as_owner(connection)
         connection.know_vectors()
         return _Push(snapshot, connection, address.vault, on_notes).run()
     finally:
