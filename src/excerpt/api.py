@@ -528,24 +528,6 @@ class StoredVault(Vault):
         except KeyError:  # what was found was replaced before its text was read
             return super().search(query, strategy=strategy, limit=limit, spans=spans)
 
-    def related(self, note: str, *, limit: int | None = None) -> Related:  # noqa: ARG002 - as of a folder
-        """Raises StoreUnusableError: what compares a note with all others needs all at hand."""
-        raise self._not_yet("related notes are")
-
-    def overview(self, topic: str, *, budget: int | None = None) -> Overview:  # noqa: ARG002 - as of a folder
-        """Raises StoreUnusableError, as `related` does."""
-        raise self._not_yet("overviews are")
-
-    def map(self, query: str = "", *, most: int | None = None) -> VaultMap:  # noqa: ARG002 - as of a folder
-        """Raises StoreUnusableError, as `related` does."""
-        raise self._not_yet("maps are")
-
-    @staticmethod
-    def _not_yet(what: str) -> StoreUnusableError:
-        return StoreUnusableError(
-            f"In a store {what} not worked out yet.", "`search`, `pack`, `read`, `peek` and `status` answer from it."
-        )
-
     def _opened(self) -> Searchable:
         from excerpt.store.snapshot import StoreSnapshot
 

@@ -9,6 +9,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+import excerpt
+from excerpt import Vault
+from excerpt.known_vaults import DEMO
+from excerpt.store.address import read_address
+from excerpt.store.push import push
 from tests.store.server import NoServerError, Servers, servers
 
 _numbers = itertools.count()
@@ -32,6 +37,29 @@ def database(running: Servers) -> Iterator[str]:
         maintenance.execute(f"CREATE DATABASE {name}")
         yield in_database(running.primary, name)
         maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the demo vault in a store."""
+    name = f"excerpt_demo_{os.getpid()}"
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch, psycopg.connect(running.primary, autocommit=True) as maintenance:
+        patch.setenv("EXCERPT_HOME", str(home))
+        maintenance.execute(f"CREATE DATABASE {name}")
+        address = f"{in_database(running.primary, name)}?vault=demo"
+        with excerpt.open(DEMO) as vault:
+            vault.load()
+            push(vault._snapshot, read_address(address))
+        yield address
+        maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def both(store: str) -> Iterator[tuple[Vault, Vault]]:
+    """The demo vault as a folder, and in the store."""
+    with excerpt.open(DEMO, refresh=False) as folder, excerpt.open(store) as stored:
+        yield folder, stored
 
 
 def in_database(dsn: str, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -44,7 +45,7 @@ def pushed(vault: Path, database: str, name: str = "notes") -> PushReport:
         return push(opened._snapshot, read_address(f"{database}?vault={name}"))
 
 
-def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, ...]], list[tuple[str, int]]]:
+def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, ...]], list[tuple[str, int, int]]]:
     """What a store counts of a vault: fragments, lengths, terms."""
     with psycopg.connect(database) as connection:
         counts = connection.execute(
@@ -53,7 +54,8 @@ def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, .
             (name,),
         ).fetchall()
         terms = connection.execute(
-            "SELECT term, fragments FROM excerpt.terms JOIN excerpt.vaults ON id = vault AND name = %s ORDER BY term",
+            "SELECT term, fragments, notes FROM excerpt.terms"
+            " JOIN excerpt.vaults ON id = vault AND name = %s ORDER BY term",
             (name,),
         ).fetchall()
     return counts, terms
@@ -94,8 +96,9 @@ def test_counts_are_those_of_the_index(vault: Path, database: str) -> None:
     with excerpt.open(vault) as opened:
         opened.load()
         lexical = opened._snapshot.lexical
-        for term, count in terms:
-            assert len(set(lexical.entries(term).rows.tolist())) == count, term
+        for term, count, notes in terms:
+            rows = np.unique(lexical.entries(term).rows)
+            assert (len(rows), len(np.unique(lexical.notes[rows]))) == (count, notes), term
         assert len(terms) == len({term for field in FIELDS for term in lexical.lexicon(field)})
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -12,14 +10,13 @@ import pytest
 import excerpt
 from excerpt import Result, Vault
 from excerpt.errors import StoreUnusableError
-from excerpt.known_vaults import DEMO
 from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import made
 from excerpt.store.address import read_address
 from excerpt.store.push import push
 from mcp import Client
 from tests.mcp.conftest import asking, failed
-from tests.store.conftest import in_database, on_replica
+from tests.store.conftest import on_replica
 from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
@@ -43,29 +40,6 @@ QUERIES = (
     "zzzz",
     "",
 )
-
-
-@pytest.fixture(scope="module")
-def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the demo vault in a store."""
-    name = f"excerpt_demo_{os.getpid()}"
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch, psycopg.connect(running.primary, autocommit=True) as maintenance:
-        patch.setenv("EXCERPT_HOME", str(home))
-        maintenance.execute(f"CREATE DATABASE {name}")
-        address = f"{in_database(running.primary, name)}?vault=demo"
-        with excerpt.open(DEMO) as vault:
-            vault.load()
-            push(vault._snapshot, read_address(address))
-        yield address
-        maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-@pytest.fixture
-def both(store: str) -> Iterator[tuple[Vault, Vault]]:
-    """The demo vault as a folder, and in the store."""
-    with excerpt.open(DEMO, refresh=False) as folder, excerpt.open(store) as stored:
-        yield folder, stored
 
 
 def said(result: Result) -> list[tuple[str, int, str]]:
@@ -177,12 +151,11 @@ async def test_agents_ask_a_store_as_a_folder(store: str) -> None:
             found = await ask("search", query="token budget")
             packed = await ask("pack", query="token budget", budget=500)
             lines = await ask("read", source="Token budget:1-3")
-            refused = await ask("overview", topic="packs")
+            overview = await ask("overview", topic="packs")
     finally:
         served.end()
     assert "Token budget" in found.text
     assert "as last pushed" in found.text
     assert "[1]" in packed.text
     assert "Token budget.md:1-3" in lines.text
-    assert refused.is_error
-    assert "In a store overviews are not worked out yet." in refused.text
+    assert "# Overview: packs" in overview.text

@@ -363,11 +363,15 @@ class LexicalReader:
         """How many fragments there are; here are rows of all."""
         return len(self.keys)
 
+    def learn(self, _terms: Sequence[str]) -> None:
+        """What is known of terms is at hand."""
+
     def counts(self, _terms: Sequence[str]) -> None:
         """Nothing is counted beforehand: rows tell."""
 
-    def mean_length(self, _field: str) -> None:
-        """Nor is this."""
+    def mean_length(self, _field: str) -> float | None:
+        """None: rows tell."""
+        return None
 
     def lengths(self, field: str) -> NDArray[np.float32]:
         """How many terms each row has in `field`."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -337,6 +337,16 @@ class Snapshot(CatalogView):
     def tokenizer(self) -> str:
         """Name of the tokenizer whose tokens are counted in the index."""
         return self._catalog.meta("tokenizer")
+
+    def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
+        """How many fragments each of some notes has; notes are places in the table."""
+        sizes: NDArray[np.int64] = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
+        return sizes
+
+    def count_notes(self, terms: Sequence[str]) -> int:
+        """How many notes have all of `terms` in one fragment."""
+        rows = reduce(np.intersect1d, [self.lexical.entries(term).rows for term in terms])
+        return int(np.count_nonzero(np.bincount(self.table.notes[rows])))
 
     @cached_property
     def table(self) -> FragmentTable:

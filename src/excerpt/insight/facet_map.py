@@ -69,15 +69,15 @@ class Branches:
     created: Tree
 
 
-_KNOWN: WeakKeyDictionary[Snapshot, Branches] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Facets, Branches] = WeakKeyDictionary()
 
 
 def branches_of(snapshot: Snapshot) -> Branches:
     """The branches of a snapshot, laid out at the first question and kept as long as the snapshot is."""
-    known = _KNOWN.get(snapshot)
+    facets = snapshot.facets
+    known = _KNOWN.get(facets)
     if known is None:
-        facets = snapshot.facets
-        known = _KNOWN[snapshot] = Branches(
+        known = _KNOWN[facets] = Branches(
             folders=_folders(snapshot.table.paths, facets.paths),
             tags=_tags(facets.tags_as_written()),
             properties=_properties(facets.properties_as_written()),
@@ -358,14 +358,12 @@ class VaultMap:
 
 def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:
     """Where the matches of `query` are. Of each property at most so many `values` are listed, None for all."""
+    fragments = engine.matching_by_note(query)
     snapshot = engine.snapshot
-    table = snapshot.table
-    matching = table.notes[engine.matching(query)]
-    fragments = np.bincount(matching, minlength=len(table.paths))
     branches = branches_of(snapshot)
     return VaultMap(
         query=query,
-        fragments=len(matching),
+        fragments=int(fragments.sum()),
         notes=int(np.count_nonzero(fragments)),
         folders=_CountedTree(branches.folders, fragments).below(),
         tags=_CountedTree(branches.tags, fragments).below(),

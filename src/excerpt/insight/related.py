@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from excerpt.index.postings import FIELDS
 from excerpt.index.snapshot import Snapshot
+from excerpt.insight.neighbours import take_neighbours
 from excerpt.insight.similarity import (
     MOST_READ,
     WEIGHTS,
@@ -118,12 +119,12 @@ class Comparison:
         for number, term in enumerate(self._terms):
             if len(told) == MOST_WORDS or not len(there):
                 break
-            if len(term.notes) > most or number not in self._tellable or not self._has[number, at].any():
+            if term.notes > most or number not in self._tellable or not self._has[number, at].any():
                 continue
             fragment, line = self._first(number, int(there[self._has[number, at]][0]))
             word = self._grown(term.spelled, fragment.text)
             if not _is_part(word, [other.word for other in told]):
-                notes = len(term.notes) if word == term.spelled else self._notes_with(word)
+                notes = term.notes if word == term.spelled else self._notes_with(word)
                 told.append(SharedWord(word, notes, line))
         return tuple(told)
 
@@ -170,10 +171,8 @@ class Comparison:
 
     def _notes_with(self, word: str) -> int:
         """How many notes have all pairs of characters of a word in one fragment."""
-        lexical, table = self._snapshot.lexical, self._snapshot.table
         pairs = {term for term in terms_of(word, self._origin.info.language)[0] if len(term) > 1}
-        having = [lexical.entries(term).rows for term in sorted(pairs)]
-        return len(np.unique(table.notes[reduce(np.intersect1d, having)])) if having else 0
+        return self._snapshot.count_notes(sorted(pairs)) if pairs else 0
 
     def _first(self, number: int, row: int) -> tuple[Fragment, int]:
         """The fragment of `row`, and the line on which a word first stands in it."""
@@ -389,6 +388,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     Raises KeyError for a note that the index does not have.
     """
     begun = time.perf_counter()
+    take_neighbours(engine, path, line)
     snapshot = engine.snapshot
     origin = origin_of(snapshot, path, line)
     near = nearest(snapshot, origin)

@@ -19,7 +19,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
 from excerpt.search.evidence import asked_words
 from excerpt.search.lexical import Rows
-from excerpt.text.words import WIDE_CHARACTERS, analyze, fold, is_function_word, terms_of
+from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, terms_of
 
 # --- links, tags and folders ------------------------------------------------------------------------------------------
 # What connects notes beside their text: links, tags, and where they are kept. A number from 0 to 1 for each note.
@@ -282,15 +282,23 @@ class NameMentions:
             if not 0 < len(rows) <= MOST_NAMED or len(self._names.get(name, ())) > MOST_CALLED:
                 continue
             fragments = snapshot.fragments(table.keys[rows].tolist())
-            rare = rarity(len(rows), snapshot.lexical.doc_count)
+            rare = rarity(len(rows), snapshot.lexical.corpus_size)
             for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
                 named += [_named(note, within, fragment, found, rare) for found in self._named_as(name, fragment, note)]
         return named
 
+    def words_of_names(self, note: int) -> list[tuple[tuple[str, ...], ...]]:
+        """For each name of a note, the terms of its words: whatever names the note has one of each."""
+        names = dict.fromkeys(map(fold, self._spelled_of(note)))
+        return [tuple(word.terms for word in words) for name in names if (words := self._words_of(name))]
+
+    def _words_of(self, name: str) -> list[QueryWord]:
+        return [word for word in asked_words(name, self._snapshot) if not word.whole]
+
     def _with_words_of(self, name: str) -> Rows:
         """Rows, ascending, that have all words of a name in their text; of a name without words none."""
         lexical = self._snapshot.lexical
-        words = [word for word in asked_words(name, self._snapshot) if not word.whole]
+        words = self._words_of(name)
         words.sort(key=lambda word: sum(map(lexical.count, word.terms)))
         rows: Rows | None = None
         for word in words:
@@ -336,7 +344,7 @@ class NameMentions:
             lexical = self._snapshot.lexical
             words = asked_words(name, self._snapshot)
             spread = min((sum(map(lexical.count, word.terms)) for word in words), default=0)
-            self._rarities[name] = rarity(min(spread, lexical.doc_count), lexical.doc_count) if spread else 0.0
+            self._rarities[name] = rarity(min(spread, lexical.corpus_size), lexical.corpus_size) if spread else 0.0
         return self._rarities[name]
 
 
@@ -413,14 +421,14 @@ class Origin:
 class AskedTerm:
     """A word of what is asked about: how it is spelled there ("" where only a name has it), what it says there (how
     often, by the logarithm, times `rarity`), its rarity among the notes of the vault times how telling it is, and
-    that: how much it says in general language, 0 to 1. `notes` have it, ascending."""
+    that: how much it says in general language, 0 to 1. So many `notes` have it."""
 
     term: str
     spelled: str
     weight: float
     rarity: float
     telling: float
-    notes: Ints
+    notes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,7 +502,8 @@ def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[AskedTerm, ...]:
             counts.update(terms_of(heading, info.language)[0])
     for name in (info.title, *info.aliases):
         counts.update(terms_of(name, info.language)[0] * IN_A_NAME)
-    every = lexical.doc_count
+    every = lexical.corpus_size
+    lexical.learn(list(counts))
     likely: list[tuple[float, str]] = []
     for term, count in counts.items():
         spread = min(lexical.count(term), every)
@@ -531,11 +540,8 @@ def _telling(snapshot: Snapshot, words: Sequence[str]) -> list[float]:
 
 
 def _term(snapshot: Snapshot, term: str, spelled: str, count: int, telling: float) -> AskedTerm:
-    every = len(snapshot.table.paths)
-    having = np.zeros(every, np.bool_)
-    having[snapshot.table.notes[snapshot.lexical.entries(term).rows]] = True
-    notes = np.flatnonzero(having).astype(np.int32)
-    rarity = telling * float(np.log1p((every - len(notes) + 0.5) / (len(notes) + 0.5)))
+    every, notes = len(snapshot.table.paths), snapshot.count_notes([term])
+    rarity = telling * float(np.log1p((every - notes + 0.5) / (notes + 0.5)))
     return AskedTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
 
 
@@ -560,7 +566,9 @@ def by_words(snapshot: Snapshot, terms: Sequence[AskedTerm], info: NoteInfo) -> 
         named[there[entries.fields == _ALIAS]] = True
         total += np.float32(term.weight * term.rarity) * np.log1p(often + IN_A_NAME * named).astype(np.float32)
     lengths = np.bincount(notes, lexical.lengths("text"), count)
-    total /= np.sqrt(PIVOT + (1 - PIVOT) * lengths / max(float(lengths.mean()), 1e-9)).astype(np.float32)
+    of_fragment = lexical.mean_length("text")
+    mean = float(lengths.mean()) if of_fragment is None else of_fragment * lexical.corpus_size / count
+    total /= np.sqrt(PIVOT + (1 - PIVOT) * lengths / max(mean, 1e-9)).astype(np.float32)
     words_in_titles = np.ones(count, np.float32)
     words_in_titles[notes] = np.maximum(lexical.lengths("title"), 1)
     titles = titles / words_in_titles + text_has / np.float32(max(of_title, 1e-9))
@@ -589,9 +597,16 @@ def _proposed_by_meaning(snapshot: Snapshot, origin: Origin) -> Floats:
     notes, count, vectors = snapshot.table.notes, len(snapshot.table.paths), snapshot.vectors
     if not len(origin.rows):
         return np.zeros(count, np.float32)
-    centre = (vectors.rows(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
+    centre = centre_of(snapshot, origin)
     similar = vectors.similarities(centre) - np.float32(vectors.mean @ centre)
     return (np.bincount(notes, similar, count) / np.maximum(np.bincount(notes, minlength=count), 1)).astype(np.float32)
+
+
+def centre_of(snapshot: Snapshot, origin: Origin) -> Floats:
+    """The mean of the passages' vectors, as seen from the middle of the vault's; there is a passage."""
+    vectors = snapshot.vectors
+    centre: Floats = (vectors.rows(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
+    return centre
 
 
 def by_meaning(snapshot: Snapshot, origin: Origin, notes: Ints) -> Floats:
@@ -629,8 +644,8 @@ def rows_of(snapshot: Snapshot, notes: Ints) -> tuple[Rows, Ints]:
     return rows, place[table[rows]]
 
 
-def spread(rows: Rows) -> Rows:
-    """At most MOST_PASSAGES of `rows`, evenly."""
-    if len(rows) <= MOST_PASSAGES:
+def spread(rows: Rows, most: int = MOST_PASSAGES) -> Rows:
+    """At most so many of `rows`, evenly."""
+    if len(rows) <= most:
         return rows
-    return rows[np.linspace(0, len(rows) - 1, MOST_PASSAGES).round().astype(np.int64)]
+    return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from excerpt.index.facets import property_name
+from excerpt.index.facets import Facets, property_name
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import (
     EVERYTHING,
@@ -32,9 +32,10 @@ from excerpt.insight.facet_map import (
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.themes import Phrases, phrases_of
 from excerpt.insight.topic import Topic, find_topic
+from excerpt.search.asking import with_at_hand
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import asked_words
-from excerpt.search.filters import allowed
+from excerpt.search.filters import allowed, notes_allowed
 from excerpt.search.query import (
     KINDS,
     OPERATORS,
@@ -47,6 +48,7 @@ from excerpt.search.query import (
     conditions,
     hints,
 )
+from excerpt.store.candidates import Ask
 from excerpt.text.dates import day_of
 from excerpt.text.words import QueryWord, analyze, fold
 
@@ -89,7 +91,7 @@ class _Entry:
 
 
 _Lists = dict[str, tuple[_Entry, ...]]
-_KNOWN: WeakKeyDictionary[Snapshot, _Lists] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Facets, _Lists] = WeakKeyDictionary()
 
 
 def complete(snapshot: Snapshot, operator: str, begun: str, today: date) -> tuple[Completion, ...]:
@@ -139,7 +141,7 @@ def listed(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
 
 def _kept(snapshot: Snapshot, name: str, make: Callable[[Snapshot], Iterable[_Entry]]) -> tuple[_Entry, ...]:
     """The list of that name, made when it is first asked for."""
-    known = _KNOWN.setdefault(snapshot, {})
+    known = _KNOWN.setdefault(snapshot.facets, {})
     if name not in known:
         known[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
     return known[name]
@@ -255,9 +257,8 @@ def _periods(snapshot: Snapshot, name: str, begun: str, today: date) -> Iterator
     for period in (*PERIODS, *years):
         if period.startswith(begun.lower()):
             (query,) = alternatives(f"{name}:{period} ")
-            rows = allowed(Query("", filters=query.filters), snapshot, lambda _: (), today)
-            notes = 0 if rows is None else len(np.unique(snapshot.table.notes[rows]))
-            yield Completion(f"{name}:{period}", period, notes)
+            notes = notes_allowed(query.filters, snapshot.facets, len(snapshot.table.paths), today)
+            yield Completion(f"{name}:{period}", period, int(np.count_nonzero(notes)))
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -303,11 +304,13 @@ def _vocabulary(snapshot: Snapshot, begun: str) -> list[Completion]:
     stems = dict.fromkeys((*asked[0].terms, *reader.continuations(begun, 10 * TERMS)))
     counted = sorted(((reader.count(term), term) for term in stems), key=lambda one: (-one[0], one[1]))
     found: dict[str, Completion] = {}
-    for _, term in counted[:TERMS]:
-        rows = np.unique(reader.entries(term).rows)
+    snapshot = with_at_hand(snapshot, [Ask(having=((term,),), first=READ) for _, term in counted[:TERMS]])
+    for count, term in counted[:TERMS]:
+        rows = np.unique(snapshot.lexical.entries(term).rows)
         word = spelled(snapshot, term, rows[:READ].tolist(), begun)
         if word and word.casefold() not in found:
-            found[word.casefold()] = Completion(word, word, len(rows), "fragment")
+            known = count if snapshot.is_part else len(rows)
+            found[word.casefold()] = Completion(word, word, known, "fragment")
     return sorted(found.values(), key=lambda one: (-one.count, one.label))
 
 
@@ -345,20 +348,20 @@ Change = tuple[int, int, str]
 def corrected(engine: Engine, query: str) -> str:
     """Return the query with what is misspelt in it corrected; "" where nothing is, and where that matches nothing."""
     meant = query
-    for start, end, instead in sorted(_changes(engine.snapshot, query), reverse=True):
+    for start, end, instead in sorted(_changes(engine, query), reverse=True):
         meant = meant[:start] + instead + meant[end:]
     return meant if meant != query and engine.matching(meant).any() else ""
 
 
-def _changes(snapshot: Snapshot, query: str) -> Iterator[Change]:
-    facets = snapshot.facets
+def _changes(engine: Engine, query: str) -> Iterator[Change]:
+    snapshot, facets = engine.snapshot, engine.snapshot.facets
     found = conditions(query, facets.properties, facets.tags)
     told = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
     taken = [(one.start, one.end) for one in found] + [(one.start, one.end) for one in told]
     for hint in told:
         yield hint.start, hint.end, hint.instead
     for one in found:
-        if one.filter and not one.filter.negated and (instead := _filter_meant(snapshot, one.filter)):
+        if one.filter and not one.filter.negated and (instead := _filter_meant(engine, one.filter)):
             yield one.start, one.end, instead
     for word in asked_words(query, snapshot):
         is_taken = any(start <= word.start < end for start, end in taken)
@@ -366,9 +369,12 @@ def _changes(snapshot: Snapshot, query: str) -> Iterator[Change]:
             yield word.start, word.end, instead
 
 
-def _filter_meant(snapshot: Snapshot, one: Filter) -> str:
+def _filter_meant(engine: Engine, one: Filter) -> str:
     """The filter of the same kind that is spelled most like one that no note meets; "" for one that some meet."""
-    rows = allowed(Query("", filters=(one,)), snapshot, partial(asked_words, snapshot=snapshot), date.today())
+    alone = Query("", filters=(one,))
+    engine.look_up([alone])
+    snapshot = engine.snapshot
+    rows = allowed(alone, snapshot, partial(asked_words, snapshot=snapshot), date.today())
     if rows is None or rows.any():
         return ""
     entries = {
@@ -385,7 +391,10 @@ def _word_meant(snapshot: Snapshot, word: QueryWord) -> str:
     reader, typed = snapshot.lexical, word.terms[0]
     if word.whole or len(typed) < SHORTEST or not typed.isalpha():
         return ""
-    if any(len(reader.entries(term).rows) for term in word.terms) or reader.continuations(fold(word.surface), 1):
+    # How often an index counts a term, deleted fragments with it, says only that it may be there.
+    may_be = [term for term in word.terms if reader.count(term)]
+    is_there = bool(may_be) and (snapshot.is_part or any(len(reader.entries(term).rows) for term in may_be))
+    if is_there or reader.continuations(fold(word.surface), 1):
         return ""
     near = process.extract(
         typed,
@@ -394,8 +403,9 @@ def _word_meant(snapshot: Snapshot, word: QueryWord) -> str:
         score_cutoff=ALIKE,
         limit=_COMPARED,
     )
+    snapshot = with_at_hand(snapshot, [Ask(having=((term,),), first=READ) for term, _, _ in near])
     for term, _, _ in sorted(near, key=lambda one: (-one[1], -reader.count(one[0]), one[0])):
-        if written := spelled(snapshot, term, np.unique(reader.entries(term).rows)[:READ].tolist()):
+        if written := spelled(snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:READ].tolist()):
             return written.lower() if word.surface.islower() else written
     return ""
 
@@ -445,8 +455,8 @@ class Suggestion:
 def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
     """Narrower queries, the most telling first, then wider ones; for an empty query the parts of the vault."""
     base = query if query.strip() else EVERYTHING
-    matching = engine.matching(base)
-    hits = int(np.count_nonzero(matching))
+    matching = engine.matching_by_note(base)
+    hits = int(matching.sum())
     topic = find_topic(engine, query) if query.strip() and hits else None
     words = list(_words_of(topic)) if topic is not None else []
     narrower = [*_filters(engine, query, matching), *_required(engine, query, words, hits)]
@@ -468,18 +478,18 @@ def _distinct(found: Sequence[Suggestion]) -> list[Suggestion]:
 
 
 def _count(engine: Engine, query: str) -> int:
-    return int(np.count_nonzero(engine.matching(query)))
+    return int(engine.matching_by_note(query).sum())
 
 
 # --- narrower ---------------------------------------------------------------------------------------------------------
 
 
-def _filters(engine: Engine, query: str, matching: npt.NDArray[np.bool_]) -> Iterator[Suggestion]:
-    """Folders, tags and values of properties that stand out among the matches. They are counted as the map does."""
+def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
+    """Folders, tags and values of properties that stand out among the matches, of which each note has so many `here`.
+    They are counted as the map does."""
     snapshot = engine.snapshot
-    table, branches = snapshot.table, branches_of(snapshot)
-    here = np.bincount(table.notes[matching], minlength=len(table.paths)).astype(np.int64)
-    overall = np.bincount(table.notes, minlength=len(table.paths)).astype(np.int64)
+    branches = branches_of(snapshot)
+    overall = snapshot.sizes_of(np.arange(len(snapshot.table.paths)))
     standing_out = sorted(
         (-worth, tree.asked(place), count)
         for tree in (branches.folders, branches.tags, branches.properties)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import log, sqrt
@@ -133,19 +133,26 @@ class Phrases:
             self.counts[term,] for term in key if (term,) in self.counts
         )
 
+    def learn(self, keys: Iterable[Key]) -> None:
+        """Ask at once how many fragments have the words of these."""
+        self._reader.learn([part for key in keys for term in key for part in self._indexed(term)])
+
+    @staticmethod
+    def _indexed(term: str) -> Sequence[str]:
+        """What a word is indexed by: in a script without spaces its pairs of characters."""
+        return [term[at : at + 2] for at in range(len(term) - 1)] if _WIDE.match(term) else [term]
+
     def _rarity(self, term: str) -> float:
         """How rare a word is in the vault: 0 for one that all fragments have, 1 for one that one has; about, as deleted
         fragments count until the index is tidied up."""
         if term not in self._rarities:
-            # A word of a script without spaces is indexed by its pairs of characters.
-            pairs = [term[at : at + 2] for at in range(len(term) - 1)] if _WIDE.match(term) else [term]
-            having = min(map(self._reader.count, pairs))
-            self._rarities[term] = self._rarity_of(having / max(self._reader.doc_count, 1))
+            having = min(map(self._reader.count, self._indexed(term)))
+            self._rarities[term] = self._rarity_of(having / max(self._reader.corpus_size, 1))
         return self._rarities[term]
 
     def _rarity_of(self, share: float) -> float:
         """That of a word that a share of all fragments has."""
-        count = max(self._reader.doc_count, 2)
+        count = max(self._reader.corpus_size, 2)
         return min(max(-log(max(share, 1 / count)) / log(count), 0.0), 1.0)
 
 
@@ -321,12 +328,14 @@ def _centre(vectors: Floats, places: Sequence[int]) -> int:
 def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ...]:
     """The words and phrases that set a group apart, none within another."""
     inside = Counter(key for place in places for key in phrases.of[place])
-    scored = [
-        (z * phrases.weight(key), key)
+    telling = [
+        (z, key)
         for key, count in inside.items()
         if count >= max(2, SPREAD * len(places))
         and (z := _z(count, len(places), phrases.counts[key], total)) >= TELLING
     ]
+    phrases.learn(key for _, key in telling)
+    scored = [(z * phrases.weight(key), key) for z, key in telling]
     scored.sort(key=lambda pair: (-round(pair[0], 6), pair[1]))
     chosen: list[tuple[str, ...]] = []
     for _, key in scored:

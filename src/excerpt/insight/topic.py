@@ -32,6 +32,9 @@ MOST = 0.7
 enough by itself."""
 RANKED = 300
 """Fragments that words and meaning each put forward to be ranked."""
+COUNTED_IN_STORE = 2_000
+"""Fragments of a store that are looked at by words: where more have words of the topic, those about it are counted
+among the best of them."""
 ANSWERS = 3
 """First hits of a search that an overview holds whatever else it does: a reader looks at no more before asking anew."""
 FEW = 3
@@ -107,8 +110,10 @@ class Topic:
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.intp]:
-        """For each note of the vault, how many fragments it has."""
-        return np.bincount(self.snapshot.table.notes, minlength=len(self.snapshot.table.paths))
+        """For each note about the topic, how many fragments it has; for others of the vault 0."""
+        sizes, about = np.zeros(len(self.counts), np.int64), np.flatnonzero(self.counts)
+        sizes[about] = self.snapshot.sizes_of(about)
+        return sizes
 
     def _pointed_at(self) -> npt.NDArray[np.float64]:
         """For each note of the vault, how many notes about the topic link to it, by the logarithm, as a share of the
@@ -193,6 +198,7 @@ def worths(groups: Sequence[Group], scores: Sequence[float]) -> dict[Group, floa
 def find_topic(engine: Engine, text: str) -> Topic:
     """The fragments about what `text` asks for, in the query language."""
     queries = engine.parse(text)
+    engine.look_up(queries, RANKED, by_words=COUNTED_IN_STORE)
     answers = [engine.answer(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
     ranking = engine.ranking(answers)
     rows = np.unique(np.concatenate([_about(engine, answer) for answer in answers]))

@@ -16,8 +16,10 @@ import numpy as np
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
 from excerpt.places import holds
+from excerpt.search.asking import with_at_hand
 from excerpt.search.lexical import Rows
 from excerpt.search.proximity import rows_of, rows_with
+from excerpt.store.candidates import Ask
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
@@ -75,6 +77,7 @@ LEAST_COMMON = 3
 """Fragments that may have a word of a small vault, whatever share of them that is."""
 _MOST_FOUND = 50
 _MOST_LIKE = 8
+_MOST_WEIGHED = 200
 _MOST_PROBED = 6  # words at each end of a quotation that is in no fragment, but may go across two
 _LANGUAGES = 3
 
@@ -116,29 +119,34 @@ class SnapshotLookup:
         words = self._asked(quotation)
         if not words:
             return
-        rows = rows_of(self._snapshot, quotation, self._asked)
         probe = min(len(words) // 2, _MOST_PROBED)
-        if not len(rows) and probe:
-            ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]]
-            found = [rows_with(self._snapshot.lexical, asked) for end in ends if (asked := self._asked(end))]
+        ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
+        stretches = [words, *(asked for end in ends if (asked := self._asked(end)))]
+        asks = [Ask(having=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
+        snapshot = with_at_hand(self._snapshot, asks)
+        rows = rows_of(snapshot, quotation, self._asked)
+        if not len(rows):
+            found = [rows_with(snapshot.lexical, asked) for asked in stretches[1:]]
             rows = reduce(np.union1d, found, rows).astype(np.int32)
-        for fragment in self._snapshot.fragments(self._snapshot.table.keys[rows[:_MOST_FOUND]].tolist()):
+        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MOST_FOUND]].tolist()):
             yield self._around(fragment)
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
-        count = self._snapshot.lexical.doc_count
-        shares = np.zeros(count, np.float32)
-        for word in self.telling(quotation):
-            rows = self._rows(word)
-            shares[rows] += np.float32(np.log1p(count / max(len(rows), 1)))
+        telling = self.telling(quotation)
+        asked = Ask(terms=tuple(term for word in telling for term in word.terms), most=_MOST_WEIGHED)
+        snapshot = with_at_hand(self._snapshot, [asked])
+        shares = np.zeros(snapshot.lexical.doc_count, np.float32)
+        for word in telling:
+            share = snapshot.lexical.corpus_size / max(self._count(word), 1)
+            shares[_rows(snapshot, word)] += np.float32(np.log1p(share))
         best = np.argsort(-shares, kind="stable")[:_MOST_LIKE]
-        keys = self._snapshot.table.keys[best[shares[best] > 0]].tolist()
-        return [Lines(each.path, each.line_start, each.text) for each in self._snapshot.fragments(keys)]
+        keys = snapshot.table.keys[best[shares[best] > 0]].tolist()
+        return [Lines(each.path, each.line_start, each.text) for each in snapshot.fragments(keys)]
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
-        most = max(self._snapshot.lexical.doc_count * COMMON, LEAST_COMMON)
+        most = max(self._snapshot.lexical.corpus_size * COMMON, LEAST_COMMON)
         return telling_words(
-            self._asked(sentence), lambda word: len(self._rows(word)) > most, (*self._snapshot.languages, "en")
+            self._asked(sentence), lambda word: self._count(word) > most, (*self._snapshot.languages, "en")
         )
 
     def terms(self, text: str) -> frozenset[str]:
@@ -147,15 +155,23 @@ class SnapshotLookup:
     def _asked(self, text: str) -> Sequence[QueryWord]:
         return query_terms(text, self._languages)
 
-    def _rows(self, word: QueryWord) -> Rows:
-        found = [self._snapshot.lexical.entries(term).rows for term in word.terms]
-        return np.unique(np.concatenate(found)).astype(np.int32)
+    def _count(self, word: QueryWord) -> int:
+        """How many fragments have the word."""
+        if self._snapshot.is_part:
+            return sum(map(self._snapshot.lexical.count, word.terms))
+        return len(_rows(self._snapshot, word))
 
     def _around(self, fragment: Fragment) -> Lines:
         """The fragment with its neighbours and what is between them: a quotation may go on where a fragment ends."""
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
         return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
+
+
+def _rows(snapshot: Snapshot, word: QueryWord) -> Rows:
+    """The rows that have the word, ascending."""
+    found = [snapshot.lexical.entries(term).rows for term in word.terms]
+    return np.unique(np.concatenate(found)).astype(np.int32)
 
 
 _LETTER = re.compile(r"\w")

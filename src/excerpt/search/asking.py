@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
+from typing import cast
 
 import numpy as np
 
+from excerpt.index.snapshot import Snapshot
 from excerpt.places import number_of
 from excerpt.search.evidence import asked_words, trust_in_meaning
 from excerpt.search.filters import FIELDS, notes_allowed
 from excerpt.search.lexical import Word, WordIndex
 from excerpt.search.query import Filter, FilterKind, Query, page_range
+from excerpt.search.source import Searchable
 from excerpt.settings import Settings
 from excerpt.store.candidates import Ask
 from excerpt.store.snapshot import StoreSnapshot
@@ -23,9 +26,11 @@ COMMON = 0.5
 """Words that more than this share of the fragments have are not looked for where there are rarer ones."""
 
 
-def ask_for(query: Query, store: StoreSnapshot, settings: Settings, today: date, pool: int) -> Ask:
-    """What a store is asked for, so that the best `pool` by words and by meaning are among what it finds. Filters that
-    are of whole notes are worked out here, by the same rules as in an index."""
+def ask_for(
+    query: Query, store: StoreSnapshot, settings: Settings, today: date, pool: int, *, by_words: int = 0
+) -> Ask:
+    """What a store is asked for, so that the best `pool` by words and by meaning are among what it finds, and by words
+    at least `by_words`. Filters that are of whole notes are worked out here, by the same rules as in an index."""
     asked = asked_words(query.words, store)
     store.lexical.learn([term for word in asked for term in word.terms])
     index = WordIndex(store.lexical)
@@ -43,8 +48,21 @@ def ask_for(query: Query, store: StoreSnapshot, settings: Settings, today: date,
         having=_having(query, store),
         lacking=_lacking(query, store),
         named=store.notes_named(query.words) if asked else (),
-        most=int(SURPLUS * pool),
+        most=max(int(SURPLUS * pool), by_words),
+        nearest=int(SURPLUS * pool),
     )
+
+
+def whole_notes(store: StoreSnapshot, paths: Collection[str], most: int = 0) -> Ask:
+    """What asks for all fragments of some notes, by their paths; of more than `most`, some of each."""
+    known = store.facets.numbers
+    notes = np.array(sorted(known[path] for path in paths if path in known), np.int32)
+    return Ask(notes=notes, most=most)
+
+
+def with_at_hand(snapshot: Searchable, asks: Sequence[Ask]) -> Snapshot:
+    """The snapshot with the fragments at hand that some asks want. An index has all."""
+    return cast("Snapshot", snapshot.view(lambda _: asks) if isinstance(snapshot, StoreSnapshot) else snapshot)
 
 
 def _looked_for(words: Sequence[Word], store: StoreSnapshot) -> tuple[str, ...]:

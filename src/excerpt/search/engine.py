@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial, reduce
@@ -15,14 +15,14 @@ import numpy.typing as npt
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal, Span
-from excerpt.search.asking import ask_for
+from excerpt.search.asking import ask_for, whole_notes
 from excerpt.search.candidates import Candidates, OtherNames, Proposer
 from excerpt.search.confidence import Judgement, judge
 from excerpt.search.evidence import POOL, Evidence, Flags, gather
-from excerpt.search.filters import newest_first
+from excerpt.search.filters import FIELDS, newest_first
 from excerpt.search.highlight import Marker, Marks, all_marks, marks_of
 from excerpt.search.lexical import Rows, WordIndex
-from excerpt.search.query import KINDS, KnownNames, Query, alternatives, hints, narrowed
+from excerpt.search.query import KINDS, FilterKind, KnownNames, Query, alternatives, hints, narrowed
 from excerpt.search.ranking import (
     SIGNALS,
     WEIGHTS,
@@ -41,6 +41,7 @@ from excerpt.search.ranking import (
 from excerpt.search.source import Searchable
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
+from excerpt.store.candidates import Ask
 from excerpt.store.snapshot import StoreSnapshot
 
 FIRST, LISTED = 10, 50
@@ -125,14 +126,26 @@ class Engine:
         self.index = WordIndex(snapshot.lexical, lambda: snapshot.rows_of_notes)
         self._proposer = Proposer(snapshot, self.index, self._names)
 
-    def _look_up(self, queries: Sequence[Query], pool: int = POOL) -> None:
-        """Have the fragments at hand that these queries need. An index has all; of a store they are asked for."""
-        if not isinstance(self.source, StoreSnapshot) or self._looked_up.issuperset(queries):
+    def look_up(
+        self, queries: Sequence[Query], pool: int = POOL, *, by_words: int = 0, notes: Collection[str] = ()
+    ) -> None:
+        """Have the fragments at hand that these queries need: as many by words as `pool` or `by_words` says, and all of
+        some notes, by their paths. An index has all; of a store they are asked for."""
+        is_known = self._looked_up.issuperset(queries) and not (by_words or notes)
+        if not isinstance(self.source, StoreSnapshot) or is_known:
             return
-        before = self.source
-        view = before.view(lambda base: [ask_for(one, base, self._settings, self._today(), pool) for one in queries])
-        (self._turn_to if view.generation == before.generation else self._begin)(view)
+
+        def asks(base: StoreSnapshot) -> list[Ask]:
+            made = [ask_for(one, base, self._settings, self._today(), pool, by_words=by_words) for one in queries]
+            return [*made, whole_notes(base, notes)] if notes else made
+
+        self.take(self.source.view(asks))
         self._looked_up = frozenset(queries)
+
+    def take(self, view: StoreSnapshot) -> None:
+        """Answer from other fragments of the store, until others are looked up."""
+        (self._turn_to if view.generation == self.source.generation else self._begin)(view)
+        self._looked_up = frozenset()
 
     def warm(self) -> None:
         """Load what the first queries would have to wait for."""
@@ -177,7 +190,7 @@ class Engine:
         begun = time.perf_counter()
         queries = self.parse(query)
         self._looked_up = frozenset()
-        self._look_up(queries, max(POOL, limit or self._settings.search.limit))
+        self.look_up(queries, max(POOL, limit or self._settings.search.limit))
         wanted = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
@@ -216,9 +229,29 @@ class Engine:
     def matching(self, query: str) -> Flags:
         """Which rows match the query, by any of its alternatives: as many as `Result.matched` counts."""
         queries = self.parse(query)
-        self._look_up(queries)
+        self.look_up(queries)
         found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
         return reduce(np.logical_or, [evidence.matching for evidence in found])
+
+    def matching_by_note(self, query: str) -> npt.NDArray[np.int64]:
+        """For each note of the vault, how many of its fragments match the query. In a store those with its words are
+        all counted, but for phrases and parts of names: of these, those that are at hand."""
+        queries = self.parse(query)
+        self.look_up(queries)
+        found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
+        table = self.snapshot.table
+        counts = np.zeros(len(table.paths), np.int64)
+        matching = reduce(np.logical_or, [evidence.matching for evidence in found])
+        if isinstance(self.source, StoreSnapshot):
+            asks: list[Ask] = []
+            for one, evidence in zip(queries, found, strict=True):
+                ask = ask_for(one, self.source, self._settings, self._today(), POOL)
+                if counted := _counted_in_store(one, ask, evidence):
+                    asks.append(counted)
+                    matching &= ~_having_words(evidence)
+            counts += self.source.matching_by_note(asks)
+        counts += np.bincount(table.notes[matching], minlength=len(counts))
+        return counts
 
     def marks(self, query: str) -> Marks:
         """What is marked of a query in a text; of the query searched last it is known."""
@@ -234,7 +267,7 @@ class Engine:
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
         """What speaks for each row, and the rows put forward with every signal."""
-        self._look_up([query], pool)
+        self.look_up([query], pool)
         evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
         return evidence, self._proposer.put_forward(evidence, pool)
 
@@ -323,6 +356,27 @@ class Engine:
             named = self._marker.named(fragment, answer.marks, table.languages[note]) if is_marked else ()
             hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, changed))
         return tuple(hits)
+
+
+def _counted_in_store(query: Query, ask: Ask, evidence: Evidence) -> Ask | None:
+    """What a store counts of a query's matches: those that have any of its words, or where it has none all that its
+    filters leave. None where the reader has to look at each."""
+    of_fragments = any(one.kind in FIELDS or one.kind is FilterKind.PAGE for one in query.filters)
+    if of_fragments or query.phrases or query.excluded_phrases or len(ask.lacking) < len(query.excluded):
+        return None
+    terms = [
+        term
+        for word, match in zip(evidence.words, evidence.matches, strict=True)
+        if match.idf > 0
+        for term in word.terms
+    ]
+    return replace(ask, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
+
+
+def _having_words(evidence: Evidence) -> Flags:
+    """Which rows match by their words; all that are allowed, where none are asked for."""
+    having = evidence.scores.matching() if evidence.words else np.ones(len(evidence.matching), np.bool_)
+    return having if evidence.allowed is None else having & evidence.allowed
 
 
 def count_matching(answers: Sequence[Answer]) -> int:

@@ -497,8 +497,10 @@ def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteE
     numbers = _notes_called(engine.snapshot, note)
     if not numbers:
         return _unknown(engine.snapshot, told)
+    paths = [engine.snapshot.table.paths[number] for number in numbers]
+    told = replace(told, path=paths[0])
+    engine.look_up(queries, notes=paths)
     table = engine.snapshot.table
-    told = replace(told, path=table.paths[numbers[0]])
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
         return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text that could be found."))
@@ -512,6 +514,7 @@ def explain_fragment(engine: Engine, text: str, fragment: Fragment, asked: Strat
     current = engine.snapshot.fragment(fragment.id)
     if current is None:
         return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
+    engine.look_up(queries, notes=[fragment.path])
     rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
     return _stands(engine, told, queries, rows)
 

@@ -23,16 +23,19 @@ class Ask:
     """What a query wants of a store. Of words, `terms` are any of what they stand for; `vector` is its meaning, None
     where it has none. A fragment must be of these `notes` (ascending places in the table of notes) and have one of
     these `keys`, where they are given, must have one term of each of `having`, and none of `lacking`. All fragments of
-    the notes `named` are wanted too. `most` are wanted by words, and as many by meaning."""
+    the notes `named` are wanted too. `most` are wanted by words, and `nearest` by meaning; of an ask with a `first`
+    instead so many of those that it may have, by their keys."""
 
-    terms: tuple[str, ...]
-    vector: Floats | None
-    notes: NDArray[np.int32] | None
-    keys: tuple[int, ...] | None
-    having: tuple[tuple[str, ...], ...]
-    lacking: tuple[str, ...]
-    named: tuple[int, ...]
-    most: int
+    terms: tuple[str, ...] = ()
+    vector: Floats | None = None
+    notes: NDArray[np.int32] | None = None
+    keys: tuple[int, ...] | None = None
+    having: tuple[tuple[str, ...], ...] = ()
+    lacking: tuple[str, ...] = ()
+    named: tuple[int, ...] = ()
+    most: int = 0
+    nearest: int = 0
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class KnownTerms:
     def __init__(self, rows: ReadRows) -> None:
         """`rows` asks the views of the vault."""
         self._rows = rows
-        self._counts: dict[str, tuple[int, int]] = {}
+        self._counts: dict[str, tuple[int, int, int]] = {}
         self._continuations: dict[tuple[str, int], list[str]] = {}
         self._lexicons: dict[str, list[str]] = {}
 
@@ -93,13 +96,13 @@ class KnownTerms:
         """Ask for several at once."""
         missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
         if missing:
-            self._counts.update(dict.fromkeys(missing, (0, 0)))
+            self._counts.update(dict.fromkeys(missing, (0, 0, 0)))
             marks = ",".join("?" * len(missing))
-            found = self._rows(f"SELECT term, fragments, attached FROM terms WHERE term IN ({marks})", *missing)
-            self._counts.update((term, (count, attached)) for term, count, attached in found)
+            found = self._rows(f"SELECT term, fragments, attached, notes FROM terms WHERE term IN ({marks})", *missing)
+            self._counts.update((term, tuple(counts)) for term, *counts in found)
 
-    def count(self, term: str) -> tuple[int, int]:
-        """How many fragments have the term, and how many of them are of attachments."""
+    def count(self, term: str) -> tuple[int, int, int]:
+        """How many fragments have the term, how many of them are of attachments, and how many notes have it."""
         self.learn([term])
         return self._counts[term]
 
@@ -160,7 +163,7 @@ class CandidateTerms:
         its fragments have, so those of several terms hardly overlap."""
         self._known.learn(terms)
         known = [self._known.count(term) for term in terms]
-        having, attached = sum(count for count, _ in known), sum(attached for _, attached in known)
+        having, attached = sum(one[0] for one in known), sum(one[1] for one in known)
         counted = attached if self._statistics.of_attachments else having - attached
         of = self._statistics.counted
         return TermsCount(min(having, self.corpus_size), min(counted, of), of)
@@ -223,16 +226,28 @@ class CandidateTerms:
 
 
 class CandidateVectors:
-    """The cosines of some fragments to queries, and the mean of all vectors of the vault."""
+    """The vectors of some fragments, their cosines to queries, and the mean of all vectors of the vault."""
 
     is_part = True
 
-    def __init__(self, found: FoundFragments, statistics: Statistics, ask: Callable[[Floats], Floats]) -> None:
-        """`ask` asks the store for cosines that were not looked up with the fragments."""
+    def __init__(
+        self,
+        found: FoundFragments,
+        statistics: Statistics,
+        ask: Callable[[Floats], Floats],
+        ask_rows: Callable[[Longs], Floats],
+    ) -> None:
+        """`ask` asks the store for cosines that were not looked up with the fragments, and `ask_rows` for the vectors
+        of fragments with some keys."""
         self.keys = found.keys
         self.mean = statistics.mean
         self._cosines = dict(found.cosines)
         self._ask = ask
+        self._ask_rows = ask_rows
+
+    def rows(self, numbers: NDArray[np.integer]) -> Floats:
+        """The vectors of some rows."""
+        return self._ask_rows(self.keys[numbers])
 
     def similarities(self, query: Floats) -> Floats:
         """Cosine of the normalised `query` with each row."""

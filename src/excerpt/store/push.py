@@ -203,7 +203,9 @@ class _Push:
                 part = chosen[begin:end]
                 numbers = np.full(len(keys), -1, np.int32)
                 numbers[part] = np.arange(len(part))
-                terms, counts = terms_of_documents(only_docs(segment, numbers), np.isin(notes[part], attached))
+                terms, counts = terms_of_documents(
+                    only_docs(segment, numbers), notes[part], np.isin(notes[part], attached)
+                )
                 batch = list(dict.fromkeys(notes[part].tolist()))
                 yield _Batch(batch, dict(zip(keys[part].tolist(), terms, strict=True)), counts)
                 left.difference_update(batch)
@@ -302,7 +304,7 @@ class _Push:
         if not numbers:
             return
         taken = rows(
-            f"SELECT words, lengths, vector::real[], attached FROM {schema.partition(self._vault)}"
+            f"SELECT words, lengths, vector::real[], attached, note FROM {schema.partition(self._vault)}"
             " WHERE note = ANY(%s)",
             numbers,
         )
@@ -311,13 +313,13 @@ class _Push:
             if not of_it:
                 continue
             of_kind.add(np.array([row[1] for row in of_it]), np.array([row[2] for row in of_it], np.float64), -1)
-            tokens, counts = tokens_in([row[0] for row in of_it])
+            tokens, counts, in_notes = tokens_in([row[0] for row in of_it], [row[4] for row in of_it])
             rows(
                 "UPDATE excerpt.terms SET fragments = terms.fragments - less.fragments,"
-                " attached = terms.attached - less.attached"
-                " FROM unnest(%s::text[], %s::integer[], %s::integer[]) AS less (token, fragments, attached)"
-                " WHERE vault = %s AND terms.token = less.token",
-                *(tokens, counts, counts if kind else [0] * len(counts), self._vault),
+                " attached = terms.attached - less.attached, notes = terms.notes - less.notes"
+                " FROM unnest(%s::text[], %s::integer[], %s::integer[], %s::integer[])"
+                " AS less (token, fragments, attached, notes) WHERE vault = %s AND terms.token = less.token",
+                *(tokens, counts, counts if kind else [0] * len(counts), in_notes, self._vault),
             )
         rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
 
@@ -325,12 +327,14 @@ class _Push:
         """Write what a transaction changes of the statistics."""
         rows = self._connection.rows
         rows(
-            "INSERT INTO excerpt.terms (vault, token, term, fragments, attached, fields)"
-            " SELECT %s, * FROM unnest(%s::text[], %s::text[], %s::integer[], %s::integer[], %s::smallint[])"
+            "INSERT INTO excerpt.terms (vault, token, term, fragments, attached, notes, fields) SELECT %s, *"
+            " FROM unnest(%s::text[], %s::text[], %s::integer[], %s::integer[], %s::integer[], %s::smallint[])"
             " ON CONFLICT (vault, token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
-            " attached = terms.attached + excluded.attached, fields = terms.fields | excluded.fields",
+            " attached = terms.attached + excluded.attached, notes = terms.notes + excluded.notes,"
+            " fields = terms.fields | excluded.fields",
             *(self._vault, [one.token for one in terms], [one.term for one in terms]),
-            *([one.fragments for one in terms], [one.attached for one in terms], [one.fields for one in terms]),
+            *([one.fragments for one in terms], [one.attached for one in terms]),
+            *([one.notes for one in terms], [one.fields for one in terms]),
         )
         for kind, of_kind in change.items():
             ((fragments, lengths, filled, vectors),) = rows(

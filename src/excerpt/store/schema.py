@@ -49,7 +49,8 @@ CREATE INDEX ON excerpt.fragments (note);
 CREATE INDEX ON excerpt.fragments (vault, id);
 CREATE TABLE excerpt.terms (
     vault integer NOT NULL REFERENCES excerpt.vaults, token text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
-    fragments integer NOT NULL, attached integer NOT NULL, fields smallint NOT NULL, PRIMARY KEY (vault, token));
+    fragments integer NOT NULL, attached integer NOT NULL, notes integer NOT NULL, fields smallint NOT NULL,
+    PRIMARY KEY (vault, token));
 CREATE INDEX ON excerpt.terms (vault, term);
 CREATE TABLE excerpt.links (
     rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
@@ -95,7 +96,8 @@ CREATE VIEW excerpt_vault.fragments AS
 CREATE VIEW excerpt_vault.remarks AS
     SELECT path, skipped, reason FROM excerpt.remarks WHERE vault = excerpt_vault.number();
 CREATE VIEW excerpt_vault.terms AS
-    SELECT term, fragments, attached, fields FROM excerpt.terms WHERE vault = excerpt_vault.number() AND fragments > 0;
+    SELECT term, fragments, attached, notes, fields FROM excerpt.terms
+    WHERE vault = excerpt_vault.number() AND fragments > 0;
 CREATE VIEW excerpt_vault.moves AS SELECT path, became FROM excerpt.moves WHERE vault = excerpt_vault.number();
 """
 

@@ -59,6 +59,7 @@ _PARTS = (
     " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
+_HAS = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
 _NO_END = 1 << 30
 _PLACEHOLDER = re.compile(r"\?(\d*)")
 
@@ -90,6 +91,12 @@ class _NoteTable:
     languages: tuple[str, ...]
     numbers: NDArray[np.int64]
     attached: NDArray[np.bool_]
+
+    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Where the notes with some numbers are in this table."""
+        by_number = np.argsort(self.numbers)
+        found = by_number[np.searchsorted(self.numbers, numbers, sorter=by_number)] if len(numbers) else numbers
+        return found.astype(np.int32)
 
 
 class _Revision:
@@ -136,7 +143,7 @@ class StoreSnapshot(CatalogView):
         self._found = found
         self._rows: Rows = Rows(connection)
         self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
-        self.vectors = CandidateVectors(found, revision.statistics, self._cosines)
+        self.vectors = CandidateVectors(found, revision.statistics, self._cosines, self._vectors)
 
     @classmethod
     def open(cls, address: Address, settings: Settings) -> Self:
@@ -228,11 +235,9 @@ class StoreSnapshot(CatalogView):
     def table(self) -> FragmentTable:
         """Where the fragments of this view stand; of notes all are there."""
         notes, keys = self._revision.notes, self._found.keys
-        by_number = np.argsort(notes.numbers)
-        at = by_number[np.searchsorted(notes.numbers, keys >> ORDINALS, sorter=by_number)] if len(keys) else keys
         return FragmentTable(
             keys=keys,
-            notes=at.astype(np.int32),
+            notes=notes.places(keys >> ORDINALS),
             lines=self._found.lines,
             paths=notes.paths,
             languages=notes.languages,
@@ -282,6 +287,20 @@ class StoreSnapshot(CatalogView):
         found = {row[0]: row for row in self._connection.rows(_FRAGMENTS.format(self._table), _array(keys))}
         return [fragment_from_row(found[key]) for key in keys]
 
+    def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
+        """As of an index."""
+        numbers = self._revision.notes.numbers[notes].tolist()
+        sql = f"SELECT note, count(*) FROM {self._table} WHERE note = ANY(%s) GROUP BY note"
+        sizes: dict[int, int] = dict(self._connection.rows(sql, _array(numbers)))
+        return np.array([sizes.get(number, 0) for number in numbers], np.int64)
+
+    def count_notes(self, terms: Sequence[str]) -> int:
+        """As of an index; of one term it is known."""
+        if len(terms) == 1:
+            return self._revision.terms.count(terms[0])[2]
+        tokens = " & ".join(map(_token, terms))
+        return int(self._connection.rows(f"SELECT count(DISTINCT note) FROM {self._table} WHERE {_HAS}", tokens)[0][0])
+
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         """As of an index, in one query."""
         found: list[list[Part]] = [[] for _ in ranges]
@@ -305,6 +324,30 @@ class StoreSnapshot(CatalogView):
         keys, firsts = base._keys(asked)
         return base._with(base._revision, base._looked_up(keys, firsts, [one.vector for one in asked]))
 
+    def counts_by_note(self, asks: Sequence[Ask]) -> NDArray[np.intp]:
+        """For each note of the vault, how many of its fragments some asks want."""
+        notes = self._revision.notes
+        of = np.array(self._keys(asks)[0], np.int64) >> ORDINALS
+        return np.bincount(notes.places(of), minlength=len(notes.paths))
+
+    def matching_by_note(self, asks: Sequence[Ask]) -> NDArray[np.int64]:
+        """For each note of the vault, how many of its fragments have any of an ask's terms, or all that it may have
+        where it has no terms; a fragment counts once."""
+        notes = self._revision.notes
+        counts = np.zeros(len(notes.paths), np.int64)
+        conditions: list[str] = []
+        values: list[object] = []
+        for ask in asks:
+            condition, of_it = self._condition(ask)
+            has_terms = [_HAS] if ask.terms else []
+            conditions.append(" AND ".join(filter(None, [condition, *has_terms])) or "true")
+            values += [*of_it, *([" | ".join(map(_token, ask.terms))] if ask.terms else [])]
+        if conditions:
+            sql = f"SELECT note, count(*) FROM {self._table} WHERE {' OR '.join(conditions)} GROUP BY note"
+            found = np.array(self._connection.rows(sql, *values), np.int64).reshape(-1, 2)
+            counts[notes.places(found[:, 0])] = found[:, 1]
+        return counts
+
     def _with(self, revision: _Revision, found: FoundFragments) -> Self:
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, found)
 
@@ -315,10 +358,15 @@ class StoreSnapshot(CatalogView):
         for ask in asks:
             condition, values = self._condition(ask)
             count = self._revision.statistics.count
+            if ask.first:
+                sql = f"SELECT key FROM {self._table} WHERE {condition} ORDER BY key LIMIT %s"
+                statements.append((sql, (*values, ask.first)))
+                continue
             if condition:
                 select = f"SELECT key FROM {self._table} WHERE {condition}"
-                rows = self._connection.rows(f"{select} LIMIT {_MOST + 1}", *values)
-                if len(rows) <= _MOST:
+                most = max(_MOST, ask.most)
+                rows = self._connection.rows(f"{select} LIMIT {most + 1}", *values)
+                if len(rows) <= most:
                     keys.update(row[0] for row in rows)
                     continue
                 count = self._at_most(ask)
@@ -359,12 +407,11 @@ class StoreSnapshot(CatalogView):
         if ask.keys is not None:
             parts.append("key = ANY(%s)")
             values.append(_array(ask.keys))
-        tokens = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
         for terms in ask.having:
-            parts.append(tokens)
+            parts.append(_HAS)
             values.append(" | ".join(map(_token, terms)) or _NONE)
         for term in ask.lacking:
-            parts.append(f"NOT {tokens}")
+            parts.append(f"NOT {_HAS}")
             values.append(_token(term))
         return " AND ".join(parts), values
 
@@ -386,7 +433,7 @@ class StoreSnapshot(CatalogView):
                 statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
             if ask.vector is not None:
                 distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
-                near = _text(ask.vector), ask.most
+                near = _text(ask.vector), ask.nearest
                 statements.append((f"{select} ORDER BY {distance} LIMIT %s", (*values, *near)))
         if condition and not statements:  # filters alone: as `filters.newest_first` has them
             sql = (
@@ -405,8 +452,7 @@ class StoreSnapshot(CatalogView):
         """What asks for fragments by words where their index is no good: those that have all terms, or the rarest two,
         and some of each of the rarest. The engine weighs what is found as ever."""
         condition, values = self._condition(ask)
-        tokens = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
-        where = f"{tokens} AND {condition}" if condition else tokens
+        where = f"{_HAS} AND {condition}" if condition else _HAS
         rarest = [_token(term) for term in sorted(ask.terms, key=self.lexical.count)][:_MOST_TERMS]
         asked = dict.fromkeys([" & ".join(rarest), " & ".join(rarest[:2]), *rarest]) if rarest else {}
         sql = f"SELECT key FROM {self._table} WHERE {where} LIMIT %s"
@@ -454,12 +500,20 @@ class StoreSnapshot(CatalogView):
         )
         return np.array([found.get(key, 0.0) for key in self._found.keys.tolist()], np.float32)
 
+    def _vectors(self, keys: NDArray[np.int64]) -> Floats:
+        sql = f"SELECT key, halfvec_send(vector) FROM {self._table} WHERE key = ANY(%s)"
+        found: dict[int, bytes] = dict(self._connection.rows(sql, _array(keys.tolist())))
+        # Two numbers of 16 bits, of which the first is how many numbers follow.
+        sent = b"".join(found.get(key, _NO_VECTOR)[4:] for key in keys.tolist())
+        return np.frombuffer(sent, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
+
     @property
     def _table(self) -> str:
         return schema.partition(self._vault)
 
 
 Floats = NDArray[np.float32]
+_NO_VECTOR = bytes(4 + 2 * schema.DIMENSIONS)
 _NONE = "nothing"  # shorter than any token
 
 

@@ -10,6 +10,7 @@ eleven.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,18 +50,22 @@ class TermsOf:
 
 @dataclass(frozen=True, slots=True)
 class TermCount:
-    """A term, its token, how many fragments have it, how many of them are of attachments, and a bit for each of FIELDS
-    that has it."""
+    """A term, its token, how many fragments have it, how many of them are of attachments, how many notes have it, and a
+    bit for each of FIELDS that has it."""
 
     token: str
     term: str
     fragments: int
     attached: int
+    notes: int
     fields: int
 
 
-def terms_of_documents(segment: Segment, attached: NDArray[np.bool_]) -> tuple[list[TermsOf], list[TermCount]]:
-    """The terms of each document of a segment, and each term of them all; `attached` are documents of attachments."""
+def terms_of_documents(
+    segment: Segment, notes: NDArray[np.int64], attached: NDArray[np.bool_]
+) -> tuple[list[TermsOf], list[TermCount]]:
+    """The terms of each document of a segment, and each term of them all; `notes` are those that the documents are of,
+    each in one piece, and `attached` are documents of attachments."""
     counts = np.diff(segment.starts)
     names = [term.decode() for term in segment.terms]
     tokens = [token_of(term) for term in names]
@@ -69,10 +74,14 @@ def terms_of_documents(segment: Segment, attached: NDArray[np.bool_]) -> tuple[l
     is_first[segment.starts[:-1]] = True
     having = np.add.reduceat(is_first, segment.starts[:-1]) if names else np.zeros(0, np.int64)
     also = np.add.reduceat(is_first & attached[segment.docs], segment.starts[:-1]) if names else having
+    begins_note = np.diff(notes[segment.docs], prepend=-1) != 0
+    begins_note[segment.starts[:-1]] = True
+    in_notes = np.add.reduceat(begins_note, segment.starts[:-1]) if names else having
     bits = np.left_shift(np.uint8(1), segment.fields)
     fields = np.bitwise_or.reduceat(bits, segment.starts[:-1]) if names else bits
     counted = [
-        TermCount(*one) for one in zip(tokens, names, having.tolist(), also.tolist(), fields.tolist(), strict=True)
+        TermCount(*one)
+        for one in zip(tokens, names, having.tolist(), also.tolist(), in_notes.tolist(), fields.tolist(), strict=True)
     ]
     encoded = np.array([f"{token} ".encode("ascii") for token in tokens], f"S{_WIDTH}")
     terms = np.repeat(np.repeat(np.arange(len(tokens)), counts), segment.tf)
@@ -115,10 +124,13 @@ class TokenEntries:
         return having
 
 
-def tokens_in(words: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Every token of some fragments, and how many of these have it."""
-    counts: dict[str, int] = {}
-    for text in words:
-        for token in set(text.split()):
-            counts[token] = counts.get(token, 0) + 1
-    return list(counts), list(counts.values())
+def tokens_in(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], list[int], list[int]]:
+    """Every token of some fragments, and how many of these, and of the notes that they are of, have it."""
+    counts: Counter[str] = Counter()
+    of_notes: dict[int, set[str]] = {}
+    for text, note in zip(words, notes, strict=True):
+        tokens = set(text.split())
+        counts.update(tokens)
+        of_notes.setdefault(note, set()).update(tokens)
+    in_notes = Counter(token for tokens in of_notes.values() for token in tokens)
+    return list(counts), list(counts.values()), [in_notes[token] for token in counts]

@@ -1,0 +1,100 @@
+"""What a folder tells of a vault, a store tells too: the same tests ask the demo vault in both."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from excerpt import Vault
+from excerpt.insight.suggest import complete, corrected, suggestions
+
+pytestmark = pytest.mark.store
+
+
+@pytest.mark.parametrize("note", ["Packs", "Themes", "Token budget", "no such note"])
+@pytest.mark.parametrize("query", ["token budget", '"token budget"', "path:Search budget", "budget -token"])
+def test_why_a_note_is_not_higher(both: tuple[Vault, Vault], query: str, note: str) -> None:
+    expected, found = (vault.why_not(query, note) for vault in both)
+    assert found.path == expected.path
+    assert found.absence == expected.absence
+    assert [(one.strategy, one.rank) for one in found.standings] == [
+        (one.strategy, one.rank) for one in expected.standings
+    ]
+
+
+@pytest.mark.parametrize("answer", ["exact", "altered", "made up"])
+def test_citations_and_quotations(both: tuple[Vault, Vault], answer: str) -> None:
+    folder, stored = both
+    pack = folder.pack("token budget", budget=600)
+    quoted = {
+        "exact": "a pack never goes over its budget",
+        "altered": "passages are expanded around what was found while there is any room left",
+        "made up": "Zebras winter in the northern warehouse beside purple engines",
+    }[answer]
+    said = f'It says "{quoted}" [1].'
+    expected, found = (vault.check(said, pack.text) for vault in (folder, stored))
+    assert found == expected
+
+
+@pytest.mark.parametrize("topic", ["token budget", "search", "modified:>1980-01-01 pack", "zzzz"])
+def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
+    expected, found = (vault.overview(topic) for vault in both)
+    for part in ("confidence", "matched", "fragments", "notes", "vault_fragments", "standouts", "related", "names"):
+        assert getattr(found, part) == getattr(expected, part), part
+    assert [(one.place.path, one.fragments, one.of) for one in found.main_notes] == [
+        (one.place.path, one.fragments, one.of) for one in expected.main_notes
+    ]
+    assert [(one.place, one.text) for one in found.passages] == [(one.place, one.text) for one in expected.passages]
+
+
+@pytest.mark.parametrize("note", ["Packs", "Token budget", "Themes", "Searching:20"])
+def test_related_notes(both: tuple[Vault, Vault], note: str) -> None:
+    expected, found = (vault.related(note) for vault in both)
+    assert [one.path for one in found.notes] == [one.path for one in expected.notes]
+    for one, other in zip(found.notes, expected.notes, strict=True):
+        assert one.score == pytest.approx(other.score, abs=0.03)
+        assert (one.linked, one.common, one.tags, one.mentions) == (
+            other.linked,
+            other.common,
+            other.tags,
+            other.mentions,
+        )
+        counts = {word.word: word.notes for word in other.words}
+        assert all(counts.get(word.word, word.notes) == word.notes for word in one.words)
+
+
+@pytest.mark.parametrize("query", ["", "token budget", "#guide", '"token budget"', "title:search", "search OR memory"])
+def test_maps(both: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (vault.map(query).to_dict() | {"generation": 0} for vault in both)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "begun"), [("", "pack"), ("", "sc"), ("#", ""), ("path", "H"), ("title", "s"), ("modified", "")]
+)
+def test_completions(both: tuple[Vault, Vault], operator: str, begun: str) -> None:
+    expected, found = (complete(vault._loaded().snapshot, operator, begun, date(2026, 1, 1)) for vault in both)
+    assert found == expected
+
+
+@pytest.mark.parametrize("query", ["pakcing", "tag:giude budget", "token budget"])
+def test_corrections(both: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (corrected(vault._loaded(), query) for vault in both)
+    assert found == expected
+
+
+@pytest.mark.parametrize("query", ["token budget", "#guide memory", ""])
+def test_suggestions_find_what_they_say(both: tuple[Vault, Vault], query: str) -> None:
+    folder, stored = both
+    found = suggestions(stored._loaded(), query)
+    assert found
+    assert [one.hits for one in found] == [folder.search(one.query, limit=1).matched for one in found]
+
+
+@pytest.mark.parametrize("query", ["token budget", "copy a pack"])
+def test_confidence_and_what_is_marked(both: tuple[Vault, Vault], query: str) -> None:
+    expected, found = (vault.search(query, limit=10) for vault in both)
+    assert [(hit.confidence, hit.spans, hit.named) for hit in found.hits] == [
+        (hit.confidence, hit.spans, hit.named) for hit in expected.hits
+    ]
