@@ -70,15 +70,17 @@ def is_unanswered(result: Result | None) -> bool:
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
-def list_title(result: Result | None, meant: str) -> str:
-    """What stands above the list: how many of the fragments that match are in it, where that is not all."""
+def list_title(result: Result | None, meant: str, *, is_least: bool = False) -> str:
+    """What stands above the list: how many of the fragments that match are in it, where that is not all; with
+    `is_least` there may be more."""
     if result is None or not result.hits:
         return ""
     if is_unanswered(result):
         rest = f"did you mean {escape(visible_line(meant))}? {key_sign('complete')} takes it" if meant else ""
         return f"Nothing here answers this; {rest or 'the nearest are below'}"
     shown = len(result.hits)
-    title = f"hits · {shown} of {result.matched:,}" if result.matched > shown else "hits"
+    more = "+" if is_least else ""
+    title = f"hits · {shown} of {result.matched:,}{more}" if result.matched > shown else "hits"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)
     return f"{title} · {result.asked} found nothing" if took_over else title
 

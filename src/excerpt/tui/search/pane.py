@@ -436,7 +436,7 @@ class SearchPane(Vertical):
         self._show_side()
         found = self.query_one("#found")
         found.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result, self._meant)
+        title = list_title(result, self._meant, is_least=not self._has_files)
         if found.border_title != title:
             # Only then: the whole pane is drawn for it.
             found.border_title = title
@@ -446,7 +446,9 @@ class SearchPane(Vertical):
             notice.said = self._failed or self.said
             return
         led = None if result.confidence is None else result.strategy
-        bar.status.answer = AnswerStatus(led, max(result.matched, len(result.hits)), result.confidence)
+        bar.status.answer = AnswerStatus(
+            led, max(result.matched, len(result.hits)), result.confidence, is_least=not self._has_files
+        )
         if not result.hits:
             notice.said = nothing_found(result, self.progress, self._meant)
 

@@ -165,11 +165,12 @@ class QueryMenu(RowList, can_focus=False):
 @dataclass(frozen=True, slots=True)
 class AnswerStatus:
     """What the status says of the newest search shown. `led` is None for a list of filters alone, which nothing ranks.
-    How sure it is is left out where that is None."""
+    How sure it is is left out where that is None. With `is_least` more may match: of a store not all are looked at."""
 
     led: Strategy | None
     matched: int
     confidence: Confidence | None = None
+    is_least: bool = False
 
 
 _STATUS = 48
@@ -233,7 +234,8 @@ class QueryStatus(Widget):
         elif answer is not None:
             if answer.confidence is not None and answer.matched:
                 parts.append(self._sure(answer.confidence))
-            parts.append(Text(counted(answer.matched, "hit")))
+            hits = counted(answer.matched, "hit")
+            parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_least and answer.matched else hits))
         return self._fitting(parts)
 
     def _sure(self, confidence: Confidence) -> Text:
