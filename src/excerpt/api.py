@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import date
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from excerpt.errors import (
     ExcerptError,
@@ -53,6 +54,8 @@ OnNotice = Callable[[str], None]
 _PATIENCE = 1.0  # seconds to wait for another process that writes the index, before what is there is taken
 
 Choice = TypeVar("Choice", Strategy, Scope, Format)
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 
 def open(  # noqa: A001 - read as `excerpt.open`
@@ -487,6 +490,19 @@ class Vault:
         return self._memories
 
 
+def _at_most_twice(ask: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+    """Return what asks a store once more where what was found was replaced before its text was read."""
+
+    @wraps(ask)
+    def asked(*args: Asked.args, **options: Asked.kwargs) -> Answer:
+        try:
+            return ask(*args, **options)
+        except KeyError:
+            return ask(*args, **options)
+
+    return asked
+
+
 class StoredVault(Vault):
     """A vault in a store, as `excerpt.open` gives it for an address. It is brought up to date by who pushes it; each
     search answers from what is there then. Memories, marks and settings are the reader's own."""
@@ -519,14 +535,13 @@ class StoredVault(Vault):
             "There: `excerpt push VAULT --to ADDRESS`.",
         )
 
-    def search(
-        self, query: str, *, strategy: Strategy | str | None = None, limit: int | None = None, spans: bool = True
-    ) -> Result:
-        """As in a folder."""
-        try:
-            return super().search(query, strategy=strategy, limit=limit, spans=spans)
-        except KeyError:  # what was found was replaced before its text was read
-            return super().search(query, strategy=strategy, limit=limit, spans=spans)
+    search = _at_most_twice(Vault.search)
+    pack = _at_most_twice(Vault.pack)
+    why_not = _at_most_twice(Vault.why_not)
+    overview = _at_most_twice(Vault.overview)
+    related = _at_most_twice(Vault.related)
+    read = _at_most_twice(Vault.read)
+    peek = _at_most_twice(Vault.peek)
 
     def _opened(self) -> Searchable:
         from excerpt.store.snapshot import StoreSnapshot

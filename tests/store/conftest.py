@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -66,6 +67,19 @@ def in_database(dsn: str, name: str) -> str:
     """The address of another database of the same server."""
     before, _, _ = dsn.rpartition("/")
     return f"{before}/{name}"
+
+
+@contextmanager
+def closed(database: str) -> Iterator[None]:
+    """As long as the context lasts, a database whose connections are lost, and that takes none."""
+    name = database.rpartition("/")[2]
+    with psycopg.connect(in_database(database, "postgres"), autocommit=True) as server:
+        server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+        try:
+            yield
+        finally:
+            server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
 
 
 def on_replica(database: str, running: Servers) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 from textual.widgets import Button
 
@@ -21,6 +20,7 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.vault_chooser import VaultChooser
+from tests.store.conftest import closed
 from tests.tui.conftest import at_once, pane_of, places_under, screen_of, search, status_of, titles, until
 
 pytestmark = pytest.mark.store
@@ -81,18 +81,14 @@ async def test_a_push_is_taken_up_by_itself(app: ExcerptApp, folder: Path, notes
 
 
 async def test_a_lost_server_is_said_and_a_query_answered_when_it_is_back(app: ExcerptApp, database: str) -> None:
-    name = database.rpartition("/")[2]
     async with app.run_test() as pilot:
         await search(pilot, app, "honey")
-        with psycopg.connect(database.replace(f"/{name}", "/postgres"), autocommit=True) as server:
-            server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-            server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
-            index = screen_of(app).index
+        index = screen_of(app).index
+        with closed(database):
             await until(pilot, lambda: index.state.failure is not None, "the loss to be said")
             at_once(app, "ctrl+u", *"frames")
-            server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
-            await until(pilot, lambda: index.state.failure is None, "the server")
-            await until(pilot, lambda: titles(app)[:1] == ["Frames"], "the answer")
+        await until(pilot, lambda: index.state.failure is None, "the server")
+        await until(pilot, lambda: titles(app)[:1] == ["Frames"], "the answer")
 
 
 async def test_what_takes_a_file_or_a_build_says_why_it_cannot_be_done(app: ExcerptApp) -> None:

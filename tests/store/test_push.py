@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,13 @@ import excerpt
 from excerpt.errors import StoreUnusableError
 from excerpt.index.postings import FIELDS
 from excerpt.model import PushReport
+from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import read_address
+from excerpt.store.candidates import Ask
 from excerpt.store.connection import Connection
 from excerpt.store.push import push
+from excerpt.store.snapshot import StoreSnapshot
 from tests.cli.json_forms import form, wrong
 
 pytestmark = pytest.mark.store
@@ -184,3 +188,21 @@ def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
         connection.rows("SELECT pg_sleep(10)")
     assert connection.rows("SELECT pg_backend_pid()") == backend  # no other connection took its place
     connection.close()
+
+
+def test_a_push_between_two_questions_of_a_search_is_taken_up(vault: Path, database: str) -> None:
+    pushed(vault, database)
+    with closing(StoreSnapshot.open(read_address(f"{database}?vault=notes"), Settings())) as snapshot:
+        generations: list[int] = []
+
+        def asks(base: StoreSnapshot) -> list[Ask]:
+            generations.append(base.generation)
+            if len(generations) == 1:
+                (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
+                pushed(vault, database)
+            return [Ask(("honey",), most=10)]
+
+        view = snapshot.view(asks)
+        assert len(generations) == 2
+        assert len(view.table.paths) == len(NOTES)
+        assert {fragment.text for fragment in view.fragments(view.table.keys.tolist())} >= {"Honey, told anew."}

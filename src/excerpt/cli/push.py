@@ -3,16 +3,84 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from excerpt.cli.printing import ProgressLine, print_json, put
 from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
+from excerpt.errors import ExcerptError
+from excerpt.json_forms import as_data
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
 from excerpt.text.display import counted
+
+if TYPE_CHECKING:
+    from excerpt.cli.watching import Tell
+    from excerpt.store.address import Address
+
+_AGAIN = 5.0
+"""Seconds until a push that failed is tried again."""
+
+
+class Pushing:
+    """A vault that is pushed to a store whenever its index has changed, by a thread of its own.
+
+    Called with the events of `Watching`, which it hands on; a push is told as the event `pushed`. Where the store
+    cannot be used that is told once, and tried again every few seconds.
+    """
+
+    def __init__(self, vault: Path, address: Address, tell: Tell) -> None:
+        self._vault, self._address, self._tell = vault, address, tell
+        self._changed = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="push", daemon=True)
+        self._thread.start()
+
+    def __call__(self, event: str, fields: dict[str, Any]) -> None:
+        self._tell(event, fields)
+        if event == "done":
+            self._changed.set()
+
+    def end(self) -> None:
+        """End after the push in work."""
+        self._ended.set()
+        self._changed.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        from excerpt.index.snapshot import Snapshot
+        from excerpt.store.push import Pusher
+
+        where, told = places(), ""
+        settings = settings_of(self._vault, where)
+        pusher: Pusher | None = None
+        snapshot: Snapshot | None = None
+        while self._changed.wait() and not self._ended.is_set():
+            self._changed.clear()
+            try:
+                before = snapshot
+                snapshot = Snapshot.open(where.index_folder(self._vault), settings, before=before)
+                if before is not None:
+                    before.close()
+                pusher = pusher or Pusher(self._address)
+                self._tell("pushed", as_data(pusher.push(snapshot)))
+                told = ""
+            except ExcerptError as error:
+                if pusher is not None:
+                    pusher.close()
+                    pusher = None
+                if error.message != told:
+                    told = error.message
+                    self._tell("error", {"title": error.title, "message": error.message, "hint": error.hint})
+                self._changed.set()
+                self._ended.wait(_AGAIN)
+        for one in (pusher, snapshot):
+            if one is not None:
+                one.close()
 
 
 @click.command()

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,13 @@ import click
 
 from excerpt.cli.crash import report as crash_report
 from excerpt.cli.printing import ProgressLine, narrate, print_json, put
+from excerpt.cli.push import Pushing
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.known_vaults import check_breadth
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
+from excerpt.store.address import Address, read_address
 from excerpt.text.display import visible_line
 from excerpt.vault.watched import told_as_watched
 
@@ -32,28 +34,29 @@ if TYPE_CHECKING:
 @vault_option
 @click.option("--poll", is_flag=True, help="Look at the vault every few seconds instead of waiting for its changes.")
 @click.option("--progress", is_flag=True, help="Print events as JSON lines and read commands from stdin.")
-def watch_command(vault: Path | None, poll: bool, progress: bool) -> int:
+@click.option("--to", "address", metavar="ADDRESS", help="Push what changes to a store, as `excerpt push` does.")
+def watch_command(vault: Path | None, poll: bool, progress: bool, address: str | None) -> int:
     """Keep the index up to date while notes change.
 
     Brings it up to date, then prints a line for every update, until Ctrl+C. The app does this by itself while it is
     open.
     """
+    to = None if address is None else read_address(address)
     if not progress:
         chosen = chosen_vault(vault)
         check_breadth(chosen, places())
-        watching = _watching(chosen, _Lines(chosen))
-        with told_as_watched(places().watch_folder(chosen)):
-            watching.run(poll=poll)
+        with _pushing(chosen, to, _Lines(chosen)) as tell, told_as_watched(places().watch_folder(chosen)):
+            _watching(chosen, tell).run(poll=poll)
         return 0
     out = _EventLines()
     # Unbuffered: a thread that waits in a buffered stream when the process ends holds a lock that Python then asks for.
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         chosen = chosen_vault(vault)
-        watching = _watching(chosen, out)
-        out.gone = watching.end
-        threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()
-        with told_as_watched(places().watch_folder(chosen)):
+        with _pushing(chosen, to, out) as tell, told_as_watched(places().watch_folder(chosen)):
+            watching = _watching(chosen, tell)
+            out.gone = watching.end
+            threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()
             watching.run(poll=poll)
     except ExcerptError as error:
         out("error", {"title": error.title, "message": error.message, "hint": error.hint})
@@ -61,6 +64,19 @@ def watch_command(vault: Path | None, poll: bool, progress: bool) -> int:
     if out.failed is not None:
         raise out.failed
     return 0
+
+
+@contextlib.contextmanager
+def _pushing(vault: Path, to: Address | None, tell: Tell) -> Iterator[Tell]:
+    """What to tell events to, so that what changes is pushed to a store, where there is one."""
+    if to is None:
+        yield tell
+        return
+    pushing = Pushing(vault, to, tell)
+    try:
+        yield pushing
+    finally:
+        pushing.end()
 
 
 def _watching(vault: Path, tell: Tell) -> Watching:
@@ -131,12 +147,23 @@ class _Lines:
         ProgressLine.clear()
         if event == "done":
             self._put_update(fields)
+        elif event == "pushed":
+            self._put_push(fields)
         elif event == "watching":
             narrate(f"watching {self._vault}; Ctrl+C ends it.")
             if fields["polling"]:
                 narrate("Nothing tells of changes there, so it is looked at every few seconds.")
         elif "message" in fields:
             narrate(f"{fields['message']} {fields['hint']}".strip())
+
+    @staticmethod
+    def _put_push(report: dict[str, Any]) -> None:
+        changed, added, removed = report["changed"], report["added"], report["removed"]
+        if changed or added or removed:
+            put(
+                f"{time.strftime('%H:%M:%S')}  pushed: {changed:,} changed, {added:,} added, {removed:,} removed · "
+                f"{report['seconds']:.1f} s"
+            )
 
     def _put_update(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]

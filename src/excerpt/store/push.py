@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -67,21 +68,42 @@ def push(
 ) -> PushReport:
     """Bring the vault that `address` names up to the snapshot; with `roles`, make those of writers and readers first.
     Raises StoreUnusableError."""
-    if not address.vault:
-        raise StoreUnusableError(
-            "The address does not say what the vault is called there.", "Put ?vault=NAME behind it."
-        )
-    connection = Connection(address, writes=True, timeout=0)
+    pusher = Pusher(address, roles=roles)
     try:
-        act_as_owner(connection)
-        schema.prepare(connection)
-        if roles:
-            make_roles(connection)
-            act_as_owner(connection)
-        connection.know_vectors()
-        return _Push(snapshot, connection, address.vault, on_notes).run()
+        return pusher.push(snapshot, on_notes)
     finally:
-        connection.close()
+        pusher.close()
+
+
+class Pusher:
+    """A connection over which a vault is pushed as often as it changes. Usable from one thread at a time."""
+
+    def __init__(self, address: Address, *, roles: bool = False) -> None:
+        """Make the tables, and the `roles` of writers and readers, as far as they are missing. Raises
+        StoreUnusableError."""
+        if not address.vault:
+            raise StoreUnusableError(
+                "The address does not say what the vault is called there.", "Put ?vault=NAME behind it."
+            )
+        self._name = address.vault
+        self._connection = Connection(address, writes=True, timeout=0)
+        try:
+            act_as_owner(self._connection)
+            schema.prepare(self._connection)
+            if roles:
+                make_roles(self._connection)
+                act_as_owner(self._connection)
+            self._connection.know_vectors()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def push(self, snapshot: Snapshot, on_notes: OnNotes = lambda _written, _of: None) -> PushReport:
+        """Bring the vault up to the snapshot. Raises StoreUnusableError."""
+        return _Push(snapshot, self._connection, self._name, on_notes).run()
 
 
 @dataclass(slots=True)
@@ -121,10 +143,16 @@ class _Push:
         self._vault = self._registered(name)
 
     def run(self) -> PushReport:
-        """Write what differs."""
+        """Write what differs. Two that push the same vault take turns."""
+        self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _ALONE, self._vault)
+        try:
+            return self._written()
+        finally:
+            with suppress(StoreUnusableError):  # a lost connection has no locks
+                self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", _ALONE, self._vault)
+
+    def _written(self) -> PushReport:
         rows = self._connection.rows
-        # Two that push the same vault take turns; the lock ends with the connection.
-        rows("SELECT pg_advisory_lock(%s, %s)", _ALONE, self._vault)
         there: dict[str, str] = dict(rows("SELECT path, state FROM excerpt.notes WHERE vault = %s", self._vault))
         here = self._states()
         changed = {number for number, (path, state) in here.items() if there.get(path) != state}

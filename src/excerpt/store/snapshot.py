@@ -44,6 +44,8 @@ _MOST_NAMED = 500
 _NEAR = 300
 """Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
 
+_ATTEMPTS = 8
+"""Times that a query is asked while pushes end in between: each takes some 40 ms, a push of one note 100."""
 _MEMORY = 64
 """MB that a statement may take on the server: where a bitmap of a million fragments does not fit, as in 4, each page is
 looked through, and a common word in quotes takes 4.7 s instead of .2."""
@@ -91,6 +93,10 @@ class _NoteTable:
     languages: tuple[str, ...]
     numbers: NDArray[np.int64]
     attached: NDArray[np.bool_]
+
+    def has(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which numbers are those of notes in this table: others came with a later revision."""
+        return np.isin(numbers, self.numbers)
 
     def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
         """Where the notes with some numbers are in this table."""
@@ -319,16 +325,22 @@ class StoreSnapshot(CatalogView):
 
     def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
         """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it."""
-        base = self.renewed()
-        asked = asks(base)
-        keys, firsts = base._keys(asked)
-        return base._with(base._revision, base._looked_up(keys, firsts, [one.vector for one in asked]))
+        for _ in range(_ATTEMPTS):
+            base = self.renewed()
+            asked = asks(base)
+            found = base._looked_up(*base._keys(asked), [one.vector for one in asked])
+            # A push that ends meanwhile gives fragments of notes that this revision does not know.
+            if _newest(base._connection, base._vault) == base.generation:
+                return base._with(base._revision, found)
+        raise StoreUnusableError(
+            f"The vault {self._name} was changed {_ATTEMPTS} times while it was read.", "Ask again in a moment."
+        )
 
     def counts_by_note(self, asks: Sequence[Ask]) -> NDArray[np.intp]:
         """For each note of the vault, how many of its fragments some asks want."""
         notes = self._revision.notes
         of = np.array(self._keys(asks)[0], np.int64) >> ORDINALS
-        return np.bincount(notes.places(of), minlength=len(notes.paths))
+        return np.bincount(notes.places(of[notes.has(of)]), minlength=len(notes.paths))
 
     def matching_by_note(self, asks: Sequence[Ask]) -> NDArray[np.int64]:
         """For each note of the vault, how many of its fragments have any of an ask's terms, or all that it may have
@@ -345,6 +357,7 @@ class StoreSnapshot(CatalogView):
         if conditions:
             sql = f"SELECT note, count(*) FROM {self._table} WHERE {' OR '.join(conditions)} GROUP BY note"
             found = np.array(self._connection.rows(sql, *values), np.int64).reshape(-1, 2)
+            found = found[notes.has(found[:, 0])]
             counts[notes.places(found[:, 0])] = found[:, 1]
         return counts
 
@@ -542,9 +555,14 @@ def _array(numbers: Sequence[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
+def _newest(connection: Connection, vault: int) -> int:
+    """The number of the newest revision."""
+    return int(connection.rows("SELECT revision FROM excerpt.vaults WHERE id = %s", vault)[0][0])
+
+
 def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revision:
     """The newest revision, which may be the one before."""
-    number = int(connection.rows("SELECT revision FROM excerpt.vaults WHERE id = %s", vault)[0][0])
+    number = _newest(connection, vault)
     if before is not None and before.number == number:
         return before
     ((number, *described),), statistics = connection.answers(

@@ -1,0 +1,56 @@
+"""excerpt watch --to: what changes in the folder is in the store, and on its replica, without a command."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import excerpt
+from excerpt import Vault
+from tests.cli.test_watch import PATIENCE, Child
+from tests.store.conftest import closed, in_database
+from tests.store.server import Servers
+from tests.store.test_push import vault
+
+__all__ = ["vault"]
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture
+def child(vault: Path, database: str) -> Iterator[Child]:
+    """A child that has pushed the vault and watches."""
+    child = Child(vault, "--to", f"{database}?vault=notes")
+    if "watching" not in child.names_until("pushed"):
+        child.until("watching")
+    yield child
+    assert child.end() == 0
+
+
+def first_of(stored: Vault, query: str) -> str:
+    return stored.search(query).hits[0].fragment.path
+
+
+def test_an_edit_is_found_on_the_replica(child: Child, vault: Path, database: str, running: Servers) -> None:
+    replica = in_database(running.replica, database.rpartition("/")[2])
+    with excerpt.open(f"{replica}?vault=notes") as stored:
+        (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+        assert child.until("pushed")["added"] == 1
+        ends = time.monotonic() + PATIENCE
+        while first_of(stored, "fermented water") != "Mead.md":
+            assert time.monotonic() < ends
+        (vault / "Mead.md").unlink()
+        assert child.until("pushed")["removed"] == 1
+
+
+def test_a_lost_server_is_told_once_and_gets_what_changed_when_it_is_back(
+    child: Child, vault: Path, database: str
+) -> None:
+    with closed(database):
+        (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+        assert child.until("error")["title"] == "The store cannot be used"
+    assert child.names_until("pushed") == ["pushed"]
+    with excerpt.open(f"{database}?vault=notes") as stored:
+        assert first_of(stored, "fermented water") == "Mead.md"
