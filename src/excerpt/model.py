@@ -426,8 +426,18 @@ class BuildReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FolderRights:
+    """A folder of a vault in a store that has rights of its own, "" for the rest of the vault: the roles that may read
+    it, beside those that may write, and how many notes that is."""
+
+    folder: str
+    roles: tuple[str, ...]
+    notes: int
+
+
+@dataclass(frozen=True, slots=True)
 class PushReport:
-    """What was written to a store: notes, and how many fragments the vault has there."""
+    """What was written to a store: notes, how many fragments the vault has there, and who may read what of it."""
 
     added: int
     changed: int
@@ -435,6 +445,7 @@ class PushReport:
     unchanged: int
     fragments: int
     seconds: float
+    rights: tuple[FolderRights, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""

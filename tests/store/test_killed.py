@@ -58,8 +58,8 @@ def content(database: str, name: str) -> list[list[tuple[object, ...]]]:
                 "SELECT id, ordinal, text, words, lengths, vector::text FROM excerpt.fragments WHERE vault = %s"
                 " ORDER BY id, ordinal",
                 "SELECT term, fragments, attached FROM excerpt.terms WHERE vault = %s ORDER BY term",
-                "SELECT attached, fragments, lengths, filled FROM excerpt.statistics WHERE vault = %s"
-                " ORDER BY attached",
+                "SELECT attached, fragments, lengths, filled FROM excerpt.statistics"
+                " JOIN excerpt.areas ON areas.id = area WHERE vault = %s ORDER BY attached",
                 "SELECT path, count(*) FROM excerpt.names JOIN excerpt.notes ON id = note WHERE names.vault = %s"
                 " GROUP BY path ORDER BY path",
             )

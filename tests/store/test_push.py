@@ -53,13 +53,14 @@ def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, .
     """What a store counts of a vault: fragments, lengths, terms."""
     with psycopg.connect(database) as connection:
         counts = connection.execute(
-            "SELECT attached, fragments, lengths, filled FROM excerpt.statistics"
-            " JOIN excerpt.vaults ON id = vault AND name = %s ORDER BY attached",
+            "SELECT folder, attached, fragments, lengths, filled FROM excerpt.statistics"
+            " JOIN excerpt.areas ON areas.id = area JOIN excerpt.vaults ON vaults.id = vault AND name = %s"
+            " ORDER BY folder, attached",
             (name,),
         ).fetchall()
         terms = connection.execute(
             "SELECT term, fragments, notes FROM excerpt.terms"
-            " JOIN excerpt.vaults ON id = vault AND name = %s ORDER BY term",
+            " JOIN excerpt.vaults ON id = vault AND name = %s ORDER BY area, term",
             (name,),
         ).fetchall()
     return counts, terms

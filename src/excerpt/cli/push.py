@@ -16,7 +16,8 @@ from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
-from excerpt.text.display import counted
+from excerpt.store.rights import Changes, Right, read_right
+from excerpt.text.display import counted, visible_line
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Tell
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
 
 _AGAIN = 5.0
 """Seconds until a push that failed is tried again."""
+
+
+class _Right(click.ParamType[Right]):
+    """ROLE=FOLDER."""
+
+    name = "right"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Right:
+        """Fail with a sentence for what is none."""
+        try:
+            return value if isinstance(value, Right) else read_right(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
 class Pushing:
@@ -89,8 +103,27 @@ class Pushing:
     "--to", "address", required=True, metavar="ADDRESS", help="postgresql://user@host/database?vault=NAME, no password."
 )
 @click.option("--roles", is_flag=True, help="Make the roles excerpt_writer and excerpt_reader, for this store.")
+@click.option(
+    "--allow",
+    "allowed",
+    type=_Right(),
+    multiple=True,
+    metavar="ROLE=FOLDER",
+    help="Let only the roles that are allowed it read a folder; no folder is the rest of the vault.",
+)
+@click.option(
+    "--forbid", "forbidden", type=_Right(), multiple=True, metavar="ROLE=FOLDER", help="Take such a right back."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def push_command(vault: Path | None, *, address: str, roles: bool, as_json: bool) -> int:
+def push_command(
+    vault: Path | None,
+    *,
+    address: str,
+    roles: bool,
+    allowed: tuple[Right, ...],
+    forbidden: tuple[Right, ...],
+    as_json: bool,
+) -> int:
     """Write VAULT to a PostgreSQL store, or bring what is there up to date.
 
     The index is brought up to date first. What changed is written note by note, what is gone is deleted; a push that
@@ -115,6 +148,7 @@ def push_command(vault: Path | None, *, address: str, roles: bool, as_json: bool
                 Progress("pushing", written, of, 0, 0, "", snapshot.generation, 0, time.monotonic() - begun)
             ),
             roles=roles,
+            rights=Changes(allowed, forbidden) if allowed or forbidden else None,
         )
     finally:
         snapshot.close()
@@ -126,4 +160,10 @@ def push_command(vault: Path | None, *, address: str, roles: bool, as_json: bool
             f" {counted(report.fragments, 'fragment')} in {to.shown}: {report.added:,} added,"
             f" {report.changed:,} changed, {report.removed:,} removed in {report.seconds:.1f} s"
         )
+        if allowed or forbidden:
+            for right in report.rights:
+                put(
+                    f"{visible_line(right.folder) or 'the rest'} ({counted(right.notes, 'note')}):"
+                    f" {', '.join(map(visible_line, right.roles)) or 'writers alone'}"
+                )
     return 0

@@ -37,6 +37,11 @@ class Ask:
     nearest: int = 0
     first: int = 0
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether not all fragments pass."""
+        return self.notes is not None or self.keys is not None or bool(self.having) or bool(self.lacking)
+
 
 @dataclass(frozen=True, slots=True)
 class FoundFragments:

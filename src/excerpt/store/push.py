@@ -24,7 +24,16 @@ from excerpt.model import PushReport
 from excerpt.store import schema
 from excerpt.store.address import Address
 from excerpt.store.connection import Connection, Row, as_vectors
-from excerpt.store.roles import act_as_owner, make_roles
+from excerpt.store.rights import (
+    Areas,
+    Changes,
+    act_as_owner,
+    begin_rights,
+    change_rights,
+    drop_empty_areas,
+    make_roles,
+    rights_of,
+)
 from excerpt.store.words import TermCount, TermsOf, terms_of_documents, tokens_in
 
 OnNotes = Callable[[int, int], None]
@@ -40,37 +49,50 @@ ORDINALS = 20
 """Bits of a fragment's key that its ordinal takes; those above are its note's number."""
 
 _NOTE = (
-    *(("id", "int8"), ("vault", "int4"), ("path", "text"), ("state", "text"), ("size", "int8"), ("mtime_ns", "int8")),
+    *(("id", "int8"), ("vault", "int4"), ("area", "int4"), ("path", "text"), ("state", "text"), ("size", "int8")),
+    ("mtime_ns", "int8"),
     *(("digest", "text"), ("title", "text"), ("language", "text"), ("tokens", "int4"), ("kind", "text")),
     *(("text", "bytea"), ("own", "int4"), ("lengths", "bytea"), ("terms", "bytea"), ("files", "bytea")),
     *(("targets", "text"),),
 )
 _SECTION = (
-    *(("note", "int8"), ("ordinal", "int4"), ("level", "int4"), ("heading", "text"), ("heading_path", "text")),
+    *(
+        ("note", "int8"),
+        ("area", "int4"),
+        ("ordinal", "int4"),
+        ("level", "int4"),
+        ("heading", "text"),
+        ("heading_path", "text"),
+    ),
     *(("line_start", "int4"), ("line_end", "int4"), ("place", "text")),
 )
 _FRAGMENT = (
-    *(("vault", "int4"), ("key", "int8"), ("attached", "bool"), ("note", "int8"), ("id", "text")),
+    *(("vault", "int4"), ("key", "int8"), ("area", "int4"), ("attached", "bool"), ("note", "int8"), ("id", "text")),
     *(("ordinal", "int4"), ("section", "int4")),
     *(("line_start", "int4"), ("line_end", "int4"), ("tokens", "int4"), ("digest", "text"), ("text", "text")),
     *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea"), ("vector", "halfvec")),
 )
 _LINK = (
-    *(("note", "int8"), ("line", "int4"), ("kind", "text"), ("target", "text"), ("heading", "text")),
-    *(("block_id", "text"), ("text", "text")),
+    *(("note", "int8"), ("area", "int4"), ("line", "int4"), ("kind", "text"), ("target", "text")),
+    *(("heading", "text"), ("block_id", "text"), ("text", "text")),
 )
-_LABEL = (("note", "int8"), ("kind", "text"), ("name", "text"), ("value", "text"))
-_NAME = (("vault", "int4"), ("name", "text"), ("note", "int8"))
+_LABEL = (("note", "int8"), ("area", "int4"), ("kind", "text"), ("name", "text"), ("value", "text"))
+_NAME = (("vault", "int4"), ("area", "int4"), ("name", "text"), ("note", "int8"))
 
 
 def push(
-    snapshot: Snapshot, address: Address, on_notes: OnNotes = lambda _written, _of: None, *, roles: bool = False
+    snapshot: Snapshot,
+    address: Address,
+    on_notes: OnNotes = lambda _written, _of: None,
+    *,
+    roles: bool = False,
+    rights: Changes | None = None,
 ) -> PushReport:
     """Bring the vault that `address` names up to the snapshot; with `roles`, make those of writers and readers first.
-    Raises StoreUnusableError."""
+    `rights` hold when it is done. Raises StoreUnusableError."""
     pusher = Pusher(address, roles=roles)
     try:
-        return pusher.push(snapshot, on_notes)
+        return pusher.push(snapshot, on_notes, rights)
     finally:
         pusher.close()
 
@@ -101,9 +123,14 @@ class Pusher:
     def close(self) -> None:
         self._connection.close()
 
-    def push(self, snapshot: Snapshot, on_notes: OnNotes = lambda _written, _of: None) -> PushReport:
-        """Bring the vault up to the snapshot. Raises StoreUnusableError."""
-        return _Push(snapshot, self._connection, self._name, on_notes).run()
+    def push(
+        self,
+        snapshot: Snapshot,
+        on_notes: OnNotes = lambda _written, _of: None,
+        rights: Changes | None = None,
+    ) -> PushReport:
+        """Bring the vault up to the snapshot, and change who may read it. Raises StoreUnusableError."""
+        return _Push(snapshot, self._connection, self._name, on_notes).run(rights)
 
 
 @dataclass(slots=True)
@@ -123,10 +150,16 @@ class _Change:
         self.vectors += sign * vectors.sum(axis=0)
 
 
+_Changed = dict[tuple[int, bool], _Change]
+"""By area, of notes and of attachments."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Notes, by their numbers in the index, the terms of their fragments by key, and each term with its counts."""
+    """Notes of one area, by their numbers in the index, the terms of their fragments by key, and each term with its
+    counts."""
 
+    area: int
     notes: list[int]
     terms: Mapping[int, TermsOf]
     counts: Sequence[TermCount]
@@ -142,34 +175,42 @@ class _Push:
         self._begun = time.perf_counter()
         self._vault = self._registered(name)
 
-    def run(self) -> PushReport:
+    def run(self, rights: Changes | None) -> PushReport:
         """Write what differs. Two that push the same vault take turns."""
         self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _ALONE, self._vault)
         try:
-            return self._written()
+            if rights is not None:
+                paths = [row[0] for row in self._snapshot.rows("SELECT path FROM notes")]
+                change_rights(self._connection, self._vault, rights, paths)
+            return self._written(Areas(self._connection, self._vault))
         finally:
             with suppress(StoreUnusableError):  # a lost connection has no locks
                 self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", _ALONE, self._vault)
 
-    def _written(self) -> PushReport:
+    def _written(self, areas: Areas) -> PushReport:
         rows = self._connection.rows
         there: dict[str, str] = dict(rows("SELECT path, state FROM excerpt.notes WHERE vault = %s", self._vault))
-        here = self._states()
+        here = self._states(areas)
         changed = {number for number, (path, state) in here.items() if there.get(path) != state}
         added = sum(here[number][0] not in there for number in changed)
         gone = sorted(there.keys() - {path for path, _ in here.values()})
         written = 0
-        for batch in self._batches(changed):
-            self._replace(batch, here)
-            written += len(batch.notes)
-            self._on_notes(written, len(changed))
+        by_area: dict[int, set[int]] = {}
+        for number in changed:
+            by_area.setdefault(areas.of(here[number][0]), set()).add(number)
+        for area, of_area in sorted(by_area.items()):
+            for batch in self._batches(area, of_area):
+                self._replace(batch, here)
+                written += len(batch.notes)
+                self._on_notes(written, len(changed))
         for at in range(0, len(gone), AT_ONCE):
             with self._connection.transaction():
-                change = {False: _Change(), True: _Change()}
-                self._take_out(gone[at : at + AT_ONCE], change)
-                self._count(change, ())
+                taken: _Changed = {}
+                self._take_out(gone[at : at + AT_ONCE], taken)
+                self._count(taken)
         rows("DELETE FROM excerpt.terms WHERE vault = %s AND fragments <= 0", self._vault)
-        self._describe()
+        self._describe(areas)
+        drop_empty_areas(self._connection, self._vault)
         schema.make_indexes(self._connection, self._vault)
         if len(changed) + len(gone) > max(_FEW, len(here) // 10):
             for table in (schema.partition(self._vault), "excerpt.notes", "excerpt.terms", "excerpt.names"):
@@ -181,6 +222,7 @@ class _Push:
             unchanged=len(here) - len(changed),
             fragments=len(self._snapshot.lexical.keys),
             seconds=time.perf_counter() - self._begun,
+            rights=rights_of(self._connection, self._vault),
         )
 
     def _registered(self, name: str) -> int:
@@ -194,19 +236,15 @@ class _Push:
         with self._connection.transaction():
             self._connection.rows("INSERT INTO excerpt.vaults (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", name)
             vault = int(self._connection.rows("SELECT id FROM excerpt.vaults WHERE name = %s", name)[0][0])
-            for attached in (False, True):
-                self._connection.rows(
-                    "INSERT INTO excerpt.statistics VALUES (%s, %s, 0, %s, %s, %s) ON CONFLICT DO NOTHING",
-                    *(vault, attached, [0.0] * len(FIELDS), [0] * len(FIELDS), [0.0] * dimensions),
-                )
+            begin_rights(self._connection, vault)
             schema.make_partition(self._connection, vault)
         return vault
 
-    def _states(self) -> dict[int, tuple[str, str]]:
+    def _states(self, areas: Areas) -> dict[int, tuple[str, str]]:
         """Path of each note in the index by its number, and what its rows in the store are made from."""
         made = f"{self._model}/{FIELDS_VERSION}/{NAMES_VERSION}"
         return {
-            number: (path, f"{digest}/{cut}/{modified}/{made}")
+            number: (path, f"{digest}/{cut}/{modified}/{made}/{areas.of(path)}")
             for number, path, digest, cut, modified in self._snapshot.rows(
                 "SELECT id, path, digest, cut, mtime_ns FROM notes"
             )
@@ -217,8 +255,8 @@ class _Push:
         """What the vectors were made with, as the index says it."""
         return str(self._snapshot.rows("SELECT value FROM meta WHERE name = 'model_source'")[0][0])
 
-    def _batches(self, changed: set[int]) -> Iterator[_Batch]:
-        """Notes in batches, with the terms of their fragments."""
+    def _batches(self, area: int, changed: set[int]) -> Iterator[_Batch]:
+        """Notes of an area in batches, with the terms of their fragments."""
         left = set(changed)
         wanted = np.array(sorted(changed), np.int64)
         attached = self._attached
@@ -235,12 +273,12 @@ class _Push:
                     only_docs(segment, numbers), notes[part], np.isin(notes[part], attached)
                 )
                 batch = list(dict.fromkeys(notes[part].tolist()))
-                yield _Batch(batch, dict(zip(keys[part].tolist(), terms, strict=True)), counts)
+                yield _Batch(area, batch, dict(zip(keys[part].tolist(), terms, strict=True)), counts)
                 left.difference_update(batch)
                 begin = end
         without_fragments = sorted(left)
         for at in range(0, len(without_fragments), AT_ONCE):
-            yield _Batch(without_fragments[at : at + AT_ONCE], {}, [])
+            yield _Batch(area, without_fragments[at : at + AT_ONCE], {}, [])
 
     @cached_property
     def _attached(self) -> NDArray[np.int64]:
@@ -270,20 +308,21 @@ class _Push:
         at = np.searchsorted(self._snapshot.lexical.keys, keys)
         vectors = self._snapshot.vectors.rows(at).astype(np.float16).astype(np.float32)
         attached = np.isin(np.array([row[0] for row in fragments], np.int64), self._attached)
-        change = {False: _Change(), True: _Change()}
+        changed: _Changed = {}
         lengths = np.array([batch.terms[key].lengths for key in keys.tolist()], np.int64).reshape(-1, len(FIELDS))
-        for kind, of_kind in change.items():
+        for kind in (False, True):
+            of_kind = changed[batch.area, kind] = _Change()
             of_kind.add(lengths[attached == kind], vectors[attached == kind].astype(np.float64), 1)
         with self._connection.transaction():
-            self._take_out([states[note][0] for note in batch.notes], change)
-            numbers = self._copied_notes(batch.notes, states)
+            self._take_out([states[note][0] for note in batch.notes], changed)
+            numbers = self._copied_notes(batch, states)
             self._connection.copy(
                 "excerpt.fragments",
                 _FRAGMENT,
                 (
                     (
-                        *(self._vault, numbers[note] << ORDINALS | ordinal, is_attached, numbers[note], fragment_id),
-                        *(ordinal, *rest),
+                        *(self._vault, numbers[note] << ORDINALS | ordinal, batch.area, is_attached, numbers[note]),
+                        *(fragment_id, ordinal, *rest),
                         *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].places, vector),
                     )
                     for (note, key, fragment_id, ordinal, *rest), is_attached, vector in zip(
@@ -291,12 +330,13 @@ class _Push:
                     )
                 ),
             )
-            self._count(change, batch.counts)
+            self._count_terms(batch)
+            self._count(changed)
 
-    def _copied_notes(self, notes: Sequence[int], states: Mapping[int, tuple[str, str]]) -> dict[int, int]:
+    def _copied_notes(self, batch: _Batch, states: Mapping[int, tuple[str, str]]) -> dict[int, int]:
         """Put notes in, with all that is not of fragments; returns the numbers that they have in the store, which
         were never used before."""
-        vault, connection = self._vault, self._connection
+        vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
         names = stored(self._snapshot.rows, list(notes))
         taken = connection.rows(
             "SELECT nextval(pg_get_serial_sequence('excerpt.notes', 'id')) FROM generate_series(1, %s)", len(notes)
@@ -310,21 +350,24 @@ class _Push:
         connection.copy(
             "excerpt.notes",
             _NOTE,
-            ((numbers[note], vault, path, states[note][1], *rest, *names[note]) for note, path, *rest in of_notes),
+            (
+                (numbers[note], vault, area, path, states[note][1], *rest, *names[note])
+                for note, path, *rest in of_notes
+            ),
         )
         for table, columns, order in (
             ("sections", _SECTION, "ordinal"),
             ("links", _LINK, "rowid"),
             ("labels", _LABEL, "rowid"),
         ):
-            selected = ", ".join(name for name, _ in columns)
+            selected = ", ".join(name for name, _ in columns if name != "area")
             found = self._of(notes, f"SELECT {selected} FROM {table} WHERE note ORDER BY note, {order}")
-            connection.copy(f"excerpt.{table}", columns, ((numbers[note], *rest) for note, *rest in found))
+            connection.copy(f"excerpt.{table}", columns, ((numbers[note], area, *rest) for note, *rest in found))
         called = self._of(notes, "SELECT name, note FROM names WHERE note ORDER BY note, name")
-        connection.copy("excerpt.names", _NAME, ((vault, name, numbers[note]) for name, note in called))
+        connection.copy("excerpt.names", _NAME, ((vault, area, name, numbers[note]) for name, note in called))
         return numbers
 
-    def _take_out(self, paths: Sequence[str], change: Mapping[bool, _Change]) -> None:
+    def _take_out(self, paths: Sequence[str], changed: _Changed) -> None:
         """Delete notes, as far as they are there, with what they count."""
         rows = self._connection.rows
         found = rows("SELECT id FROM excerpt.notes WHERE vault = %s AND path = ANY(%s)", self._vault, list(paths))
@@ -332,64 +375,73 @@ class _Push:
         if not numbers:
             return
         taken = rows(
-            f"SELECT words, lengths, vector::real[], attached, note FROM {schema.partition(self._vault)}"
+            f"SELECT words, lengths, vector::real[], area, attached, note FROM {schema.partition(self._vault)}"
             " WHERE note = ANY(%s)",
             numbers,
         )
-        for kind, of_kind in change.items():
-            of_it = [row for row in taken if row[3] == kind]
-            if not of_it:
-                continue
+        for kind in sorted({(row[3], row[4]) for row in taken}):
+            area, attached = kind
+            of_it = [row for row in taken if row[3:5] == kind]
+            of_kind = changed.setdefault(kind, _Change())
             of_kind.add(np.array([row[1] for row in of_it]), np.array([row[2] for row in of_it], np.float64), -1)
-            tokens, counts, in_notes = tokens_in([row[0] for row in of_it], [row[4] for row in of_it])
+            tokens, counts, in_notes = tokens_in([row[0] for row in of_it], [row[5] for row in of_it])
             rows(
                 "UPDATE excerpt.terms SET fragments = terms.fragments - less.fragments,"
                 " attached = terms.attached - less.attached, notes = terms.notes - less.notes"
                 " FROM unnest(%s::text[], %s::integer[], %s::integer[], %s::integer[])"
-                " AS less (token, fragments, attached, notes) WHERE vault = %s AND terms.token = less.token",
-                *(tokens, counts, counts if kind else [0] * len(counts), in_notes, self._vault),
+                " AS less (token, fragments, attached, notes) WHERE area = %s AND terms.token = less.token",
+                *(tokens, counts, counts if attached else [0] * len(counts), in_notes, area),
             )
         rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
 
-    def _count(self, change: Mapping[bool, _Change], terms: Sequence[TermCount]) -> None:
-        """Write what a transaction changes of the statistics."""
-        rows = self._connection.rows
-        rows(
-            "INSERT INTO excerpt.terms (vault, token, term, fragments, attached, notes, fields) SELECT %s, *"
+    def _count_terms(self, batch: _Batch) -> None:
+        """Add the terms of a batch to those of its area."""
+        terms = batch.counts
+        self._connection.rows(
+            "INSERT INTO excerpt.terms (vault, area, token, term, fragments, attached, notes, fields) SELECT %s, %s, *"
             " FROM unnest(%s::text[], %s::text[], %s::integer[], %s::integer[], %s::integer[], %s::smallint[])"
-            " ON CONFLICT (vault, token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
+            " ON CONFLICT (area, token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
             " attached = terms.attached + excluded.attached, notes = terms.notes + excluded.notes,"
             " fields = terms.fields | excluded.fields",
-            *(self._vault, [one.token for one in terms], [one.term for one in terms]),
+            *(self._vault, batch.area, [one.token for one in terms], [one.term for one in terms]),
             *([one.fragments for one in terms], [one.attached for one in terms]),
             *([one.notes for one in terms], [one.fields for one in terms]),
         )
-        for kind, of_kind in change.items():
+
+    def _count(self, changed: _Changed) -> None:
+        """Write what a transaction changes of the statistics."""
+        rows = self._connection.rows
+        zero = _Change()
+        for (area, attached), change in sorted(changed.items()):
+            rows(
+                "INSERT INTO excerpt.statistics VALUES (%s, %s, 0, %s, %s, %s) ON CONFLICT DO NOTHING",
+                *(area, attached, zero.lengths.tolist(), zero.filled.tolist(), zero.vectors.tolist()),
+            )
             ((fragments, lengths, filled, vectors),) = rows(
-                "SELECT fragments, lengths, filled, vectors FROM excerpt.statistics WHERE vault = %s AND attached = %s"
+                "SELECT fragments, lengths, filled, vectors FROM excerpt.statistics WHERE area = %s AND attached = %s"
                 " FOR UPDATE",
-                *(self._vault, kind),
+                *(area, attached),
             )
             rows(
                 "UPDATE excerpt.statistics SET fragments = %s, lengths = %s, filled = %s, vectors = %s"
-                " WHERE vault = %s AND attached = %s",
-                *(fragments + of_kind.fragments, (of_kind.lengths + lengths).tolist()),
-                *((of_kind.filled + filled).tolist(), (of_kind.vectors + vectors).tolist(), self._vault, kind),
+                " WHERE area = %s AND attached = %s",
+                *(fragments + change.fragments, (change.lengths + lengths).tolist()),
+                *((change.filled + filled).tolist(), (change.vectors + vectors).tolist(), area, attached),
             )
         rows("UPDATE excerpt.vaults SET revision = revision + 1 WHERE id = %s", self._vault)
 
     # --- what is of the whole vault -----------------------------------------------------------------------------------
 
-    def _describe(self) -> None:
+    def _describe(self, areas: Areas) -> None:
         """Write what is said of the vault: files that were skipped, moves, when it was brought up to date."""
         rows, status = self._connection.rows, self._snapshot.status()
         with self._connection.transaction():
             rows("DELETE FROM excerpt.remarks WHERE vault = %s", self._vault)
             self._connection.copy(
                 "excerpt.remarks",
-                (("vault", "int4"), ("path", "text"), ("skipped", "bool"), ("reason", "text")),
+                (("vault", "int4"), ("area", "int4"), ("path", "text"), ("skipped", "bool"), ("reason", "text")),
                 [
-                    (self._vault, one.path, skipped, one.reason)
+                    (self._vault, areas.of(one.path), one.path, skipped, one.reason)
                     for skipped, several in ((True, status.skipped), (False, status.warnings))
                     for one in several
                 ],
@@ -397,8 +449,11 @@ class _Push:
             rows("DELETE FROM excerpt.moves WHERE vault = %s", self._vault)
             self._connection.copy(
                 "excerpt.moves",
-                (("vault", "int4"), ("path", "text"), ("became", "text")),
-                [(self._vault, *row) for row in self._snapshot.rows("SELECT path, became FROM moves")],
+                (("vault", "int4"), ("area", "int4"), ("now_in", "int4"), ("path", "text"), ("became", "text")),
+                [
+                    (self._vault, areas.of(path), areas.of(became), path, became)
+                    for path, became in self._snapshot.rows("SELECT path, became FROM moves")
+                ],
             )
             rows(
                 "UPDATE excerpt.vaults SET updated = %s, model = %s, model_source = %s, tokenizer = %s,"

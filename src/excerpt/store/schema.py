@@ -3,6 +3,9 @@
 The rows are the truth. Fragments of a vault are a partition of their own, with indexes by words (BM25), by terms (GIN,
 for filters, and where the first is damaged) and by meaning (HNSW). What is read of one vault is read from the views of
 the schema `excerpt_vault`, which have the tables and columns of an index's catalog, so that one SQL asks both.
+
+Each row is of an area: a folder of the vault with rights of its own, or what is in none. Whoever does not own the
+tables reads rows of the areas that a role of theirs has the right to, and nothing that is counted over others.
 """
 
 from __future__ import annotations
@@ -12,6 +15,27 @@ from excerpt.store.connection import Connection, IndexDamagedError
 
 DIMENSIONS = 256
 """Of the vectors, in the columns of this version."""
+
+_OWN = "area = ANY ((SELECT excerpt_vault.areas())::integer[])"
+_READ = {
+    **dict.fromkeys(("notes", "sections", "fragments", "terms", "links", "labels", "names", "remarks"), _OWN),
+    "statistics": _OWN,
+    "moves": f"{_OWN} AND {_OWN.replace('area', 'now_in', 1)}",
+    "areas": _OWN.replace("area", "id", 1),
+    "vaults": "id IN (SELECT vault FROM excerpt.areas)",
+    "rights": "false",
+}
+"""Of each table, which rows those read who do not own it. An area is compared before anything else of a row is seen."""
+
+
+def _policy(table: str, readable: str) -> str:
+    return (
+        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;\n"
+        f"CREATE POLICY excerpt_readers ON {table} FOR SELECT USING ({readable});"
+    )
+
+
+_POLICIES = "\n".join(_policy(f"excerpt.{table}", readable) for table, readable in _READ.items())
 
 _FIRST = f"""
 CREATE EXTENSION IF NOT EXISTS vector;
@@ -24,22 +48,27 @@ CREATE TABLE excerpt.vaults (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, revision bigint NOT NULL DEFAULT 0,
     updated text NOT NULL DEFAULT '', model text NOT NULL DEFAULT '', model_source text NOT NULL DEFAULT '',
     tokenizer text NOT NULL DEFAULT '');
+CREATE TABLE excerpt.areas (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, vault integer NOT NULL REFERENCES excerpt.vaults,
+    folder text COLLATE "C" NOT NULL, UNIQUE (vault, folder));
+CREATE TABLE excerpt.rights (
+    area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE, role name NOT NULL, PRIMARY KEY (area, role));
 CREATE TABLE excerpt.statistics (
-    vault integer NOT NULL REFERENCES excerpt.vaults, attached boolean NOT NULL, fragments bigint NOT NULL,
-    lengths double precision[] NOT NULL, filled bigint[] NOT NULL, vectors double precision[] NOT NULL,
-    PRIMARY KEY (vault, attached));
+    area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE, attached boolean NOT NULL,
+    fragments bigint NOT NULL, lengths double precision[] NOT NULL, filled bigint[] NOT NULL,
+    vectors double precision[] NOT NULL, PRIMARY KEY (area, attached));
 CREATE TABLE excerpt.notes (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, vault integer NOT NULL REFERENCES excerpt.vaults,
-    path text COLLATE "C" NOT NULL, state text NOT NULL, size bigint NOT NULL, mtime_ns bigint NOT NULL,
-    digest text NOT NULL, title text NOT NULL, language text NOT NULL, tokens integer NOT NULL, kind text NOT NULL,
-    text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL, terms bytea NOT NULL, files bytea NOT NULL,
-    targets text NOT NULL, UNIQUE (vault, path));
+    area integer NOT NULL REFERENCES excerpt.areas, path text COLLATE "C" NOT NULL, state text NOT NULL,
+    size bigint NOT NULL, mtime_ns bigint NOT NULL, digest text NOT NULL, title text NOT NULL, language text NOT NULL,
+    tokens integer NOT NULL, kind text NOT NULL, text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL,
+    terms bytea NOT NULL, files bytea NOT NULL, targets text NOT NULL, UNIQUE (vault, path));
 CREATE TABLE excerpt.sections (
-    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, ordinal integer NOT NULL, level integer NOT NULL,
-    heading text NOT NULL, heading_path text NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL,
-    place text NOT NULL, PRIMARY KEY (note, ordinal));
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, area integer NOT NULL, ordinal integer NOT NULL,
+    level integer NOT NULL, heading text NOT NULL, heading_path text NOT NULL, line_start integer NOT NULL,
+    line_end integer NOT NULL, place text NOT NULL, PRIMARY KEY (note, ordinal));
 CREATE TABLE excerpt.fragments (
-    vault integer NOT NULL, key bigint NOT NULL, attached boolean NOT NULL,
+    vault integer NOT NULL, key bigint NOT NULL, area integer NOT NULL, attached boolean NOT NULL,
     note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
     id text NOT NULL, ordinal integer NOT NULL, section integer NOT NULL, line_start integer NOT NULL,
     line_end integer NOT NULL, tokens integer NOT NULL, digest text NOT NULL, text text NOT NULL, words text NOT NULL,
@@ -47,58 +76,80 @@ CREATE TABLE excerpt.fragments (
     PRIMARY KEY (vault, key)) PARTITION BY LIST (vault);
 CREATE INDEX ON excerpt.fragments (note);
 CREATE INDEX ON excerpt.fragments (vault, id);
+CREATE INDEX ON excerpt.fragments (area);
 CREATE TABLE excerpt.terms (
-    vault integer NOT NULL REFERENCES excerpt.vaults, token text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
+    vault integer NOT NULL REFERENCES excerpt.vaults, area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE,
+    token text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
     fragments integer NOT NULL, attached integer NOT NULL, notes integer NOT NULL, fields smallint NOT NULL,
-    PRIMARY KEY (vault, token));
+    PRIMARY KEY (area, token));
 CREATE INDEX ON excerpt.terms (vault, term);
 CREATE TABLE excerpt.links (
     rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
-    line integer NOT NULL, kind text NOT NULL, target text NOT NULL, heading text, block_id text, text text);
+    area integer NOT NULL, line integer NOT NULL, kind text NOT NULL, target text NOT NULL, heading text,
+    block_id text, text text);
 CREATE INDEX ON excerpt.links (note);
 CREATE TABLE excerpt.labels (
     rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
-    kind text NOT NULL, name text NOT NULL, value text NOT NULL);
+    area integer NOT NULL, kind text NOT NULL, name text NOT NULL, value text NOT NULL);
 CREATE INDEX ON excerpt.labels (note);
 CREATE TABLE excerpt.names (
-    vault integer NOT NULL, name text COLLATE "C" NOT NULL,
+    vault integer NOT NULL, area integer NOT NULL, name text COLLATE "C" NOT NULL,
     note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE);
 CREATE INDEX ON excerpt.names (vault, name);
 CREATE INDEX ON excerpt.names (note);
 CREATE TABLE excerpt.remarks (
-    vault integer NOT NULL REFERENCES excerpt.vaults, path text NOT NULL, skipped boolean NOT NULL,
-    reason text NOT NULL);
+    vault integer NOT NULL REFERENCES excerpt.vaults, area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE,
+    path text NOT NULL, skipped boolean NOT NULL, reason text NOT NULL);
 CREATE TABLE excerpt.moves (
-    vault integer NOT NULL REFERENCES excerpt.vaults, path text NOT NULL, became text NOT NULL,
+    vault integer NOT NULL REFERENCES excerpt.vaults, area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE,
+    now_in integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE, path text NOT NULL, became text NOT NULL,
     PRIMARY KEY (vault, path));
 
 CREATE FUNCTION excerpt_vault.number() RETURNS integer STABLE PARALLEL SAFE LANGUAGE sql
     AS $$ SELECT current_setting('excerpt.vault')::integer $$;
 CREATE FUNCTION excerpt_vault.instr(text, text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
     AS $$ SELECT strpos($1, $2) $$;
-CREATE VIEW excerpt_vault.notes AS
+CREATE FUNCTION excerpt_vault.areas() RETURNS integer[] STABLE PARALLEL SAFE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp LANGUAGE sql AS $$
+    SELECT coalesce(array_agg(a.id), '{{}}') FROM excerpt.areas a,
+        (SELECT CASE current_setting('role') WHEN 'none' THEN session_user
+            ELSE current_setting('role')::name END) AS u (who)
+    WHERE pg_has_role(who, current_user, 'USAGE') OR EXISTS (
+        SELECT FROM excerpt.rights r JOIN pg_roles m ON m.rolname = r.role
+        WHERE r.area = a.id AND pg_has_role(who, m.oid, 'USAGE')) $$;
+CREATE FUNCTION excerpt_vault.matching(vault integer, query text, notes bigint[], keys bigint[], most bigint)
+    RETURNS SETOF bigint STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE plpgsql AS $$
+    BEGIN RETURN QUERY EXECUTE format('SELECT key FROM excerpt.fragments_%s
+        WHERE to_tsvector(''simple''::regconfig, words) @@ $1::tsquery AND area = ANY($2)
+        AND ($3 IS NULL OR note = ANY($3)) AND ($4 IS NULL OR key = ANY($4)) LIMIT $5', vault)
+    USING query, excerpt_vault.areas(), notes, keys, most; END $$;
+CREATE VIEW excerpt_vault.notes WITH (security_invoker = true) AS
     SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind FROM excerpt.notes
     WHERE vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.note_texts AS
+CREATE VIEW excerpt_vault.note_texts WITH (security_invoker = true) AS
     SELECT id AS note, text FROM excerpt.notes WHERE vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.name_terms AS
+CREATE VIEW excerpt_vault.name_terms WITH (security_invoker = true) AS
     SELECT id AS note, own, lengths, terms, files, targets FROM excerpt.notes WHERE vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.sections AS
+CREATE VIEW excerpt_vault.sections WITH (security_invoker = true) AS
     SELECT s.* FROM excerpt.sections s JOIN excerpt.notes n ON n.id = s.note WHERE n.vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.links AS
+CREATE VIEW excerpt_vault.links WITH (security_invoker = true) AS
     SELECT l.* FROM excerpt.links l JOIN excerpt.notes n ON n.id = l.note WHERE n.vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.labels AS
+CREATE VIEW excerpt_vault.labels WITH (security_invoker = true) AS
     SELECT l.* FROM excerpt.labels l JOIN excerpt.notes n ON n.id = l.note WHERE n.vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.names AS SELECT name, note FROM excerpt.names WHERE vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.fragments AS
+CREATE VIEW excerpt_vault.names WITH (security_invoker = true) AS
+    SELECT name, note FROM excerpt.names WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.fragments WITH (security_invoker = true) AS
     SELECT key, note, id, ordinal, section, line_start, line_end, tokens, digest, text FROM excerpt.fragments
     WHERE vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.remarks AS
+CREATE VIEW excerpt_vault.remarks WITH (security_invoker = true) AS
     SELECT path, skipped, reason FROM excerpt.remarks WHERE vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.terms AS
-    SELECT term, fragments, attached, notes, fields FROM excerpt.terms
-    WHERE vault = excerpt_vault.number() AND fragments > 0;
-CREATE VIEW excerpt_vault.moves AS SELECT path, became FROM excerpt.moves WHERE vault = excerpt_vault.number();
+CREATE VIEW excerpt_vault.terms WITH (security_invoker = true) AS
+    SELECT term, sum(fragments) AS fragments, sum(attached) AS attached, sum(notes) AS notes, bit_or(fields) AS fields
+    FROM excerpt.terms WHERE vault = excerpt_vault.number() GROUP BY term HAVING sum(fragments) > 0;
+CREATE VIEW excerpt_vault.moves WITH (security_invoker = true) AS
+    SELECT path, became FROM excerpt.moves WHERE vault = excerpt_vault.number();
+
+{_POLICIES}
 """
 
 STEPS = (_FIRST,)
@@ -160,9 +211,12 @@ def words_index(vault: int) -> str:
 
 def make_partition(connection: Connection, vault: int) -> None:
     """Make the table of a vault's fragments, without its indexes: a first push fills it faster so."""
-    connection.rows(
-        f"CREATE TABLE IF NOT EXISTS {partition(vault)} PARTITION OF excerpt.fragments FOR VALUES IN ({vault})"
-    )
+    table = partition(vault)
+    if connection.rows("SELECT to_regclass(%s) IS NULL", table)[0][0]:
+        connection.rows(f"CREATE TABLE {table} PARTITION OF excerpt.fragments FOR VALUES IN ({vault})")
+        # The parent's policy is not asked where a partition is read by its own name.
+        for statement in _policy(table, _READ["fragments"]).split(";\n"):
+            connection.rows(statement)
 
 
 _NEIGHBOURS = "m = 12, ef_construction = 40"

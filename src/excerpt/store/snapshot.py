@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -62,6 +62,7 @@ _PARTS = (
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
 _HAS = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
+"""Asked of rows that are read for another reason: only an owner's query finds rows by it, see `_among`."""
 _NO_END = 1 << 30
 _PLACEHOLDER = re.compile(r"\?(\d*)")
 
@@ -108,8 +109,10 @@ class _NoteTable:
 class _Revision:
     """What is read once of a vault until the next push: statistics, the names of notes, counts of terms."""
 
-    def __init__(self, number: int, statistics: Statistics, rows: Rows, described: Row) -> None:
+    def __init__(self, number: int, statistics: Statistics, held: int, rows: Rows, described: Row) -> None:
+        """`held` is how many fragments the indexes are of, of which the reader may not see all."""
         self.number = number
+        self.held = held
         self.statistics = statistics
         self.updated, self.model, self.model_source, self.tokenizer = described
         self.embedder: Embedder | None = None
@@ -304,8 +307,9 @@ class StoreSnapshot(CatalogView):
         """As of an index; of one term it is known."""
         if len(terms) == 1:
             return self._revision.terms.count(terms[0])[2]
-        tokens = " & ".join(map(_token, terms))
-        return int(self._connection.rows(f"SELECT count(DISTINCT note) FROM {self._table} WHERE {_HAS}", tokens)[0][0])
+        among, values = self._among(Ask(having=tuple((term,) for term in terms)))
+        sql = f"SELECT count(DISTINCT key >> {ORDINALS}) FROM ({among}) AS found (key)"
+        return int(self._connection.rows(sql, *values)[0][0])
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         """As of an index, in one query."""
@@ -347,16 +351,11 @@ class StoreSnapshot(CatalogView):
         where it has no terms; a fragment counts once."""
         notes = self._revision.notes
         counts = np.zeros(len(notes.paths), np.int64)
-        conditions: list[str] = []
-        values: list[object] = []
-        for ask in asks:
-            condition, of_it = self._condition(ask)
-            has_terms = [_HAS] if ask.terms else []
-            conditions.append(" AND ".join(filter(None, [condition, *has_terms])) or "true")
-            values += [*of_it, *([" | ".join(map(_token, ask.terms))] if ask.terms else [])]
-        if conditions:
-            sql = f"SELECT note, count(*) FROM {self._table} WHERE {' OR '.join(conditions)} GROUP BY note"
-            found = np.array(self._connection.rows(sql, *values), np.int64).reshape(-1, 2)
+        among = [self._among(replace(ask, having=(*ask.having, *filter(None, [ask.terms])))) for ask in asks]
+        if among:
+            sql = f"SELECT key >> {ORDINALS}, count(*) FROM ({' UNION '.join(one for one, _ in among)}) AS found (key)"
+            values = [value for _, of_it in among for value in of_it]
+            found = np.array(self._connection.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
             found = found[notes.has(found[:, 0])]
             counts[notes.places(found[:, 0])] = found[:, 1]
         return counts
@@ -369,22 +368,22 @@ class StoreSnapshot(CatalogView):
         statements: list[Statement] = []
         keys: set[int] = set()
         for ask in asks:
-            condition, values = self._condition(ask)
             count = self._revision.statistics.count
             if ask.first:
-                sql = f"SELECT key FROM {self._table} WHERE {condition} ORDER BY key LIMIT %s"
-                statements.append((sql, (*values, ask.first)))
+                among, values = self._among(ask)
+                statements.append(
+                    (f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s", (*values, ask.first))
+                )
                 continue
-            if condition:
-                select = f"SELECT key FROM {self._table} WHERE {condition}"
+            if ask.is_filtered:
                 most = max(_MOST, ask.most)
-                rows = self._connection.rows(f"{select} LIMIT {most + 1}", *values)
+                among, values = self._among(ask, most + 1)
+                rows = self._connection.rows(among, *values)
                 if len(rows) <= most:
                     keys.update(row[0] for row in rows)
                     continue
                 count = self._at_most(ask)
-            are_few = count <= min(_FEW * self._revision.statistics.count, _MOST_SCANNED)
-            statements += self._best(ask, condition, values, are_few)
+            statements += self._best(ask, count <= min(_FEW * self._revision.held, _MOST_SCANNED))
         if statements:
             try:
                 answers = self._connection.answers(statements)
@@ -410,66 +409,83 @@ class StoreSnapshot(CatalogView):
             counts.append(len(ask.keys))
         return min(counts)
 
-    def _condition(self, ask: Ask) -> tuple[str, list[object]]:
-        """What a fragment must have, as SQL, "" where it may have anything."""
-        parts: list[str] = []
+    def _within(self, ask: Ask) -> tuple[list[str], list[object]]:
+        """Which notes and fragments an ask is about, as conditions and their values."""
+        conditions: list[str] = []
         values: list[object] = []
-        if ask.notes is not None:
-            parts.append("note = ANY(%s)")
-            values.append(_array(self._revision.notes.numbers[ask.notes].tolist()))
-        if ask.keys is not None:
-            parts.append("key = ANY(%s)")
-            values.append(_array(ask.keys))
-        for terms in ask.having:
-            parts.append(_HAS)
-            values.append(" | ".join(map(_token, terms)) or _NONE)
-        for term in ask.lacking:
-            parts.append(f"NOT {_HAS}")
-            values.append(_token(term))
-        return " AND ".join(parts), values
+        for column, numbers in (("note", self._numbers(ask)), ("key", ask.keys)):
+            if numbers is not None:
+                conditions.append(f"{column} = ANY(%s)")
+                values.append(_array(numbers))
+        return conditions, values
 
-    def _best(self, ask: Ask, condition: str, values: Sequence[object], are_few: bool) -> list[Statement]:
+    def _numbers(self, ask: Ask) -> list[int] | None:
+        """The numbers of the notes that an ask is about, None of all."""
+        return None if ask.notes is None else self._revision.notes.numbers[ask.notes].tolist()
+
+    def _among(self, ask: Ask, most: int | None = None) -> tuple[str, list[object]]:
+        """What asks for the keys of all, or so many, fragments that pass the filters of an ask. Its terms are looked
+        up by a function of the store's: rights are compared first otherwise, row by row, without an index."""
+        if (tokens := _tokens(ask)) is not None:
+            notes, keys = (None if some is None else _array(some) for some in (self._numbers(ask), ask.keys))
+            sql = "SELECT * FROM excerpt_vault.matching(%s, %s, %s::bigint[], %s::bigint[], %s)"
+            return sql, [self._vault, tokens, notes, keys, most]
+        conditions, values = self._within(ask)
+        return self._select(conditions) + ("" if most is None else f" LIMIT {most}"), values
+
+    def _best(self, ask: Ask, are_few: bool) -> list[Statement]:
         """What asks for the best by words and by meaning; where there are attachments, as many of notes and of them."""
-        table, where = self._table, f"WHERE {condition}" if condition else ""
-        parts = [condition] if condition else []
+        tokens = _tokens(ask)
+        conditions, values = self._within(ask)
+        passing = [*conditions, *([] if tokens is None else [_HAS])]
+        values += [] if tokens is None else [tokens]
         statistics = self._revision.statistics
         beside = statistics.count - statistics.counted
         kinds = {"": are_few}
         if beside:
-            kinds = {"NOT attached": are_few, "attached": are_few or beside <= _FEW * statistics.count}
+            kinds = {"NOT attached": are_few, "attached": are_few or beside <= _FEW * self._revision.held}
         statements: list[Statement] = []
         for kind, is_scanned in kinds.items():
-            among = " AND ".join([*parts, kind] if kind else parts)
-            select = f"SELECT key FROM {table} {f'WHERE {among}' if among else ''}"
+            select = self._select([*passing, kind] if kind else passing)
             if ask.terms:
                 asked = " ".join(map(_token, ask.terms)), schema.words_index(self._vault), ask.most
                 statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
-            if ask.vector is not None:
+            if ask.vector is not None and is_scanned and tokens is not None:
+                among, found = self._among(ask)
+                select = self._select([f"key IN ({among})", kind] if kind else [f"key IN ({among})"])
+                near = _text(ask.vector), ask.nearest
+                statements.append((f"{select} ORDER BY (vector <#> %s::halfvec) + 0 LIMIT %s", (*found, *near)))
+            elif ask.vector is not None:
                 distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
                 near = _text(ask.vector), ask.nearest
                 statements.append((f"{select} ORDER BY {distance} LIMIT %s", (*values, *near)))
-        if condition and not statements:  # filters alone: as `filters.newest_first` has them
+        if ask.is_filtered and not statements:  # filters alone: as `filters.newest_first` has them
+            among, found = self._among(ask)
             sql = (
-                f"SELECT key FROM {table} JOIN excerpt.notes ON notes.id = note {where}"
+                f"SELECT key FROM {self._table} JOIN excerpt.notes ON notes.id = note WHERE key IN ({among})"
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
-            statements.append((sql, (*values, ask.most)))
+            statements.append((sql, (*found, ask.most)))
         if ask.named:
             notes = _array(self._revision.notes.numbers[list(ask.named)].tolist())
-            also = f"AND {condition}" if condition else ""
-            sql = f"SELECT key FROM {table} WHERE note = ANY(%s) {also} ORDER BY key LIMIT {_MOST_NAMED}"
-            statements.append((sql, (notes, *values)))
+            select = self._select(["note = ANY(%s)", *passing])
+            statements.append((f"{select} ORDER BY key LIMIT {_MOST_NAMED}", (notes, *values)))
         return statements
+
+    def _select(self, conditions: Sequence[str]) -> str:
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT key FROM {self._table}{where}"
 
     def _by_terms(self, ask: Ask) -> list[Statement]:
         """What asks for fragments by words where their index is no good: those that have all terms, or the rarest two,
         and some of each of the rarest. The engine weighs what is found as ever."""
-        condition, values = self._condition(ask)
-        where = f"{_HAS} AND {condition}" if condition else _HAS
-        rarest = [_token(term) for term in sorted(ask.terms, key=self.lexical.count)][:_MOST_TERMS]
-        asked = dict.fromkeys([" & ".join(rarest), " & ".join(rarest[:2]), *rarest]) if rarest else {}
-        sql = f"SELECT key FROM {self._table} WHERE {where} LIMIT %s"
-        return [(sql, (tsquery, *values, ask.most)) for tsquery in asked]
+        rarest = sorted(ask.terms, key=self.lexical.count)[:_MOST_TERMS]
+        asked = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
+        found: list[Statement] = []
+        for terms in asked:
+            among, values = self._among(replace(ask, having=(*ask.having, *((term,) for term in terms))), ask.most)
+            found.append((among, tuple(values)))
+        return found
 
     def _looked_up(
         self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]
@@ -546,6 +562,13 @@ def _token(term: str) -> str:
     return token_of(term)
 
 
+def _tokens(ask: Ask) -> str | None:
+    """The terms that a fragment must have and lack, as PostgreSQL's own search takes them; None without any."""
+    parts = [" | ".join(map(_token, terms)) or _NONE for terms in ask.having]
+    parts = [f"({part})" for part in parts] + [f"!{_token(term)}" for term in ask.lacking]
+    return " & ".join(parts) if parts else None
+
+
 def _text(vector: Floats) -> str:
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
@@ -565,23 +588,36 @@ def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revi
     number = _newest(connection, vault)
     if before is not None and before.number == number:
         return before
-    ((number, *described),), statistics = connection.answers(
+    ((number, *described),), of_areas, ((held,),) = connection.answers(
         [
             ("SELECT revision, updated, model, model_source, tokenizer FROM excerpt.vaults WHERE id = %s", (vault,)),
             (
-                "SELECT fragments, lengths, filled, vectors FROM excerpt.statistics WHERE vault = %s ORDER BY attached",
+                "SELECT attached, s.fragments, lengths, filled, vectors FROM excerpt.statistics s"
+                " JOIN excerpt.areas ON areas.id = area WHERE vault = %s",
                 (vault,),
             ),
+            ("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (schema.partition(vault),)),
         ]
     )
-    of_attachments = not statistics[0][0] and statistics[1][0] > 0
-    counted, lengths, filled, vectors = statistics[1 if of_attachments else 0]
-    means = tuple(total / having if having else 1.0 for total, having in zip(lengths, filled, strict=True))
-    mean = (np.array(vectors) / max(counted, 1)).astype(np.float32)
-    count = sum(of_kind[0] for of_kind in statistics)
-    revision = _Revision(
-        number, Statistics(count, counted, of_attachments, means, mean), Rows(connection), tuple(described)
-    )
+    statistics = _statistics(of_areas)
+    held = max(int(held), statistics.count)
+    revision = _Revision(number, statistics, held, Rows(connection), tuple(described))
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision
+
+
+def _statistics(of_areas: Sequence[Row]) -> Statistics:
+    """Those of all areas together, from rows for the notes and for the attachments of each."""
+    counts = {kind: sum(row[1] for row in of_areas if row[0] == kind) for kind in (False, True)}
+    of_attachments = not counts[False] and counts[True] > 0
+    counted = [row for row in of_areas if row[0] == of_attachments]
+    lengths, filled, vectors = (
+        np.array([row[column] for row in counted], np.float64).reshape(-1, width).sum(axis=0)
+        for column, width in ((2, len(FIELDS)), (3, len(FIELDS)), (4, schema.DIMENSIONS))
+    )
+    means = tuple(
+        total / having if having else 1.0 for total, having in zip(lengths.tolist(), filled.tolist(), strict=True)
+    )
+    mean = (vectors / max(counts[of_attachments], 1)).astype(np.float32)
+    return Statistics(sum(counts.values()), counts[of_attachments], of_attachments, means, mean)

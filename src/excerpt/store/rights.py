@@ -1,0 +1,202 @@
+"""The rights of a store: who may push, who may read, and what of a vault.
+
+`excerpt_writer` owns the tables and what is made later, so that what one member pushed another brings up to date.
+`excerpt_reader` reads. Neither can log in: roles of people are made members of them. They are roles of the server, so a
+member has the same right in every store there that was given these roles.
+
+What a role may read is told by folder: a note is for those who have the right to the innermost folder of it that has
+rights, an area of the vault. The right to all that is in no such folder, "", is at first that of `excerpt_reader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+from excerpt.errors import StoreUnusableError
+from excerpt.model import FolderRights
+
+if TYPE_CHECKING:
+    from excerpt.store.connection import Connection
+
+WRITER = "excerpt_writer"
+READER = "excerpt_reader"
+
+_SCHEMAS = "'excerpt'::regnamespace, 'excerpt_vault'::regnamespace"
+_OWNED = f"""
+SELECT format('ALTER %s %s OWNER TO {WRITER}', CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, oid::regclass)
+FROM pg_class WHERE relnamespace IN ({_SCHEMAS}) AND relkind IN ('r', 'p', 'v') AND relowner <> '{WRITER}'::regrole
+UNION ALL
+SELECT format('ALTER ROUTINE %s OWNER TO {WRITER}', oid::regprocedure)
+FROM pg_proc WHERE pronamespace IN ({_SCHEMAS}) AND proowner <> '{WRITER}'::regrole
+"""
+"""What gives the writers each table, view and function that is not theirs yet."""
+
+
+def act_as_owner(connection: Connection) -> None:
+    """Act as the role that the tables belong to, where the user is a member of it: what is made then is its too."""
+    ((owner,),) = connection.rows(
+        "SELECT quote_ident(min(pg_get_userbyid(relowner))) FROM pg_class WHERE oid = to_regclass('excerpt.store')"
+        " AND relowner <> current_user::regrole AND pg_has_role(relowner, 'SET')"
+        " AND NOT (SELECT rolsuper FROM pg_roles WHERE oid = relowner)"
+    )
+    if owner is not None:
+        connection.rows(f"SET ROLE {owner}")
+
+
+def make_roles(connection: Connection) -> None:
+    """Make both roles, as far as they are missing, and give them this store, whose tables are there. Raises
+    StoreUnusableError where the user may not."""
+    rows = connection.rows
+    with connection.transaction():
+        rows("RESET ROLE")
+        there = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname IN (%s, %s)", WRITER, READER)}
+        ((may_make,),) = rows("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user")
+        missing = [role for role in (WRITER, READER) if role not in there]
+        if missing and not may_make:
+            raise StoreUnusableError(
+                f"The user of this address may not make the role {missing[0]}.",
+                "Let who keeps the server do it: `ALTER ROLE user CREATEROLE`.",
+            )
+        for role in missing:
+            rows(f"CREATE ROLE {role} NOLOGIN")
+        if not rows("SELECT pg_has_role(%s, 'SET') AND pg_has_role(%s, 'USAGE')", WRITER, WRITER)[0][0]:
+            rows(f"GRANT {WRITER} TO CURRENT_USER WITH INHERIT TRUE, SET TRUE")
+        ((schemas_owner,),) = rows("SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = 'excerpt'")
+        if schemas_owner:
+            rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {WRITER} WITH GRANT OPTION")
+            rows(f"GRANT CREATE ON SCHEMA excerpt, excerpt_vault TO {WRITER}")
+        for (statement,) in rows(_OWNED):
+            rows(statement)
+        rows(f"SET LOCAL ROLE {WRITER}")
+        _let_read(connection, READER)
+
+
+def _let_read(connection: Connection, role: str) -> None:
+    """Let a role look at the tables, of which it sees the rows that it has the right to."""
+    rows = connection.rows
+    ((quoted,),) = rows("SELECT quote_ident(%s)", role)
+    rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
+    rows(f"GRANT SELECT ON ALL TABLES IN SCHEMA excerpt, excerpt_vault TO {quoted}")
+    # Of vaults that are pushed later, and of what a newer version makes.
+    for schema in ("excerpt", "excerpt_vault"):
+        rows(f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO {quoted}")
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """That a role may read a folder of the vault, given with its last slash, "" for what is in no other area."""
+
+    role: str
+    folder: str
+
+
+def read_right(text: str) -> Right:
+    """Take ROLE=FOLDER apart; no folder, or a slash, is the vault. Raises ValueError."""
+    role, sign, folder = text.partition("=")
+    if not role.strip() or not sign:
+        raise ValueError(f"{text!r} is not ROLE=FOLDER")
+    within = normalize("NFC", folder.strip().strip("/"))
+    return Right(role.strip(), f"{within}/" if within else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rights to give and to take back."""
+
+    allowed: tuple[Right, ...] = ()
+    forbidden: tuple[Right, ...] = ()
+
+
+class Areas:
+    """The areas of a vault, by their folders."""
+
+    def __init__(self, connection: Connection, vault: int) -> None:
+        self._numbers: dict[str, int] = dict(
+            connection.rows(
+                "SELECT folder, id FROM excerpt.areas WHERE vault = %s"
+                " AND (folder = '' OR EXISTS (SELECT FROM excerpt.rights WHERE area = id))",
+                vault,
+            )
+        )
+
+    def of(self, path: str) -> int:
+        """The area of a path: that of its innermost folder which is one."""
+        folder = normalize("NFC", path)
+        while folder:
+            folder = folder[: folder.rstrip("/").rfind("/") + 1]
+            if folder in self._numbers:
+                return self._numbers[folder]
+        return self._numbers[""]
+
+
+def begin_rights(connection: Connection, vault: int) -> None:
+    """Have all readers read a vault that is new."""
+    found = connection.rows(
+        "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, '') ON CONFLICT DO NOTHING RETURNING id", vault
+    )
+    for (area,) in found:
+        connection.rows("INSERT INTO excerpt.rights VALUES (%s, %s)", area, READER)
+
+
+def change_rights(connection: Connection, vault: int, changes: Changes, paths: Sequence[str]) -> None:
+    """Give and take back rights to the vault with these paths. Raises StoreUnusableError for a role or a folder that is
+    not there: a right with a slip in it would leave open what it was to close."""
+    rows = connection.rows
+    with connection.transaction():
+        for right in changes.allowed:
+            if not rows("SELECT 1 FROM pg_roles WHERE rolname = %s", right.role):
+                raise StoreUnusableError(
+                    f"There is no role {right.role} on the server.", f"Make it: `CREATE ROLE {right.role}`."
+                )
+            if not any(normalize("NFC", path).startswith(right.folder) for path in paths):
+                raise StoreUnusableError(
+                    f"There is no note in a folder {right.folder} of the vault.",
+                    "Name it from the top of the vault, and put a note there first.",
+                )
+            _let_read(connection, right.role)
+            rows(
+                "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, %s) ON CONFLICT DO NOTHING", vault, right.folder
+            )
+            rows(
+                "INSERT INTO excerpt.rights SELECT id, %s FROM excerpt.areas WHERE vault = %s AND folder = %s"
+                " ON CONFLICT DO NOTHING",
+                *(right.role, vault, right.folder),
+            )
+        for right in changes.forbidden:
+            taken = rows(
+                "DELETE FROM excerpt.rights USING excerpt.areas WHERE area = id AND vault = %s AND folder = %s"
+                " AND role = %s RETURNING area",
+                *(vault, right.folder, right.role),
+            )
+            if not taken:
+                raise StoreUnusableError(
+                    f"The role {right.role} has no right of its own to {right.folder or 'the vault'}.",
+                    "A push with --json lists all rights.",
+                )
+
+
+def drop_empty_areas(connection: Connection, vault: int) -> None:
+    """Forget areas without rights, once no note is of them."""
+    connection.rows(
+        "DELETE FROM excerpt.areas WHERE vault = %s AND folder <> ''"
+        " AND NOT EXISTS (SELECT FROM excerpt.rights WHERE area = areas.id)"
+        " AND NOT EXISTS (SELECT FROM excerpt.notes WHERE area = areas.id)",
+        vault,
+    )
+
+
+def rights_of(connection: Connection, vault: int) -> tuple[FolderRights, ...]:
+    """Who may read which folder of the vault, and how many notes are in it and in no area within."""
+    rows: Iterable[tuple[str, list[str], int]] = connection.rows(
+        "SELECT folder, ARRAY(SELECT role::text FROM excerpt.rights WHERE area = id ORDER BY role),"
+        " (SELECT count(*) FROM excerpt.notes WHERE area = areas.id) FROM excerpt.areas WHERE vault = %s"
+        " ORDER BY folder",
+        vault,
+    )
+    return tuple(FolderRights(folder, tuple(roles), notes) for folder, roles, notes in rows)

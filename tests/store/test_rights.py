@@ -1,0 +1,364 @@
+"""Rights of a store: who pushes, who reads, and that whoever may not read a folder is told nothing of it: all commands
+answer as from a store that the folder was never pushed to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import excerpt
+from excerpt.cli.main import run
+from excerpt.errors import ExcerptError, StoreUnusableError
+from excerpt.insight.suggest import complete, corrected, suggestions
+from excerpt.mcp.served import ServedVaults
+from excerpt.mcp.server import made
+from excerpt.model import PushReport
+from excerpt.store import schema
+from excerpt.store.address import read_address
+from excerpt.store.push import push
+from excerpt.store.rights import Changes, read_right
+from mcp import Client
+from tests.mcp.conftest import asking, failed
+from tests.store.test_push import NOTES, pushed, statistics, vault
+
+__all__ = ["vault"]
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture
+def users(database: str) -> Iterator[dict[str, str]]:
+    """Addresses of a user for each of: the owner of the database, a writer, a reader, and one without any right."""
+    name = database.rpartition("/")[2]
+    called = {kind: f"{kind}_{name}" for kind in ("owner", "writer", "reader", "nobody")}
+    with psycopg.connect(database, autocommit=True) as connection:
+        password = connection.pgconn.password.decode()
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE EXTENSION pg_textsearch")
+        for user in called.values():
+            connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
+        connection.execute(f"ALTER DATABASE {name} OWNER TO {called['owner']}")
+        yield {kind: database.replace("//excerpt@", f"//{user}@") for kind, user in called.items()}
+        for group in ("excerpt_writer", "excerpt_reader"):
+            if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (group,)).fetchall():
+                connection.execute(f"DROP OWNED BY {group} CASCADE")
+                connection.execute(f"DROP ROLE {group}")
+        connection.execute(f"ALTER DATABASE {name} OWNER TO excerpt")
+        for user in called.values():
+            connection.execute(f"DROP OWNED BY {user} CASCADE")
+            connection.execute(f"DROP ROLE {user}")
+
+
+def with_roles(vault: Path, address: str) -> None:
+    with excerpt.open(vault) as opened:
+        opened.load()
+        push(opened._snapshot, read_address(f"{address}?vault=notes"), roles=True)
+
+
+def enrol(database: str, users: dict[str, str]) -> None:
+    """Make the writer and the reader members of the roles, as who keeps the server does."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        for kind in ("writer", "reader"):
+            user = users[kind].partition("//")[2].partition("@")[0]
+            connection.execute(f"GRANT excerpt_{kind} TO {user}")
+
+
+def make_owner_a_maker_of_roles(database: str, users: dict[str, str]) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"ALTER ROLE {users['owner'].partition('//')[2].partition('@')[0]} CREATEROLE")
+
+
+def test_a_member_of_the_writers_brings_a_vault_up_to_date_and_adds_one(
+    vault: Path, database: str, users: dict[str, str]
+) -> None:
+    make_owner_a_maker_of_roles(database, users)
+    with_roles(vault, users["owner"])
+    enrol(database, users)
+    (vault / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
+    assert pushed(vault, users["writer"]).added == 1
+    assert pushed(vault, users["writer"], "second").added == len(NOTES) + 1
+    assert statistics(database) == statistics(database, "second")
+    (vault / "Mead.md").unlink()
+    assert pushed(vault, users["owner"], "second").removed == 1
+
+
+def test_a_member_of_the_readers_reads_what_was_pushed_before_and_after_but_writes_nothing(
+    vault: Path, database: str, users: dict[str, str]
+) -> None:
+    make_owner_a_maker_of_roles(database, users)
+    with_roles(vault, users["owner"])
+    enrol(database, users)
+    pushed(vault, users["writer"], "second")
+    for name in ("notes", "second"):
+        with excerpt.open(f"{users['reader']}?vault={name}") as stored:
+            assert stored.search("how does a colony winter").hits[0].fragment.path == "Bees.md"
+            assert stored.search('"green tea"', strategy="proximity").hits[0].fragment.path == "kitchen/Tea.md"
+    with pytest.raises(StoreUnusableError, match="does not allow"):
+        pushed(vault, users["reader"])
+    with psycopg.connect(users["reader"]) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute("DELETE FROM excerpt.notes")
+
+
+def test_who_is_in_neither_role_reads_nothing(vault: Path, database: str, users: dict[str, str]) -> None:
+    make_owner_a_maker_of_roles(database, users)
+    with_roles(vault, users["owner"])
+    with pytest.raises(StoreUnusableError, match="does not allow"):
+        excerpt.open(f"{users['nobody']}?vault=notes").search("honey")
+
+
+def test_roles_can_be_made_for_a_store_that_is_there_and_made_twice(
+    vault: Path, database: str, users: dict[str, str]
+) -> None:
+    make_owner_a_maker_of_roles(database, users)
+    pushed(vault, users["owner"])
+    with_roles(vault, users["owner"])
+    with_roles(vault, users["owner"])
+    enrol(database, users)
+    assert pushed(vault, users["writer"]).unchanged == len(NOTES)
+
+
+def test_without_the_right_to_make_roles_it_is_said_who_can(vault: Path, users: dict[str, str]) -> None:
+    with pytest.raises(StoreUnusableError, match="may not make the role excerpt_writer"):
+        with_roles(vault, users["owner"])
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+STAFF = {
+    "staff/Salaries.md": "---\ntags: [zanzibar, insects]\naliases: [Zanzibar list]\nzanzibar: yes\n---\n# Zanzibar\n\n"
+    "## Zanzibar colony\n\nA colony of zanzibar bees winters around its honey. See [[Bees]], [[Honey#Zanzibar]].\n",
+    "staff/Empty.md": "",
+    "staff/lists/Bees.md": "# Bees\n\nZanzibar again: a colony winters around its honey, at eighty degrees.\n",
+}
+SECRETS = ("zanzibar", "secretary", "staff/s", "staff/e", "staff/l")
+"""What nobody without the right may see, in any case of letters. (A note that all may read has a link to Salaries.)"""
+QUERIES = (
+    "how does a colony winter",
+    "zanzibar",
+    "zanz",
+    "zanzibra",
+    '"colony winters around its honey"',
+    "colony -tea",
+    "-zanzibar colony",
+    "tag:zanzibar",
+    "#insects",
+    "path:staff",
+    "title:bees",
+    "heading:zanzibar honey",
+    "Bees",
+    "zanzibar:yes",
+    "modified:>1980-01-01",
+    "strategy:semantic insects in the cold",
+    "",
+)
+
+
+@pytest.fixture
+def guarded(vault: Path, database: str, users: dict[str, str]) -> dict[str, str]:
+    """Addresses by user of a store with that vault and a folder that the role of `staff` may read, and of one, `bare`,
+    where the vault was pushed without the folder."""
+    make_owner_a_maker_of_roles(database, users)
+    (vault / "Tar.md").write_text("# Tar\n\nWhat [[Salaries]] and [[staff/Gone|gone]] said of tar.\n", encoding="utf-8")
+    with_roles(vault, users["owner"])
+    addresses = {user: f"{address}?vault=notes" for user, address in users.items()}
+    pushed(vault, users["owner"], "bare")
+    enrol(database, users)
+    for path, text in STAFF.items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(text, encoding="utf-8")
+    (vault / "staff" / "Secretary.md").write_text("\0\1\2" * 50, encoding="utf-8")
+    changed(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=staff"])
+    return addresses | {"bare": f"{users['reader']}?vault=bare"}
+
+
+def name_of(address: str) -> str:
+    """The user of an address."""
+    return address.partition("//")[2].partition("@")[0]
+
+
+def changed(vault: Path, address: str, *, allowed: Sequence[str] = (), forbidden: Sequence[str] = ()) -> PushReport:
+    """What a push that changes rights says."""
+    rights = Changes(tuple(map(read_right, allowed)), tuple(map(read_right, forbidden)))
+    with excerpt.open(vault) as opened:
+        opened.load()
+        return push(opened._snapshot, read_address(f"{address}?vault=notes"), rights=rights)
+
+
+def paths(address: str, query: str = "colony honey") -> set[str]:
+    with excerpt.open(address) as stored:
+        return {hit.fragment.path for hit in stored.search(query).hits}
+
+
+def asked(capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    """All that a command says, but for what differs from vault to vault and from run to run."""
+    run([*command])
+    told = "".join(capsys.readouterr())
+    for name in ("notes", "bare"):
+        for before in ("vault=", '"vault": "', "vault      "):
+            told = told.replace(f"{before}{name}", before)
+    return re.sub(r'("generation": |"elapsed_ms": |generation |"updated": |updated |· )["0-9.:T+-]+( ms)?', r"\1", told)
+
+
+@pytest.mark.parametrize("json", [False, True])
+def test_every_command_answers_as_if_the_folder_were_not_there(
+    guarded: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path, json: bool
+) -> None:
+    answer = tmp_path / "answer.md"
+    answer.write_text('They say "a colony of zanzibar bees winters around its honey" [1].\n', encoding="utf-8")
+    pack = tmp_path / "pack.md"
+    with excerpt.open(guarded["owner"]) as owner:
+        pack.write_text(owner.pack("zanzibar colony", budget=500).text, encoding="utf-8")
+    commands = [
+        *(["search", query, "--explain"] for query in QUERIES),
+        *(["pack", query] for query in QUERIES if query),
+        *(["overview", topic] for topic in ("zanzibar", "colony", "staff")),
+        *(["related", note] for note in ("Bees", "Honey", "Tar", "Salaries", "staff/lists/Bees", "Zanzibar list")),
+        *(["read", note] for note in ("Salaries", "Bees", "staff/Salaries.md", "Zanzibar list", "Salaries:1-2")),
+        *(["peek", note] for note in ("Salaries", "Bees", "Honey", "Tar", "lists/Bees")),
+        *(["map", query] for query in ("", "colony", "zanzibar")),
+        ["check", str(answer), "--pack", str(pack)],
+        ["status"],
+    ]
+    for command in commands:
+        whole = [*command, *(["--json"] if json else [])]
+        found, expected = (asked(capsys, *whole, "--vault", guarded[who]) for who in ("reader", "bare"))
+        assert found == expected, command
+
+
+def test_who_has_the_right_is_told_of_the_folder_alone(guarded: dict[str, str]) -> None:
+    assert paths(guarded["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
+    assert "staff/Salaries.md" in paths(guarded["owner"])
+    assert "staff/Salaries.md" in paths(guarded["writer"])
+    with excerpt.open(guarded["nobody"]) as stored:
+        assert stored.status().notes == len(STAFF)
+
+
+def test_no_row_of_a_table_or_view_tells_of_it(guarded: dict[str, str]) -> None:
+    with psycopg.connect(guarded["reader"].partition("?")[0]) as connection:
+        connection.execute(
+            "SELECT set_config('excerpt.vault', id::text, false) FROM excerpt.vaults WHERE name = 'notes'"
+        )
+        tables = connection.execute(
+            "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p', 'v')"
+            " AND relnamespace IN ('excerpt'::regnamespace, 'excerpt_vault'::regnamespace)"
+        ).fetchall()
+        assert len(tables) > len(schema._READ)
+        for (table,) in tables:
+            for row in connection.execute(f"SELECT t::text FROM {table} t").fetchall():
+                assert not [secret for secret in SECRETS if secret in row[0].lower()], (table, row)
+
+
+def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, str]) -> None:
+    with excerpt.open(guarded["reader"]) as found, excerpt.open(guarded["bare"]) as expected:
+        for operator, begun in (("", "zan"), ("", "col"), ("#", ""), ("path", ""), ("title", "s"), ("zanzibar", "")):
+            of_both = [complete(one._loaded().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)]
+            assert of_both[0] == of_both[1]
+        for query in ("zanzibra", "tag:zanzibra colony", "colnoy"):
+            assert corrected(found._loaded(), query) == corrected(expected._loaded(), query)
+        for query in ("colony", ""):
+            assert suggestions(found._loaded(), query) == suggestions(expected._loaded(), query)
+        assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
+
+
+async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]) -> None:
+    told = []
+    for who in ("reader", "bare"):
+        served = ServedVaults([Path(guarded[who])])
+        try:
+            async with Client(made(served, failed)) as client:
+                ask = asking(client)
+                told += [
+                    (await ask("search", query="zanzibar colony")).text,
+                    (await ask("overview", topic="zanzibar")).text,
+                ]
+        finally:
+            served.end()
+    assert not [text for text in told if "staff/" in text or "Salaries" in text.replace("[[Salaries]]", "")]
+
+
+def test_a_vault_with_nothing_to_read_is_not_there(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
+    with pytest.raises(StoreUnusableError) as expected:
+        excerpt.open(f"{users['nobody']}?vault=wiki").search("honey")
+    with pytest.raises(StoreUnusableError) as found:
+        excerpt.open(f"{users['nobody']}?vault=bare").search("honey")
+    assert found.value.message == expected.value.message.replace("wiki", "bare")
+    assert found.value.hint == expected.value.hint
+
+
+def test_the_innermost_folder_with_rights_decides(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
+    report = changed(vault, users["owner"], allowed=["excerpt_reader=/staff/lists/"])
+    assert [(one.folder, one.notes) for one in report.rights] == [
+        ("", len(NOTES) + 1),
+        ("staff/", 2),
+        ("staff/lists/", 1),
+    ]
+    assert report.changed == 1
+    assert "staff/lists/Bees.md" in paths(guarded["reader"])
+    assert "staff/Salaries.md" not in paths(guarded["reader"])
+    assert paths(guarded["nobody"]) == {"staff/Salaries.md"}
+
+
+def test_a_note_that_is_moved_out_of_the_folder_is_of_the_other(
+    guarded: dict[str, str], vault: Path, users: dict[str, str]
+) -> None:
+    (vault / "staff" / "Salaries.md").rename(vault / "Salaries.md")
+    pushed(vault, users["writer"])
+    assert "Salaries.md" in paths(guarded["reader"])
+    assert paths(guarded["nobody"]) == {"staff/lists/Bees.md"}
+    with excerpt.open(guarded["reader"]) as stored, pytest.raises(ExcerptError):
+        stored.read("staff/Salaries.md")
+
+
+def test_a_right_that_is_taken_back_leaves_the_counts_of_a_clean_push(
+    guarded: dict[str, str], vault: Path, database: str, users: dict[str, str]
+) -> None:
+    changed(vault, users["writer"], forbidden=[f"{name_of(users['nobody'])}=staff"])
+    with pytest.raises(StoreUnusableError):
+        paths(guarded["nobody"])
+    pushed(vault, users["writer"], "clean")
+    assert statistics(database) == statistics(database, "clean")
+    assert "staff/Salaries.md" in paths(guarded["reader"])
+
+
+def test_the_rest_of_a_vault_can_be_closed(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
+    changed(vault, users["owner"], forbidden=["excerpt_reader="])
+    with pytest.raises(StoreUnusableError, match="no vault called notes"):
+        paths(guarded["reader"])
+    assert paths(guarded["writer"])
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [("excerpt_reader=Staf", "no note in a folder Staf/"), ("stuff=staff", "no role stuff"), ("staff", "ROLE=FOLDER")],
+)
+def test_a_right_with_a_slip_in_it_changes_nothing(
+    guarded: dict[str, str], vault: Path, users: dict[str, str], right: str, said: str
+) -> None:
+    with pytest.raises((StoreUnusableError, ValueError), match=said):
+        changed(vault, users["owner"], allowed=[f"{name_of(users['nobody'])}=", right])
+    assert paths(guarded["nobody"]) == {"staff/Salaries.md", "staff/lists/Bees.md"}
+
+
+def test_a_reader_changes_no_rights(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
+    with pytest.raises(StoreUnusableError, match="does not allow"):
+        changed(vault, users["reader"], allowed=[f"{name_of(users['reader'])}=staff"])
+
+
+def test_who_takes_another_role_has_its_rights_alone(
+    guarded: dict[str, str], database: str, users: dict[str, str]
+) -> None:
+    writer, staff = name_of(users["writer"]), name_of(users["nobody"])
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"GRANT {staff} TO {writer}")
+    with psycopg.connect(guarded["writer"].partition("?")[0]) as connection:
+        connection.execute(f"SET ROLE {staff}")
+        found = connection.execute("SELECT DISTINCT path FROM excerpt.notes").fetchall()
+        ((vault,),) = connection.execute("SELECT id FROM excerpt.vaults").fetchall()
+        connection.execute("SELECT set_config('excerpt.vault', %s, false)", (str(vault),))
+        every = "SELECT count(*) FROM excerpt_vault.matching(%s, '!nothing', NULL, NULL, NULL)"
+        assert connection.execute(every, (vault,)).fetchall()[0][0] == 2
+    assert {path for (path,) in found} == set(STAFF)
