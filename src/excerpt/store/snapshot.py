@@ -29,7 +29,8 @@ from excerpt.store.words import TokenEntries
 _TIMEOUT = 20.0
 """Seconds that a statement of a reader may take."""
 _MOST = 2_000
-"""Fragments that filters may leave so that all of them are looked at, in place of the best by words and by meaning."""
+"""Fragments that filters or rights may leave so that all of them are looked at, in place of the best by words and by
+meaning."""
 _FEW = 0.2
 """Of more, where they are at most this share of the vault, the nearest are found by a scan: of an index over all
 fragments many would have to be passed over."""
@@ -61,8 +62,9 @@ _PARTS = (
     " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
-_HAS = "to_tsvector('simple'::regconfig, words) @@ %s::tsquery"
-"""Asked of rows that are read for another reason: only an owner's query finds rows by it, see `_among`."""
+_HAS = "(to_tsvector('simple'::regconfig, words) @@ %s::tsquery) IS TRUE"
+"""Asked of rows as they come in another order; IS TRUE, as to look all of them up and sort them takes three times as
+long."""
 _NO_END = 1 << 30
 _PLACEHOLDER = re.compile(r"\?(\d*)")
 
@@ -375,7 +377,7 @@ class StoreSnapshot(CatalogView):
                     (f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s", (*values, ask.first))
                 )
                 continue
-            if ask.is_filtered:
+            if ask.is_filtered or count <= min(_FEW * self._revision.held, _MOST):
                 most = max(_MOST, ask.most)
                 among, values = self._among(ask, most + 1)
                 rows = self._connection.rows(among, *values)
@@ -426,11 +428,14 @@ class StoreSnapshot(CatalogView):
     def _among(self, ask: Ask, most: int | None = None) -> tuple[str, list[object]]:
         """What asks for the keys of all, or so many, fragments that pass the filters of an ask. Its terms are looked
         up by a function of the store's: rights are compared first otherwise, row by row, without an index."""
-        if (tokens := _tokens(ask)) is not None:
-            notes, keys = (None if some is None else _array(some) for some in (self._numbers(ask), ask.keys))
-            sql = "SELECT * FROM excerpt_vault.matching(%s, %s, %s::bigint[], %s::bigint[], %s)"
-            return sql, [self._vault, tokens, notes, keys, most]
         conditions, values = self._within(ask)
+        matching = "SELECT * FROM excerpt_vault.matching(%s, %s, %s::bigint[], %s::bigint[], %s)"
+        notes, keys = (None if some is None else _array(some) for some in (self._numbers(ask), ask.keys))
+        if ask.lacking and not ask.having and most is None:
+            conditions.append(f"key NOT IN ({matching})")
+            values += [self._vault, " | ".join(map(_token, ask.lacking)), notes, keys, None]
+        elif (tokens := _tokens(ask)) is not None:
+            return matching, [self._vault, tokens, notes, keys, most]
         return self._select(conditions) + ("" if most is None else f" LIMIT {most}"), values
 
     def _best(self, ask: Ask, are_few: bool) -> list[Statement]:
