@@ -59,8 +59,8 @@ clients: $(READY) ## the MCP server, driven by clients written elsewhere, which 
 team-test: $(READY) ## vaults on a real PostgreSQL, which it unpacks into build/team once (root on Debian; else TEST_DSN names one)
 	$(BIN)/pytest -m store tests/store
 
-team-soak: $(READY) ## kill what writes to a PostgreSQL 50 times: nothing is lost, nothing twice
-	EXCERPT_KILLS=50 $(BIN)/pytest -m store tests/store/test_killed.py
+team-soak: $(READY) ## 50 kills of what writes to a PostgreSQL, and of it; ten minutes of eight readers and two writers
+	EXCERPT_KILLS=50 EXCERPT_SOAK=600 $(BIN)/pytest -m store tests/store/test_killed.py tests/store/test_soak.py
 
 # With --write a measurement keeps what it prints in benchmarks/results/ too.
 bench: $(READY) ## measure speed against peers in the same run

@@ -52,6 +52,7 @@ OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 
 _PATIENCE = 1.0  # seconds to wait for another process that writes the index, before what is there is taken
+_MOST_CHANGES = 3  # while a store is asked, of what is asked for
 
 Choice = TypeVar("Choice", Strategy, Scope, Format)
 Asked = ParamSpec("Asked")
@@ -490,15 +491,15 @@ class Vault:
         return self._memories
 
 
-def _at_most_twice(ask: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
-    """Return what asks a store once more where what was found was replaced before its text was read."""
+def _asked_again(ask: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+    """Return what asks a store a few times where what was found was replaced before its text was read."""
 
     @wraps(ask)
     def asked(*args: Asked.args, **options: Asked.kwargs) -> Answer:
-        try:
-            return ask(*args, **options)
-        except KeyError:
-            return ask(*args, **options)
+        for _ in range(_MOST_CHANGES):
+            with suppress(KeyError):
+                return ask(*args, **options)
+        return ask(*args, **options)
 
     return asked
 
@@ -535,13 +536,13 @@ class StoredVault(Vault):
             "There: `excerpt push VAULT --to ADDRESS`.",
         )
 
-    search = _at_most_twice(Vault.search)
-    pack = _at_most_twice(Vault.pack)
-    why_not = _at_most_twice(Vault.why_not)
-    overview = _at_most_twice(Vault.overview)
-    related = _at_most_twice(Vault.related)
-    read = _at_most_twice(Vault.read)
-    peek = _at_most_twice(Vault.peek)
+    search = _asked_again(Vault.search)
+    pack = _asked_again(Vault.pack)
+    why_not = _asked_again(Vault.why_not)
+    overview = _asked_again(Vault.overview)
+    related = _asked_again(Vault.related)
+    read = _asked_again(Vault.read)
+    peek = _asked_again(Vault.peek)
 
     def _opened(self) -> Searchable:
         from excerpt.store.snapshot import StoreSnapshot

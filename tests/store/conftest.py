@@ -33,26 +33,30 @@ def running() -> Iterator[Servers]:
 @pytest.fixture
 def database(running: Servers) -> Iterator[str]:
     """The address of a new, empty database on the primary."""
-    name = f"excerpt_test_{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(running.primary, autocommit=True) as maintenance:
-        maintenance.execute(f"CREATE DATABASE {name}")
-        yield in_database(running.primary, name)
-        maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with _made(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
 def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the demo vault in a store."""
-    name = f"excerpt_demo_{os.getpid()}"
     home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch, psycopg.connect(running.primary, autocommit=True) as maintenance:
+    with pytest.MonkeyPatch.context() as patch, _made(running, f"excerpt_demo_{os.getpid()}") as database:
         patch.setenv("EXCERPT_HOME", str(home))
-        maintenance.execute(f"CREATE DATABASE {name}")
-        address = f"{in_database(running.primary, name)}?vault=demo"
+        address = f"{database}?vault=demo"
         with excerpt.open(DEMO) as vault:
             vault.load()
             push(vault._snapshot, read_address(address))
         yield address
+
+
+@contextmanager
+def _made(running: Servers, name: str) -> Iterator[str]:
+    """The address of a database that is there as long as the context. The server may be killed meanwhile."""
+    with psycopg.connect(running.primary, autocommit=True) as maintenance:
+        maintenance.execute(f"CREATE DATABASE {name}")
+    yield in_database(running.primary, name)
+    with psycopg.connect(running.primary, autocommit=True) as maintenance:
         maintenance.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 

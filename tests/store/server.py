@@ -10,10 +10,12 @@ import fcntl
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,10 +42,11 @@ class NoServerError(Exception):
 @dataclass(frozen=True, slots=True)
 class Servers:
     """Addresses of databases of a primary and of its replica, without a password (PGPASSWORD has it). `replica` is ""
-    where there is none."""
+    where there is none. `crash` kills the primary and starts it again; None for one that is not ours to kill."""
 
     primary: str
     replica: str
+    crash: Callable[[], None] | None = None
 
 
 @contextmanager
@@ -68,7 +71,7 @@ def servers() -> Iterator[Servers]:
             replica.copy(primary)
             running.callback(replica.stop)
             replica.start()
-            yield Servers(primary.dsn, replica.dsn)
+            yield Servers(primary.dsn, replica.dsn, primary.crash)
     finally:
         shutil.rmtree(data, ignore_errors=True)
         if before is None:
@@ -123,8 +126,22 @@ class _Server:
         command = _in_root(self._root, "pg_ctl", "stop", "--wait", "-D", self._data, "-m", "immediate")
         subprocess.run(command, capture_output=True, check=False)
 
+    def crash(self) -> None:
+        """End it as a loss of power would, and start it again once what it started has ended too."""
+        parent = int((self._root / self._data[1:] / "postmaster.pid").read_text(encoding="ascii").split()[0])
+        processes = [parent, *_children(parent)]
+        os.kill(parent, signal.SIGKILL)
+        while any(Path(f"/proc/{process}").exists() for process in processes):
+            time.sleep(0.01)
+        self.start()
+
     def _run(self, *command: str) -> None:
         _run(_in_root(self._root, *command))
+
+
+def _children(parent: int) -> list[int]:
+    lists = Path(f"/proc/{parent}/task").glob("*/children")
+    return [int(number) for one in lists for number in one.read_text(encoding="ascii").split()]
 
 
 def _in_root(root: Path, program: str, *arguments: str) -> list[str]:

@@ -1,5 +1,5 @@
-"""A pusher that is killed at any moment leaves nothing lost and nothing twice: the next push makes what a clean one
-does. `make team-soak` kills it 50 times, `make team-test` a few."""
+"""A pusher or a server that is killed at any moment leaves nothing lost and nothing twice: the next push makes what a
+clean one does. `make team-soak` kills them 50 times in turn, `make team-test` a few."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 import excerpt
+from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
 
@@ -66,8 +67,8 @@ def content(database: str, name: str) -> list[list[tuple[object, ...]]]:
         ]
 
 
-def test_a_push_that_was_killed_leaves_what_a_clean_one_makes(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_was_killed_leaves_what_a_clean_push_makes(
+    database: str, running: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, vault = tmp_path / "home", tmp_path / "notes"
     monkeypatch.setenv("EXCERPT_HOME", str(home))
@@ -78,15 +79,18 @@ def test_a_push_that_was_killed_leaves_what_a_clean_one_makes(
     begun = time.monotonic()
     subprocess.run([*command, f"{database}?vault=first"], check=True, capture_output=True)
     whole = time.monotonic() - begun
-    for _ in range(KILLS):
+    for number in range(KILLS):
         written(vault, chosen)
         pusher = subprocess.Popen(
-            [*command, f"{database}?vault=notes"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*command, f"{database}?vault=notes"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         with suppress(subprocess.TimeoutExpired):
             pusher.wait(chosen.uniform(0.2, 1.0) * whole)
-        pusher.kill()
-        pusher.wait()
+        if running.crash is not None and number % 2:
+            running.crash()
+        else:
+            pusher.kill()
+        assert "Traceback" not in pusher.communicate()[1]
     for name in ("notes", "clean"):
         subprocess.run([*command, f"{database}?vault={name}"], check=True, capture_output=True)
     assert content(database, "notes") == content(database, "clean")

@@ -240,7 +240,8 @@ def test_who_has_the_right_is_told_of_the_folder_alone(guarded: dict[str, str]) 
 def test_no_row_of_a_table_or_view_tells_of_it(guarded: dict[str, str]) -> None:
     with psycopg.connect(guarded["reader"].partition("?")[0]) as connection:
         connection.execute(
-            "SELECT set_config('excerpt.vault', id::text, false) FROM excerpt.vaults WHERE name = 'notes'"
+            "SELECT set_config('excerpt.vault', id::text, false), set_config('excerpt.last', '1000000', false)"
+            " FROM excerpt.vaults WHERE name = 'notes'"
         )
         tables = connection.execute(
             "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p', 'v')"

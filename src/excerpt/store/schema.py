@@ -107,6 +107,8 @@ CREATE TABLE excerpt.moves (
 
 CREATE FUNCTION excerpt_vault.number() RETURNS integer STABLE PARALLEL SAFE LANGUAGE sql
     AS $$ SELECT current_setting('excerpt.vault')::integer $$;
+CREATE FUNCTION excerpt_vault.last() RETURNS bigint STABLE PARALLEL SAFE LANGUAGE sql
+    AS $$ SELECT current_setting('excerpt.last')::bigint $$;
 CREATE FUNCTION excerpt_vault.instr(text, text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
     AS $$ SELECT strpos($1, $2) $$;
 CREATE FUNCTION excerpt_vault.areas() RETURNS integer[] STABLE PARALLEL SAFE SECURITY DEFINER
@@ -125,22 +127,24 @@ CREATE FUNCTION excerpt_vault.matching(vault integer, query text, notes bigint[]
     USING query, excerpt_vault.areas(), notes, keys, most; END $$;
 CREATE VIEW excerpt_vault.notes WITH (security_invoker = true) AS
     SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind FROM excerpt.notes
-    WHERE vault = excerpt_vault.number();
+    WHERE vault = excerpt_vault.number() AND id <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.note_texts WITH (security_invoker = true) AS
-    SELECT id AS note, text FROM excerpt.notes WHERE vault = excerpt_vault.number();
+    SELECT id AS note, text FROM excerpt.notes
+    WHERE vault = excerpt_vault.number() AND id <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.name_terms WITH (security_invoker = true) AS
-    SELECT id AS note, own, lengths, terms, files, targets FROM excerpt.notes WHERE vault = excerpt_vault.number();
+    SELECT id AS note, own, lengths, terms, files, targets FROM excerpt.notes
+    WHERE vault = excerpt_vault.number() AND id <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.sections WITH (security_invoker = true) AS
-    SELECT s.* FROM excerpt.sections s JOIN excerpt.notes n ON n.id = s.note WHERE n.vault = excerpt_vault.number();
+    SELECT s.* FROM excerpt.sections s JOIN excerpt_vault.notes n ON n.id = s.note;
 CREATE VIEW excerpt_vault.links WITH (security_invoker = true) AS
-    SELECT l.* FROM excerpt.links l JOIN excerpt.notes n ON n.id = l.note WHERE n.vault = excerpt_vault.number();
+    SELECT l.* FROM excerpt.links l JOIN excerpt_vault.notes n ON n.id = l.note;
 CREATE VIEW excerpt_vault.labels WITH (security_invoker = true) AS
-    SELECT l.* FROM excerpt.labels l JOIN excerpt.notes n ON n.id = l.note WHERE n.vault = excerpt_vault.number();
+    SELECT l.* FROM excerpt.labels l JOIN excerpt_vault.notes n ON n.id = l.note;
 CREATE VIEW excerpt_vault.names WITH (security_invoker = true) AS
-    SELECT name, note FROM excerpt.names WHERE vault = excerpt_vault.number();
+    SELECT name, note FROM excerpt.names WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.fragments WITH (security_invoker = true) AS
     SELECT key, note, id, ordinal, section, line_start, line_end, tokens, digest, text FROM excerpt.fragments
-    WHERE vault = excerpt_vault.number();
+    WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.remarks WITH (security_invoker = true) AS
     SELECT path, skipped, reason FROM excerpt.remarks WHERE vault = excerpt_vault.number();
 CREATE VIEW excerpt_vault.terms WITH (security_invoker = true) AS

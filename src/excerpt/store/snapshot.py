@@ -45,7 +45,7 @@ _MOST_NAMED = 500
 _NEAR = 300
 """Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
 
-_ATTEMPTS = 8
+_ATTEMPTS = 4
 """Times that a query is asked while pushes end in between: each takes some 40 ms, a push of one note 100."""
 _MEMORY = 64
 """MB that a statement may take on the server: where a bitmap of a million fragments does not fit, as in 4, each page is
@@ -66,14 +66,17 @@ _HAS = "(to_tsvector('simple'::regconfig, words) @@ %s::tsquery) IS TRUE"
 """Asked of rows as they come in another order; IS TRUE, as to look all of them up and sort them takes three times as
 long."""
 _NO_END = 1 << 30
+_NO_LAST = (1 << 63) - 1
 _PLACEHOLDER = re.compile(r"\?(\d*)")
 
 
 class Rows:
-    """Reads from the views of one vault by the SQL that reads catalogs."""
+    """Reads from the views of one vault by the SQL that reads catalogs, of the notes numbered up to `last`: what is
+    read late of a revision has no notes that it does not know."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, last: int = _NO_LAST) -> None:
         self._connection = connection
+        self.last = last
 
     def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         ordered: list[object] = []
@@ -85,7 +88,8 @@ class Rows:
         # SQLite's LIKE takes ASCII letters whatever the case, and its aggregate of texts has another name.
         text = sql.replace("%", "%%").replace(" LIKE ", " ILIKE ").replace("group_concat(", "string_agg(")
         text = _PLACEHOLDER.sub(placed, text)
-        return self._connection.rows(text, *map(storable, ordered))
+        known = "SELECT set_config('excerpt.last', %s, false)", (str(self.last),)
+        return self._connection.answers([known, (text, tuple(map(storable, ordered)))])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ class _Revision:
         self.embedder: Embedder | None = None
         self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
+        self.rows = rows
         self.terms = KnownTerms(rows)
         found = rows("SELECT path, language, id, kind FROM notes ORDER BY path")
         self.notes = _NoteTable(
@@ -128,6 +133,7 @@ class _Revision:
             np.array([row[2] for row in found], np.int64),
             np.array([bool(row[3]) for row in found], np.bool_),
         )
+        rows.last = max((row[2] for row in found), default=0)
         self.facets = Facets(rows, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
 
 
@@ -152,7 +158,7 @@ class StoreSnapshot(CatalogView):
         self._settings = settings
         self._revision = revision
         self._found = found
-        self._rows: Rows = Rows(connection)
+        self._rows: Rows = revision.rows
         self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
         self.vectors = CandidateVectors(found, revision.statistics, self._cosines, self._vectors)
 
@@ -170,6 +176,7 @@ class StoreSnapshot(CatalogView):
             connection.begin_with(
                 ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
                 ("SELECT set_config('excerpt.vault', %s, false)", (str(number),)),
+                ("SELECT set_config('excerpt.last', %s, false)", (str(_NO_LAST),)),
                 (f"SET hnsw.ef_search = {_NEAR}", ()),
                 (f"SET work_mem = '{_MEMORY}MB'", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
@@ -330,17 +337,18 @@ class StoreSnapshot(CatalogView):
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
     def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
-        """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it."""
+        """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it.
+
+        Asked again where a push ended meanwhile: notes that it replaced are not found. Under many pushes the last
+        answer is taken.
+        """
         for _ in range(_ATTEMPTS):
             base = self.renewed()
             asked = asks(base)
             found = base._looked_up(*base._keys(asked), [one.vector for one in asked])
-            # A push that ends meanwhile gives fragments of notes that this revision does not know.
             if _newest(base._connection, base._vault) == base.generation:
-                return base._with(base._revision, found)
-        raise StoreUnusableError(
-            f"The vault {self._name} was changed {_ATTEMPTS} times while it was read.", "Ask again in a moment."
-        )
+                break
+        return base._with(base._revision, found)
 
     def counts_by_note(self, asks: Sequence[Ask]) -> NDArray[np.intp]:
         """For each note of the vault, how many of its fragments some asks want."""
@@ -395,6 +403,7 @@ class StoreSnapshot(CatalogView):
                 answers = self._connection.answers([*kept, *(one for ask in asks for one in self._by_terms(ask))])
             for answer in answers:
                 keys.update(row[0] for row in answer)
+        keys = {key for key in keys if key >> ORDINALS <= self._rows.last}
         beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
         return sorted(keys), sorted(beside - keys)
 
