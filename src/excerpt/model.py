@@ -437,7 +437,8 @@ class FolderRights:
 
 @dataclass(frozen=True, slots=True)
 class PushReport:
-    """What was written to a store: notes, how many fragments the vault has there, and who may read what of it."""
+    """What was written to a store: notes, how many fragments the vault has there, and who may read what of it. A reader
+    of a replica that is at `position` has all of it."""
 
     added: int
     changed: int
@@ -445,7 +446,8 @@ class PushReport:
     unchanged: int
     fragments: int
     seconds: float
-    rights: tuple[FolderRights, ...] = ()
+    rights: tuple[FolderRights, ...]
+    position: str
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON has them."""

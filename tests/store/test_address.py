@@ -61,3 +61,17 @@ def test_what_is_said_of_certificates_holds() -> None:
 def test_an_address_without_a_database_is_refused() -> None:
     with pytest.raises(StoreUnusableError, match="names no database"):
         read_address("postgresql://localhost")
+
+
+@pytest.mark.parametrize("address", ["postgresql:///wiki?vault=ours", str(Path("postgresql:///wiki?vault=ours"))])
+def test_a_database_without_a_host_is_reached_by_its_socket(address: str) -> None:
+    assert is_address(address)
+    found = read_address(address)
+    assert (found.conninfo, found.vault) == ("postgresql:///wiki", "ours")
+    assert found.shown == "postgresql:///wiki?vault=ours"
+
+
+def test_a_position_to_wait_for_is_one_of_a_server() -> None:
+    assert read_address("postgresql:///wiki?vault=ours&after=0/16B3748").after == "0/16B3748"
+    with pytest.raises(StoreUnusableError, match="no position"):
+        read_address("postgresql:///wiki?after=yesterday")

@@ -40,7 +40,8 @@ def test_citations_and_quotations(both: tuple[Vault, Vault], answer: str) -> Non
 @pytest.mark.parametrize("topic", ["token budget", "search", "modified:>1980-01-01 pack", "zzzz"])
 def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
     expected, found = (vault.overview(topic) for vault in both)
-    for part in ("confidence", "matched", "fragments", "notes", "vault_fragments", "standouts", "related", "names"):
+    assert found.matched == pytest.approx(expected.matched, rel=0.02)  # vectors of 16 bits are rounded
+    for part in ("confidence", "fragments", "notes", "vault_fragments", "standouts", "related", "names"):
         assert getattr(found, part) == getattr(expected, part), part
     assert [(one.place.path, one.fragments, one.of) for one in found.main_notes] == [
         (one.place.path, one.fragments, one.of) for one in expected.main_notes

@@ -10,6 +10,8 @@ import psycopg
 import pytest
 
 import excerpt
+from excerpt.doctor.checks import Finding, Level
+from excerpt.doctor.stores import look_at_store
 from excerpt.errors import StoreUnusableError
 from excerpt.index.postings import FIELDS
 from excerpt.model import PushReport
@@ -19,8 +21,10 @@ from excerpt.store.address import read_address
 from excerpt.store.candidates import Ask
 from excerpt.store.connection import Connection
 from excerpt.store.push import push
-from excerpt.store.snapshot import StoreSnapshot
+from excerpt.store.snapshot import DAMAGED, StoreSnapshot
 from tests.cli.json_forms import form, wrong
+from tests.store.conftest import in_database, on_replica
+from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
 
@@ -151,16 +155,61 @@ def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> Non
             push(opened._snapshot, read_address(database))
 
 
-def test_without_its_index_by_words_a_vault_is_searched_by_its_rows(vault: Path, database: str) -> None:
+@pytest.mark.parametrize("index", ["words", "terms", "meaning"])
+def test_a_vault_without_an_index_is_searched_by_its_rows_and_says_so(vault: Path, database: str, index: str) -> None:
+    pushed(vault, database)
+    address = f"{database}?vault=notes"
+    with psycopg.connect(database, autocommit=True) as connection:
+        ((name,),) = connection.execute(
+            "SELECT indexname FROM pg_indexes WHERE indexname ~ %s", (f"^{index}_[0-9]+$",)
+        ).fetchall()
+        connection.execute(f"DROP INDEX excerpt.{name}")
+    with excerpt.open(address) as stored:
+        for query in ("colony winters", '"colony winters"', "strategy:semantic colony in winter"):
+            assert stored.search(query).hits[0].fragment.path == "Bees.md"
+        assert [one.path for one in stored.status().warnings] == [f"index by {index}"]
+    assert [one.what for one in looked(address) if one.level == "problem"] == [f"The index by {index}: {DAMAGED}"]
+    pushed(vault, database)
+    with excerpt.open(address) as stored:
+        assert not stored.status().warnings
+    assert not [one for one in looked(address) if one.level != "ok"]
+
+
+def looked(address: str) -> list[Finding]:
+    """What the doctor finds in a store."""
+    return list(look_at_store(address, Settings()))
+
+
+def test_the_doctor_says_why_a_store_cannot_be_looked_at(vault: Path, database: str) -> None:
+    (empty,) = looked(f"{database}?vault=notes")
+    assert "no vault" in empty.what
+    pushed(vault, database)
+    (other,) = looked(f"{database}?vault=others")
+    assert "no vault called others" in other.what
+
+
+def test_the_doctor_counts_what_is_there(vault: Path, database: str) -> None:
     pushed(vault, database)
     with psycopg.connect(database, autocommit=True) as connection:
-        ((name,),) = connection.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'words_%'").fetchall()
-        connection.execute(f"DROP INDEX excerpt.{name}")
-        with excerpt.open(f"{database}?vault=notes") as stored:
-            found = stored.search("colony winters")
-        assert found.hits[0].fragment.path == "Bees.md"
-        pushed(vault, database)
-        assert connection.execute("SELECT 1 FROM pg_indexes WHERE indexname = %s", (name,)).fetchall()
+        connection.execute("DELETE FROM excerpt.fragments WHERE ordinal = 0")
+    assert [one.level for one in looked(f"{database}?vault=notes")].count(Level.PROBLEM) == 1
+
+
+def test_a_replica_answers_when_it_has_what_was_pushed(vault: Path, database: str, running: Servers) -> None:
+    report = pushed(vault, database)
+    replica = in_database(running.replica, database.rpartition("/")[2])
+    with excerpt.open(f"{replica}?vault=notes&after={report.position}") as stored:
+        assert stored.status().notes == len(NOTES)
+
+
+def test_a_replica_that_is_behind_says_so(
+    vault: Path, database: str, running: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.store.snapshot._TIMEOUT", 0.1)
+    pushed(vault, database)
+    replica = on_replica(database, running)
+    with pytest.raises(StoreUnusableError, match="not yet what was written"):
+        excerpt.open(f"{replica}?vault=notes&after=FFFFFFF/0").search("honey")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from excerpt.errors import ExcerptError, VaultError
 from excerpt.json_forms import picked
 from excerpt.model import Progress
 from excerpt.settings import Places, check_apart, open_vault, places
+from excerpt.store.address import is_address
 from excerpt.text.display import counted, visible_line
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ _EVERY = 0.1  # seconds
 def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
     """Look at everything that may be wrong.
 
-    The vault, its index (every line range, vector and posting), settings, model, terminal, keys, editor, clipboard,
-    folders and versions. Each line says how a thing is and what to do. Ends with 3 if there is a problem.
+    The vault, its index (every line range, vector and posting), or the store that is named in their place; settings,
+    model, terminal, keys, editor, clipboard, folders and versions. Each line says how a thing is and what to do. Ends
+    with 3 if there is a problem.
     """
     if adopt is not None:
         if fix or quick or as_json:
@@ -68,6 +70,8 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
 def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
     """The vault to look at, None if none was ever opened. Raises ExcerptError where no folder of ours can be named."""
     where = places()
+    if vault is not None and is_address(str(vault)):
+        return vault, where
     if vault is not None:
         check_apart(vault.expanduser().resolve(), where)
         return vault, where

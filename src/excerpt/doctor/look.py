@@ -15,10 +15,13 @@ from filelock import Timeout
 
 from excerpt.doctor import checks
 from excerpt.doctor.checks import Finding, FindingGroup, megabytes, named, ok, problem, versions, warning
+from excerpt.doctor.stores import look_at_store
+from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, Health, RepairPart, Stale
 from excerpt.index.writer import LOCK
 from excerpt.settings import Places, Settings
 from excerpt.state_files import file_lock
+from excerpt.store.address import is_address, read_address
 from excerpt.text.display import counted
 
 if TYPE_CHECKING:
@@ -148,7 +151,8 @@ class Diagnosis:
 
 
 def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagnosis:
-    """Look at all there is, with the vault at `given` (None: none was ever opened). Never raises."""
+    """Look at all there is, with the vault at `given`, a folder or the address of a store (None: none was ever
+    opened). Never raises."""
     settings, of_settings = Settings(), FindingGroup("settings", ())
     seen = checks.Seen(())
     folder: Path | None = None
@@ -177,8 +181,11 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
         return findings
 
     of_settings = group("settings", read_settings)
-    of_vault = group("vault", look_at_vault, lambda: checks.left_behind(where, seen.vault or _resolved(given)))
-    of_index = group("index", look_at_index)
+    if given is not None and is_address(str(given)):
+        of_vault, of_index = group("store", lambda: look_at_store(str(given), settings)), group("index")
+    else:
+        of_vault = group("vault", look_at_vault, lambda: checks.left_behind(where, seen.vault or _resolved(given)))
+        of_index = group("index", look_at_index)
     size = health.size if health is not None else 0
     of_index_model, of_index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")
     groups = (
@@ -240,8 +247,10 @@ def _index(
 
 
 def _resolved(given: Path | None) -> Path | None:
-    """The path of a vault that may not be there."""
+    """The path of a vault that may not be there, or what stands for one in a store."""
     try:
+        if is_address(str(given)):
+            return read_address(str(given)).folder
         return None if given is None else given.expanduser().resolve()
-    except (OSError, RuntimeError, ValueError):
+    except (OSError, RuntimeError, ValueError, StoreUnusableError):
         return None

@@ -6,22 +6,23 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from excerpt.errors import StoreUnusableError
 
-# A Path has made one slash of two.
-_SCHEME = re.compile(r"postgres(?:ql)?://?(?!/)")
+_SCHEME = re.compile(r"postgres(?:ql)?:(/{1,3})(?=[^/])")
+_POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
     """A database, as libpq takes it, and the name of a vault in it, "" where none is named; `text` is how both were
-    given."""
+    given. A reader waits until its server has what was written up to the position `after`."""
 
     conninfo: str
     vault: str
     text: str
+    after: str = ""
 
     @property
     def shown(self) -> str:
@@ -46,7 +47,7 @@ def read_address(text: str) -> Address:
     """Take an address apart. Raises StoreUnusableError for one with a password, which others could see in the list of
     processes and in the shell's history."""
     try:
-        parts = urlsplit(_SCHEME.sub("postgresql://", text))
+        parts = urlsplit(_SCHEME.sub(_with_slashes, text, count=1))
         host = unquote(parts.hostname or "")
         _ = parts.port
     except ValueError as error:
@@ -59,17 +60,28 @@ def read_address(text: str) -> Address:
         )
     if parts.scheme != "postgresql" or not parts.path.strip("/"):
         raise StoreUnusableError("The address names no database.", _FORM)
-    vault = options.pop("vault", "")
+    vault, after = options.pop("vault", ""), options.pop("after", "")
+    if after and _POSITION.fullmatch(after) is None:
+        raise StoreUnusableError(f"{after!r} is no position of a server.", "A push with --json prints one.")
     # What is connected to is the number, where one is given.
     host = options.get("hostaddr") or options.get("host", host)
     if "sslmode" not in options and not _is_loopback(host):
         options["sslmode"] = "verify-full"
         if "sslrootcert" not in options and not (Path.home() / ".postgresql" / "root.crt").exists():
             options["sslrootcert"] = "system"
-    return Address(urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options), "")), vault, text)
+    conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{urlencode(options)}" if options else "")
+    return Address(conninfo, vault, text, after)
 
 
 _FORM = "It looks like postgresql://user@host/database?vault=name."
+
+
+def _with_slashes(scheme: re.Match[str]) -> str:
+    """The scheme with its slashes, of which a Path has made one: with nothing but a name behind it, that is a database
+    of a server on this machine, by its socket."""
+    before_options = scheme.string[scheme.end() :].partition("?")[0]
+    by_socket = scheme[1] == "///" or (scheme[1] == "/" and "/" not in before_options)
+    return "postgresql:///" if by_socket else "postgresql://"
 
 
 def _is_loopback(host: str) -> bool:

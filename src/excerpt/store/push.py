@@ -223,6 +223,7 @@ class _Push:
             fragments=len(self._snapshot.lexical.keys),
             seconds=time.perf_counter() - self._begun,
             rights=rights_of(self._connection, self._vault),
+            position=str(rows("SELECT pg_current_wal_flush_lsn()::text")[0][0]),
         )
 
     def _registered(self, name: str) -> int:

@@ -1,0 +1,45 @@
+"""What the doctor looks at in a store: whether it answers, its indexes, its counts and its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from excerpt.doctor.checks import Finding, ok, problem
+from excerpt.errors import ExcerptError, ModelError
+from excerpt.settings import Settings
+from excerpt.store.address import read_address
+from excerpt.text.display import counted
+
+
+def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
+    """Look at the vault of an address, as a reader does."""
+    from excerpt.store.snapshot import DAMAGED, StoreSnapshot
+
+    try:
+        store = StoreSnapshot.open(read_address(address), settings)
+    except ExcerptError as error:
+        yield problem(error.message, error.hint)
+        return
+    with closing(store):
+        status, health = store.status(), store.health()
+        extensions = ", ".join(f"{name} {version}" for name, version in health.extensions)
+        yield ok(f"{'A replica' if health.is_replica else 'A primary'} of PostgreSQL {health.server}, {extensions}")
+        held = f"{counted(status.notes, 'note')}, {counted(status.fragments, 'fragment')}"
+        yield ok(f"The vault {status.vault}, generation {status.generation}: {held}")
+        for name in health.damaged:
+            yield problem(f"The index by {name}: {DAMAGED}")
+        if not health.damaged:
+            yield ok("The indexes by words, by terms and by meaning answer")
+        if health.counted == health.fragments:
+            yield ok("As many fragments are there as were counted")
+        else:
+            yield problem(
+                f"{health.fragments:,} fragments are there, and {health.counted:,} were counted.",
+                "Push the vault by another name, and please report it.",
+            )
+        try:
+            _ = store.embedder
+            yield ok(f"Its vectors are those of the model here: {status.model}")
+        except ModelError as error:
+            yield problem(error.message, error.hint)
