@@ -14,7 +14,7 @@ from datetime import date
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from excerpt.errors import (
     ExcerptError,
@@ -52,7 +52,6 @@ OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 
 _PATIENCE = 1.0  # seconds to wait for another process that writes the index, before what is there is taken
-_MOST_CHANGES = 3  # while a store is asked, of what is asked for
 
 Choice = TypeVar("Choice", Strategy, Scope, Format)
 Asked = ParamSpec("Asked")
@@ -491,15 +490,18 @@ class Vault:
         return self._memories
 
 
-def _asked_again(ask: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
-    """Return what asks a store a few times where what was found was replaced before its text was read."""
+def _at_one_moment(
+    ask: Callable[Concatenate[Vault, Asked], Answer],
+) -> Callable[Concatenate[StoredVault, Asked], Answer]:
+    """Return what asks a store as it is now, whatever is pushed until it has answered."""
 
     @wraps(ask)
-    def asked(*args: Asked.args, **options: Asked.kwargs) -> Answer:
-        for _ in range(_MOST_CHANGES):
-            with suppress(KeyError):
-                return ask(*args, **options)
-        return ask(*args, **options)
+    def asked(vault: StoredVault, /, *args: Asked.args, **options: Asked.kwargs) -> Answer:
+        def answer() -> Answer:
+            vault.renew()
+            return ask(vault, *args, **options)
+
+        return vault._loaded().snapshot.at_one_moment(answer)
 
     return asked
 
@@ -536,13 +538,19 @@ class StoredVault(Vault):
             "There: `excerpt push VAULT --to ADDRESS`.",
         )
 
-    search = _asked_again(Vault.search)
-    pack = _asked_again(Vault.pack)
-    why_not = _asked_again(Vault.why_not)
-    overview = _asked_again(Vault.overview)
-    related = _asked_again(Vault.related)
-    read = _asked_again(Vault.read)
-    peek = _asked_again(Vault.peek)
+    status = _at_one_moment(Vault.status)
+    search = _at_one_moment(Vault.search)
+    explain = _at_one_moment(Vault.explain)
+    why_not = _at_one_moment(Vault.why_not)
+    fragment = _at_one_moment(Vault.fragment)
+    fragments = _at_one_moment(Vault.fragments)
+    pack = _at_one_moment(Vault.pack)
+    check = _at_one_moment(Vault.check)
+    read = _at_one_moment(Vault.read)
+    peek = _at_one_moment(Vault.peek)
+    related = _at_one_moment(Vault.related)
+    overview = _at_one_moment(Vault.overview)
+    map = _at_one_moment(Vault.map)
 
     def _opened(self) -> Searchable:
         from excerpt.store.snapshot import StoreSnapshot

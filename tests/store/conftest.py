@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,7 @@ from excerpt.store.push import push
 from tests.store.server import NoServerError, Servers, servers
 
 _numbers = itertools.count()
+_PATIENCE = 30.0  # seconds; a replica is behind by some milliseconds
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +93,7 @@ def on_replica(database: str, running: Servers) -> str:
     with psycopg.connect(running.primary) as primary, psycopg.connect(running.replica, autocommit=True) as replica:
         (written,) = primary.execute("SELECT pg_current_wal_flush_lsn()").fetchall()[0]
         # There is nothing to wait by but asking.
+        ends = time.monotonic() + _PATIENCE
         while not replica.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (written,)).fetchall()[0][0]:
-            pass
+            assert time.monotonic() < ends, "the replica does not follow"
     return in_database(running.replica, database.rpartition("/")[2])

@@ -32,6 +32,8 @@ _SETTINGS = (
     *("listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_preload_libraries=pg_textsearch"),
     # There is no /dev/shm in the folder. What is tested survives the end of a process, not of the machine.
     *("dynamic_shared_memory_type=mmap", "fsync=off", "shared_buffers=256MB", "maintenance_work_mem=256MB"),
+    # A replica goes on after a crash of its primary, which would keep no more of its log than it needs itself.
+    *("wal_keep_size=1GB", "wal_retrieve_retry_interval=200ms"),
 )
 
 

@@ -23,7 +23,7 @@ from excerpt.store.connection import Connection
 from excerpt.store.push import push
 from excerpt.store.snapshot import DAMAGED, StoreSnapshot
 from tests.cli.json_forms import form, wrong
-from tests.store.conftest import in_database, on_replica
+from tests.store.conftest import on_replica
 from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
@@ -197,7 +197,7 @@ def test_the_doctor_counts_what_is_there(vault: Path, database: str) -> None:
 
 def test_a_replica_answers_when_it_has_what_was_pushed(vault: Path, database: str, running: Servers) -> None:
     report = pushed(vault, database)
-    replica = in_database(running.replica, database.rpartition("/")[2])
+    replica = on_replica(database, running)
     with excerpt.open(f"{replica}?vault=notes&after={report.position}") as stored:
         assert stored.status().notes == len(NOTES)
 
@@ -240,19 +240,36 @@ def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
     connection.close()
 
 
-def test_a_push_between_two_questions_of_a_search_is_taken_up(vault: Path, database: str) -> None:
+def test_a_push_while_a_store_is_asked_changes_nothing_of_the_answer(vault: Path, database: str) -> None:
     pushed(vault, database)
     with closing(StoreSnapshot.open(read_address(f"{database}?vault=notes"), Settings())) as snapshot:
-        generations: list[int] = []
 
-        def asks(base: StoreSnapshot) -> list[Ask]:
-            generations.append(base.generation)
-            if len(generations) == 1:
-                (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
-                pushed(vault, database)
+        def asks(_: StoreSnapshot) -> list[Ask]:
+            (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
+            pushed(vault, database)
             return [Ask(("honey",), most=10)]
 
-        view = snapshot.view(asks)
-        assert len(generations) == 2
-        assert len(view.table.paths) == len(NOTES)
-        assert {fragment.text for fragment in view.fragments(view.table.keys.tolist())} >= {"Honey, told anew."}
+        def texts() -> set[str]:
+            view = snapshot.view(asks)
+            return {fragment.text for fragment in view.fragments(view.table.keys.tolist())}
+
+        assert NOTES["Honey.md"].rpartition("\n\n")[2].strip() in snapshot.at_one_moment(texts)
+        assert snapshot.renewed().generation > snapshot.generation
+
+
+def test_a_connection_that_is_lost_in_between_is_asked_all_once_more(vault: Path, database: str) -> None:
+    pushed(vault, database)
+    with closing(StoreSnapshot.open(read_address(f"{database}?vault=notes"), Settings())) as snapshot:
+        asked: list[str] = []
+
+        def answer() -> str:
+            asked.append(snapshot.note_text("Bees.md"))
+            if len(asked) == 1:
+                with psycopg.connect(database, autocommit=True) as other:
+                    other.execute(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'excerpt'"
+                    )
+            return snapshot.note_text("Honey.md")
+
+        assert snapshot.at_one_moment(answer) == NOTES["Honey.md"]
+        assert asked == [NOTES["Bees.md"]] * 2

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,9 @@ _PARTS = (
 _NO_END = 1 << 62
 
 
+Answer = TypeVar("Answer")
+
+
 @dataclass(frozen=True, slots=True)
 class FragmentTable:
     """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
@@ -92,6 +95,10 @@ class CatalogView:
         """Which rows are of notes; None where all are, or none."""
         attached = self.table.attached
         return ~attached[self.table.notes] if attached.any() and not attached.all() else None
+
+    def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
+        """What `answer` says, all from one state of the vault."""
+        return answer()
 
     def _noted(self) -> AbstractContextManager[None]:
         """Around what reads rows: turns what is wrong with them into our errors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 Statement = tuple[str, Sequence[object]]
 
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _USUAL = {
     "application_name": "excerpt",
     "connect_timeout": "10",
@@ -37,6 +38,10 @@ class IndexDamagedError(ExcerptError):
     exit_code = StoreUnusableError.exit_code
 
 
+class ConnectionLostError(StoreUnusableError):
+    """The connection was lost in a moment of which something has been read."""
+
+
 class Connection:
     """A connection that has not been lost, or a sentence. Usable from one thread at a time.
 
@@ -49,6 +54,8 @@ class Connection:
         self._writes = writes
         self._timeout = timeout
         self._session: list[Statement] = []
+        self._in_moment = False
+        self._has_begun = False
         self._connection = self._connected()
 
     def close(self) -> None:
@@ -65,18 +72,47 @@ class Connection:
 
     def answers(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """The rows of several statements, sent at once. Of a reader whose connection was lost, they are sent once more
-        over a new one."""
+        over a new one, but for a moment of which something has been read: then it raises ConnectionLostError."""
         with self._told():
+            begins = [(_BEGIN, ())] if self._in_moment and not self._has_begun else []
             try:
-                return self._sent(statements)
-            except self._lost:
+                found = self._sent([*begins, *statements])
+            except self._lost as error:
                 if self._writes or not self._connection.closed:
                     raise
+                if self._has_begun:
+                    raise ConnectionLostError(f"The store {self._address.shown} cannot be reached.") from error
                 self._connection.close()
                 self._connection = self._connected()
                 if self._session:
                     self._sent(self._session)
-                return self._sent(statements)
+                found = self._sent([*begins, *statements])
+            self._has_begun = self._in_moment
+            return found[len(begins) :]
+
+    def attempt(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """As `answers`, in a moment, which can go on after IndexDamagedError."""
+        try:
+            return self.answers([("SAVEPOINT attempt", ()), *statements, ("RELEASE SAVEPOINT attempt", ())])[1:-1]
+        except IndexDamagedError:
+            self._has_begun = True
+            self.rows("ROLLBACK TO SAVEPOINT attempt")
+            raise
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """What is read within is as it was at one moment. A moment within another is the same. Raises
+        ConnectionLostError."""
+        if self._in_moment:
+            yield
+            return
+        self._in_moment = True
+        try:
+            yield
+        finally:
+            self._in_moment = self._has_begun = False
+            with suppress(_psycopg().Error):
+                self._connection.rollback()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
 from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
-from excerpt.store.connection import Connection, IndexDamagedError, Row, Statement, storable
+from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement, storable
 from excerpt.store.push import ORDINALS
 from excerpt.store.words import TokenEntries
 
@@ -48,11 +48,11 @@ _MOST_NAMED = 500
 _NEAR = 300
 """Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
 
-_ATTEMPTS = 4
-"""Times that a query is asked while pushes end in between: each takes some 40 ms, a push of one note 100."""
 _MEMORY = 64
 """MB that a statement may take on the server: where a bitmap of a million fragments does not fit, as in 4, each page is
 looked through, and a common word in quotes takes 4.7 s instead of .2."""
+
+Answer = TypeVar("Answer")
 
 _FRAGMENTS = (
     "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
@@ -91,8 +91,7 @@ class StoreHealth:
 
 
 class Rows:
-    """Reads from the views of one vault by the SQL that reads catalogs, of the notes numbered up to `last`: what is
-    read late of a revision has no notes that it does not know."""
+    """Reads from the views of one vault by the SQL that reads catalogs, of the notes numbered up to `last`."""
 
     def __init__(self, connection: Connection, last: int = _NO_LAST) -> None:
         self._connection = connection
@@ -144,7 +143,6 @@ class _Revision:
         self.embedder: Embedder | None = None
         self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
-        self.rows = rows
         self.terms = KnownTerms(rows)
         found = rows("SELECT path, language, id, kind FROM notes ORDER BY path")
         self.notes = _NoteTable(
@@ -153,7 +151,7 @@ class _Revision:
             np.array([row[2] for row in found], np.int64),
             np.array([bool(row[3]) for row in found], np.bool_),
         )
-        rows.last = max((row[2] for row in found), default=0)
+        rows.last = max((row[2] for row in found), default=0)  # what is read later has no notes that came later
         self.facets = Facets(rows, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
 
 
@@ -178,7 +176,7 @@ class StoreSnapshot(CatalogView):
         self._settings = settings
         self._revision = revision
         self._found = found
-        self._rows: Rows = revision.rows
+        self._rows: Rows = Rows(connection)
         self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
         self.vectors = CandidateVectors(found, revision.statistics, self._cosines, self._vectors)
 
@@ -376,23 +374,27 @@ class StoreSnapshot(CatalogView):
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
     def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
-        """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it.
-
-        Asked again where a push ended meanwhile: notes that it replaced are not found. Under many pushes the last
-        answer is taken.
-        """
-        for _ in range(_ATTEMPTS):
+        """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it."""
+        with self._connection.moment():
             base = self.renewed()
             asked = asks(base)
             found = base._looked_up(*base._keys(asked), [one.vector for one in asked])
-            if _newest(base._connection, base._vault) == base.generation:
-                break
-        return base._with(base._revision, found)
+            return base._with(base._revision, found)
+
+    def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
+        """As of an index. Asked once more where the connection was lost meanwhile."""
+        try:
+            with self._connection.moment():
+                return answer()
+        except ConnectionLostError:
+            with self._connection.moment():
+                return answer()
 
     def counts_by_note(self, asks: Sequence[Ask]) -> NDArray[np.intp]:
         """For each note of the vault, how many of its fragments some asks want."""
         notes = self._revision.notes
-        of = np.array(self._keys(asks)[0], np.int64) >> ORDINALS
+        with self._connection.moment():
+            of = np.array(self._keys(asks)[0], np.int64) >> ORDINALS
         return np.bincount(notes.places(of[notes.has(of)]), minlength=len(notes.paths))
 
     def matching_by_note(self, asks: Sequence[Ask]) -> NDArray[np.int64]:
@@ -435,14 +437,13 @@ class StoreSnapshot(CatalogView):
             statements += self._best(ask, count <= min(_FEW * self._revision.held, _MOST_SCANNED))
         if statements:
             try:
-                answers = self._connection.answers(statements)
+                answers = self._connection.attempt(statements)
             except IndexDamagedError:
                 # The index by words is young software, and disposable: the rows tell, by the other one.
                 kept = [one for one in statements if "<@>" not in one[0]]
                 answers = self._connection.answers([*kept, *(one for ask in asks for one in self._by_terms(ask))])
             for answer in answers:
                 keys.update(row[0] for row in answer)
-        keys = {key for key in keys if key >> ORDINALS <= self._rows.last}
         beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
         return sorted(keys), sorted(beside - keys)
 

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
@@ -256,6 +257,8 @@ class EngineWorker:
                     continue
                 answer = self._slots.pop(kind) if kind is not None else None
             if kind is not None and answer is not None:
+                if self._engine is not None:
+                    answer = partial(self._engine.snapshot.at_one_moment, answer)
                 self._answer(kind, answer)
             answered = answered + 1 if kind is not None else 0
             if answered % _MOST_ANSWERS == 0 and self._engine is not None:
@@ -267,7 +270,7 @@ class EngineWorker:
 
     def _answer(self, kind: str, answer: Callable[[], None]) -> None:
         try:
-            self._at_most_twice(answer)
+            answer()
         except ExcerptError as error:
             self._lost = self._lost or isinstance(error, StoreUnusableError)
             self._post(Failure(kind, error.title, error.message, error.hint))
@@ -280,14 +283,6 @@ class EngineWorker:
                     "Ask again, or in other words; please report it if it stays.",
                 )
             )
-
-    def _at_most_twice(self, answer: Callable[[], None]) -> None:
-        try:
-            answer()
-        except KeyError:  # of a store: what was found was replaced before its text was read
-            if self._store is None:
-                raise
-            answer()
 
     # --- generations --------------------------------------------------------------------------------------------------
 
