@@ -38,8 +38,11 @@ class IndexDamagedError(ExcerptError):
     exit_code = StoreUnusableError.exit_code
 
 
-class ConnectionLostError(StoreUnusableError):
+class ConnectionLostError(ExcerptError):
     """The connection was lost in a moment of which something has been read."""
+
+    title = StoreUnusableError.title
+    exit_code = StoreUnusableError.exit_code
 
 
 class Connection:

@@ -382,13 +382,14 @@ class StoreSnapshot(CatalogView):
             return base._with(base._revision, found)
 
     def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
-        """As of an index. Asked once more where the connection was lost meanwhile."""
-        try:
-            with self._connection.moment():
-                return answer()
-        except ConnectionLostError:
-            with self._connection.moment():
-                return answer()
+        """As of an index. Asked once more where the connection was lost meanwhile. Raises StoreUnusableError."""
+        for _ in range(2):
+            try:
+                with self._connection.moment():
+                    return answer()
+            except ConnectionLostError as error:
+                lost = error
+        raise StoreUnusableError(lost.message, lost.hint) from lost
 
     def counts_by_note(self, asks: Sequence[Ask]) -> NDArray[np.intp]:
         """For each note of the vault, how many of its fragments some asks want."""
