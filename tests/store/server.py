@@ -44,11 +44,12 @@ class NoServerError(Exception):
 @dataclass(frozen=True, slots=True)
 class Servers:
     """Addresses of databases of a primary and of its replica, without a password (PGPASSWORD has it). `replica` is ""
-    where there is none. `crash` kills the primary and starts it again; None for one that is not ours to kill."""
+    where there is none. `crash` kills the primary and starts it again, with other bytes in the file of its data that
+    is named, if one is; None for a server that is not ours to kill."""
 
     primary: str
     replica: str
-    crash: Callable[[], None] | None = None
+    crash: Callable[[str], None] | None = None
 
 
 @contextmanager
@@ -128,13 +129,16 @@ class _Server:
         command = _in_root(self._root, "pg_ctl", "stop", "--wait", "-D", self._data, "-m", "immediate")
         subprocess.run(command, capture_output=True, check=False)
 
-    def crash(self) -> None:
+    def crash(self, damaged: str) -> None:
         """End it as a loss of power would, and start it again once what it started has ended too."""
         parent = int((self._root / self._data[1:] / "postmaster.pid").read_text(encoding="ascii").split()[0])
         processes = [parent, *_children(parent)]
         os.kill(parent, signal.SIGKILL)
         while any(Path(f"/proc/{process}").exists() for process in processes):
             time.sleep(0.01)
+        if damaged:
+            file = self._root / self._data[1:] / damaged
+            file.write_bytes(os.urandom(file.stat().st_size))
         self.start()
 
     def _run(self, *command: str) -> None:

@@ -87,7 +87,7 @@ def test_what_was_killed_leaves_what_a_clean_push_makes(
         with suppress(subprocess.TimeoutExpired):
             pusher.wait(chosen.uniform(0.2, 1.0) * whole)
         if running.crash is not None and number % 2:
-            running.crash()
+            running.crash("")
         else:
             pusher.kill()
         assert "Traceback" not in pusher.communicate()[1]
@@ -99,3 +99,31 @@ def test_what_was_killed_leaves_what_a_clean_push_makes(
             hits = [opened.search(f"Hive {int(note.stem)}").hits[0] for opened in (one, other)]
             assert [hit.fragment.path for hit in hits] == [note.name, note.name]
             assert hits[0].fragment.text == hits[1].fragment.text
+
+
+def test_an_index_by_words_with_other_bytes_in_it_is_passed_over_told_and_made_anew(
+    database: str, running: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if running.crash is None:
+        pytest.skip("the server is not ours to damage")
+    monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
+    vault, address = tmp_path / "notes", f"{database}?vault=notes"
+    vault.mkdir()
+    written(vault, random.Random(4))
+    command = [sys.executable, "-m", "excerpt", "push", str(vault), "--to", address]
+    subprocess.run(command, check=True, capture_output=True)
+    with psycopg.connect(database, autocommit=True) as connection:
+        ((file,),) = connection.execute("SELECT pg_relation_filepath('excerpt.words_1')").fetchall()
+        connection.execute("CHECKPOINT")
+    note = sorted(vault.iterdir())[0]
+    query = note.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    with excerpt.open(address) as stored:
+        before = stored.search(query).hits[0].fragment
+        running.crash(file)
+        assert stored.search(query).hits[0].fragment == before
+        assert [one.path for one in stored.status().warnings] == ["index by words"]
+        assert stored.overview(query).passages
+    subprocess.run(command, check=True, capture_output=True)
+    with excerpt.open(address) as stored:
+        assert not stored.status().warnings
+        assert stored.search(query).hits[0].fragment == before

@@ -94,7 +94,9 @@ class Connection:
             return found[len(begins) :]
 
     def attempt(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """As `answers`, in a moment, which can go on after IndexDamagedError."""
+        """As `answers`; a moment can go on after its IndexDamagedError."""
+        if not self._in_moment:
+            return self.answers(statements)
         try:
             return self.answers([("SAVEPOINT attempt", ()), *statements, ("RELEASE SAVEPOINT attempt", ())])[1:-1]
         except IndexDamagedError:

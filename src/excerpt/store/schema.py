@@ -247,10 +247,8 @@ def damaged_indexes(connection: Connection, vault: int) -> tuple[str, ...]:
     first = connection.rows(f"SELECT split_part(words, ' ', 1) FROM {table} WHERE words <> '' LIMIT 1")
     if "words" not in damaged and first:
         try:
-            found = connection.rows(
-                f"SELECT key FROM {table} ORDER BY words <@> to_bm25query(%s, %s) LIMIT 1",
-                *(first[0][0], words_index(vault)),
-            )
+            by_words = f"SELECT key FROM {table} ORDER BY words <@> to_bm25query(%s, %s) LIMIT 1"
+            (found,) = connection.attempt([(by_words, (first[0][0], words_index(vault)))])
         except IndexDamagedError:
             found = []
         if not found:
