@@ -11,7 +11,7 @@ from excerpt.settings import Settings
 from excerpt.tui.common.bars import KeyBar, KeyOffer, fitting
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.pane import SearchPane
-from tests.tui.conftest import status_of, until
+from tests.tui.conftest import until
 from tests.tui.still import StillApp
 
 FOUND = SearchState(typed=True, row=SelectedRow.FRAGMENT, packed=True)
@@ -99,7 +99,6 @@ async def test_the_footer_of_an_overview_follows_what_is_shown(tmp_path: Path, h
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(140, 24)) as pilot:
         footer = app.still.query_one(KeyBar)
-        await until(pilot, lambda: status_of(app) is not None, "the index")
         await pilot.press("f3")
         await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.shown}, "the tab's keys")
         assert "overview-copy" not in {offer.id for offer in footer.shown}
