@@ -168,6 +168,7 @@ class Facets:
         self._notes = notes
         self._paths = notes.paths
         self._before = before
+        self._linked: dict[int, Ints] = {}
 
     @cached_property
     def modified(self) -> Times:
@@ -268,10 +269,19 @@ class Facets:
         return KnownLinks(self._notes, self.links) if "links" in self.__dict__ else self._before
 
     def links_of(self, notes: Ints) -> tuple[Ints, Ints]:
-        """As `links`, of these notes only: for a query that comes before anything was read."""
+        """As `links`, of these notes only: for a query that comes before anything was read, and in a store for each.
+        Those that were read are kept."""
         if "links" in self.__dict__:
             return self.links
-        return self._pairs(self._rows_of(np.unique(notes)))
+        wanted = np.unique(notes)
+        missing = np.array([note for note in wanted.tolist() if note not in self._linked], np.int32)
+        if len(missing):
+            sources, targets = self._pairs(self._rows_of(missing))
+            ends = np.searchsorted(sources, missing, side="right").tolist()
+            for note, begin, end in zip(missing.tolist(), [0, *ends], ends, strict=False):
+                self._linked[note] = targets[begin:end]
+        known = [self._linked[note] for note in wanted.tolist()]
+        return np.repeat(wanted, [len(one) for one in known]), np.concatenate([np.zeros(0, np.int32), *known])
 
     def _rows_of(self, notes: Ints) -> list[tuple[Any, ...]]:
         wanted = self._notes.in_catalog[notes].tolist()

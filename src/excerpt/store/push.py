@@ -50,20 +50,13 @@ ORDINALS = 20
 
 _NOTE = (
     *(("id", "int8"), ("vault", "int4"), ("area", "int4"), ("path", "text"), ("state", "text"), ("size", "int8")),
-    ("mtime_ns", "int8"),
-    *(("digest", "text"), ("title", "text"), ("language", "text"), ("tokens", "int4"), ("kind", "text")),
-    *(("text", "bytea"), ("own", "int4"), ("lengths", "bytea"), ("terms", "bytea"), ("files", "bytea")),
-    *(("targets", "text"),),
+    *(("mtime_ns", "int8"), ("digest", "text"), ("title", "text"), ("language", "text"), ("tokens", "int4")),
+    *(("kind", "text"), ("text", "bytea"), ("own", "int4"), ("lengths", "bytea"), ("terms", "bytea")),
+    *(("files", "bytea"), ("targets", "text")),
 )
+_OF_NOTE = (("vault", "int4"), ("area", "int4"), ("note", "int8"))
 _SECTION = (
-    *(
-        ("note", "int8"),
-        ("area", "int4"),
-        ("ordinal", "int4"),
-        ("level", "int4"),
-        ("heading", "text"),
-        ("heading_path", "text"),
-    ),
+    *(*_OF_NOTE, ("ordinal", "int4"), ("level", "int4"), ("heading", "text"), ("heading_path", "text")),
     *(("line_start", "int4"), ("line_end", "int4"), ("place", "text")),
 )
 _FRAGMENT = (
@@ -73,11 +66,11 @@ _FRAGMENT = (
     *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea"), ("vector", "halfvec")),
 )
 _LINK = (
-    *(("note", "int8"), ("area", "int4"), ("line", "int4"), ("kind", "text"), ("target", "text")),
-    *(("heading", "text"), ("block_id", "text"), ("text", "text")),
+    *(*_OF_NOTE, ("line", "int4"), ("kind", "text"), ("target", "text"), ("heading", "text")),
+    *(("block_id", "text"), ("text", "text")),
 )
-_LABEL = (("note", "int8"), ("area", "int4"), ("kind", "text"), ("name", "text"), ("value", "text"))
-_NAME = (("vault", "int4"), ("area", "int4"), ("name", "text"), ("note", "int8"))
+_LABEL = (*_OF_NOTE, ("kind", "text"), ("name", "text"), ("value", "text"))
+_NAME = (*_OF_NOTE, ("name", "text"))
 
 
 def push(
@@ -360,12 +353,11 @@ class _Push:
             ("sections", _SECTION, "ordinal"),
             ("links", _LINK, "rowid"),
             ("labels", _LABEL, "rowid"),
+            ("names", _NAME, "name"),
         ):
-            selected = ", ".join(name for name, _ in columns if name != "area")
-            found = self._of(notes, f"SELECT {selected} FROM {table} WHERE note ORDER BY note, {order}")
-            connection.copy(f"excerpt.{table}", columns, ((numbers[note], area, *rest) for note, *rest in found))
-        called = self._of(notes, "SELECT name, note FROM names WHERE note ORDER BY note, name")
-        connection.copy("excerpt.names", _NAME, ((vault, area, name, numbers[note]) for name, note in called))
+            selected = ", ".join(name for name, _ in columns[len(_OF_NOTE) :])
+            found = self._of(notes, f"SELECT note, {selected} FROM {table} WHERE note ORDER BY note, {order}")
+            connection.copy(f"excerpt.{table}", columns, ((vault, area, numbers[note], *rest) for note, *rest in found))
         return numbers
 
     def _take_out(self, paths: Sequence[str], changed: _Changed) -> None:

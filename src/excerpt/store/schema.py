@@ -64,7 +64,8 @@ CREATE TABLE excerpt.notes (
     tokens integer NOT NULL, kind text NOT NULL, text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL,
     terms bytea NOT NULL, files bytea NOT NULL, targets text NOT NULL, UNIQUE (vault, path));
 CREATE TABLE excerpt.sections (
-    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, area integer NOT NULL, ordinal integer NOT NULL,
+    vault integer NOT NULL, area integer NOT NULL, ordinal integer NOT NULL,
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
     level integer NOT NULL, heading text NOT NULL, heading_path text NOT NULL, line_start integer NOT NULL,
     line_end integer NOT NULL, place text NOT NULL, PRIMARY KEY (note, ordinal));
 CREATE TABLE excerpt.fragments (
@@ -84,13 +85,14 @@ CREATE TABLE excerpt.terms (
     PRIMARY KEY (area, token));
 CREATE INDEX ON excerpt.terms (vault, term);
 CREATE TABLE excerpt.links (
-    rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
-    area integer NOT NULL, line integer NOT NULL, kind text NOT NULL, target text NOT NULL, heading text,
-    block_id text, text text);
+    rowid bigint GENERATED ALWAYS AS IDENTITY, vault integer NOT NULL, area integer NOT NULL,
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, line integer NOT NULL, kind text NOT NULL,
+    target text NOT NULL, heading text, block_id text, text text);
 CREATE INDEX ON excerpt.links (note);
 CREATE TABLE excerpt.labels (
-    rowid bigint GENERATED ALWAYS AS IDENTITY, note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
-    area integer NOT NULL, kind text NOT NULL, name text NOT NULL, value text NOT NULL);
+    rowid bigint GENERATED ALWAYS AS IDENTITY, vault integer NOT NULL, area integer NOT NULL,
+    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, kind text NOT NULL, name text NOT NULL,
+    value text NOT NULL);
 CREATE INDEX ON excerpt.labels (note);
 CREATE TABLE excerpt.names (
     vault integer NOT NULL, area integer NOT NULL, name text COLLATE "C" NOT NULL,
@@ -135,11 +137,11 @@ CREATE VIEW excerpt_vault.name_terms WITH (security_invoker = true) AS
     SELECT id AS note, own, lengths, terms, files, targets FROM excerpt.notes
     WHERE vault = excerpt_vault.number() AND id <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.sections WITH (security_invoker = true) AS
-    SELECT s.* FROM excerpt.sections s JOIN excerpt_vault.notes n ON n.id = s.note;
+    SELECT * FROM excerpt.sections WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.links WITH (security_invoker = true) AS
-    SELECT l.* FROM excerpt.links l JOIN excerpt_vault.notes n ON n.id = l.note;
+    SELECT * FROM excerpt.links WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.labels WITH (security_invoker = true) AS
-    SELECT l.* FROM excerpt.labels l JOIN excerpt_vault.notes n ON n.id = l.note;
+    SELECT * FROM excerpt.labels WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.names WITH (security_invoker = true) AS
     SELECT name, note FROM excerpt.names WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
 CREATE VIEW excerpt_vault.fragments WITH (security_invoker = true) AS
