@@ -13,11 +13,13 @@ import pytest
 
 import excerpt
 from excerpt.cli.main import run
+from excerpt.doctor.stores import look_at_store
 from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.insight.suggest import complete, corrected, suggestions
 from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import made
 from excerpt.model import PushReport
+from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import read_address
 from excerpt.store.push import push
@@ -221,6 +223,8 @@ def test_every_command_answers_as_if_the_folder_were_not_there(
         *(["peek", note] for note in ("Salaries", "Bees", "Honey", "Tar", "lists/Bees")),
         *(["map", query] for query in ("", "colony", "zanzibar")),
         ["check", str(answer), "--pack", str(pack)],
+        ["remember", "--source", "staff/Salaries.md:1-2"],
+        ["recall", "zanzibar", "--sources"],
         ["status"],
     ]
     for command in commands:
@@ -279,6 +283,14 @@ async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]
         finally:
             served.end()
     assert not [text for text in told if "staff/" in text or "Salaries" in text.replace("[[Salaries]]", "")]
+
+
+def test_the_doctor_counts_what_a_reader_may_see(guarded: dict[str, str]) -> None:
+    found, expected = (
+        [re.sub("vault [a-z]+, generation [0-9]+", "", one.what) for one in look_at_store(guarded[who], Settings())]
+        for who in ("reader", "bare")
+    )
+    assert found == expected
 
 
 def test_a_vault_with_nothing_to_read_is_not_there(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:
