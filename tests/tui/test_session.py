@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.split import SHARE
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import (
     NEW,
     SelectedPlace,
@@ -24,7 +26,7 @@ from excerpt.tui.session import (
     row_of,
     write_session,
 )
-from tests.tui.conftest import AppPilot, pane_of, until
+from tests.tui.conftest import AppPilot, at_once, pane_of, until
 from tests.tui.still import STATUS, StillApp
 
 KEPT = Session(
@@ -137,6 +139,30 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         assert (pane.strategy, pane.scope) == (Strategy.ADAPTIVE, Scope.SECTION)
         assert pane.budget > Settings().pack.budget
         assert pane.form is not Format.MARKDOWN
+
+
+async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins, may_go_on, resumed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def read_slowly(*_: object) -> None:
+        begins.set()
+        await may_go_on.wait()
+
+    monkeypatch.setattr(SearchPane, "keep_queries", read_slowly)
+    monkeypatch.setattr(SearchPane, "restore", lambda *_: resumed.set())
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(120, 30)) as pilot:
+        bar = app.still.query_one(TabBar)
+        async with asyncio.timeout(30):  # the screen takes no messages meanwhile, so that a pilot would wait for it
+            await begins.wait()
+            at_once(app, "f4")
+            while bar.active != "memory":
+                await asyncio.sleep(0.01)
+        may_go_on.set()
+        await until(pilot, resumed.is_set, "the session")
+        assert bar.active == "memory"
 
 
 async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_path: Path) -> None:

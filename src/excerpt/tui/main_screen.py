@@ -466,9 +466,9 @@ class MainScreen(PromptScreen):
                 rows.go_to(rows.hits[row].fragment.id)
 
     def _resume_tab(self) -> None:
-        """When all tabs are there; who has typed meanwhile stays."""
+        """When all tabs are there; who has typed or gone to another meanwhile stays."""
         session = self._session.before
-        another = session.tab in TABS and session.tab != self.query_one(TabBar).active
+        another = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
         if another and self._search.query_text == session.query:
             self.action_show_tab(session.tab)
         if self.settings.screen.restore:

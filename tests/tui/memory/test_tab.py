@@ -175,7 +175,7 @@ async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
     async with app.run_test() as pilot:
         await pilot.press("f4")
         rows = screen_of(app).query_one(MemoryList)
-        await until(pilot, lambda: len(rows.memories) == 3, "the memories")
+        await until(pilot, lambda: len(rows.memories) == 3 and rows.region.area > 0, "the memories")
         await pilot.press("enter")
         await until(pilot, lambda: bool(app._notifications), "the toast")
         assert "not in the vault" in next(iter(app._notifications)).message
