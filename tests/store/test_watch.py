@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 import excerpt
 from excerpt import Vault
+from excerpt.cli.push import Pushing
+from excerpt.store.address import read_address
 from tests.cli.test_watch import PATIENCE, Child
 from tests.store.conftest import closed, in_database
 from tests.store.server import Servers
@@ -54,3 +57,17 @@ def test_a_lost_server_is_told_once_and_gets_what_changed_when_it_is_back(
     assert child.names_until("pushed") == ["pushed"]
     with excerpt.open(f"{database}?vault=notes") as stored:
         assert first_of(stored, "fermented water") == "Mead.md"
+
+
+def test_a_defect_of_ours_is_told(vault: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr("excerpt.store.push.Pusher.push", fail)
+    with excerpt.open(vault) as opened:
+        opened.load()
+    told: queue.Queue[str] = queue.Queue()
+    pushing = Pushing(vault, read_address(f"{database}?vault=notes"), lambda event, _: told.put(event), str)
+    pushing("done", {})
+    assert [told.get(timeout=PATIENCE) for _ in range(2)] == ["done", "error"]
+    pushing.end()

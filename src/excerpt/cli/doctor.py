@@ -12,7 +12,7 @@ import click
 
 from excerpt import known_vaults
 from excerpt.cli.printing import ProgressLine, print_json, put
-from excerpt.cli.vaults import last_vault, vault_option
+from excerpt.cli.vaults import check_folder, last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.json_forms import picked
 from excerpt.model import Progress
@@ -50,7 +50,9 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
     if adopt is not None:
         if fix or quick or as_json:
             raise click.UsageError("--adopt goes with --vault alone.")
-        put(visible_line(known_vaults.adopt(places(), open_vault(last_vault() if vault is None else vault), adopt)))
+        chosen = last_vault() if vault is None else vault
+        check_folder(chosen)
+        put(visible_line(known_vaults.adopt(places(), open_vault(chosen), adopt)))
         return 0
     began = time.monotonic()
     given, where = _vault_and_places(vault)

@@ -20,7 +20,7 @@ from excerpt.store.rights import Changes, Right, read_right
 from excerpt.text.display import counted, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.cli.watching import Tell
+    from excerpt.cli.watching import Crash, Tell
     from excerpt.store.address import Address
 
 _AGAIN = 5.0
@@ -47,8 +47,8 @@ class Pushing:
     cannot be used that is told once, and tried again every few seconds.
     """
 
-    def __init__(self, vault: Path, address: Address, tell: Tell) -> None:
-        self._vault, self._address, self._tell = vault, address, tell
+    def __init__(self, vault: Path, address: Address, tell: Tell, crash: Crash) -> None:
+        self._vault, self._address, self._tell, self._crash = vault, address, tell, crash
         self._changed = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="push", daemon=True)
@@ -92,6 +92,10 @@ class Pushing:
                     self._tell("error", {"title": error.title, "message": error.message, "hint": error.hint})
                 self._changed.set()
                 self._ended.wait(_AGAIN)
+            except Exception as error:  # a defect of ours: nobody stands above a thread
+                said = {"title": "Nothing is pushed any more", "message": self._crash(error), "hint": "Start it again."}
+                self._tell("error", said)
+                break
         for one in (pusher, snapshot):
             if one is not None:
                 one.close()

@@ -72,11 +72,15 @@ def _pushing(vault: Path, to: Address | None, tell: Tell) -> Iterator[Tell]:
     if to is None:
         yield tell
         return
-    pushing = Pushing(vault, to, tell)
+    pushing = Pushing(vault, to, tell, _crash)
     try:
         yield pushing
     finally:
         pushing.end()
+
+
+def _crash(error: Exception) -> str:
+    return crash_report(error, sys.argv[1:])
 
 
 def _watching(vault: Path, tell: Tell) -> Watching:
@@ -88,7 +92,7 @@ def _watching(vault: Path, tell: Tell) -> Watching:
         where.index_folder(vault),
         settings_of(vault, where),
         tell,
-        lambda error: crash_report(error, sys.argv[1:]),
+        _crash,
     )
     signal.signal(signal.SIGTERM, lambda *_: watching.end())
     return watching
