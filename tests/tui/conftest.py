@@ -182,5 +182,5 @@ def opened(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def quiet_clipboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No clipboard tool is there, so that a test never fills the clipboard of who runs it."""
-    monkeypatch.setattr("excerpt.tui.clipboard.program_of", lambda name: None)
+    monkeypatch.setattr("excerpt.tui.clipboard.find_program", lambda name: None)
     yield

@@ -1,4 +1,5 @@
-"""Keys at random, many at once, everywhere: nothing breaks, no text is lost, and escape always leads back.
+"""Keys at random, many at once, everywhere: nothing breaks, no text is lost, and escape always leads back; and the
+terminal shows what the app would draw as a whole.
 
 EXCERPT_FUZZ is how many keys a run has; `make fuzz` sets it. A run that fails says its seed and its last keys.
 """
@@ -7,15 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from random import Random
 from unittest.mock import AsyncMock
 
 import pytest
+from rich.color import ColorSystem
 from textual.widgets import Input
 
 from excerpt.memory.store import MemoryStore
-from excerpt.settings import Places, Settings
+from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
@@ -33,6 +36,7 @@ from excerpt.tui.settings.theme_picker import ThemePicker
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import AppPilot, at_once, until
 from tests.tui.still import StillApp
+from tests.tui.terminal import TerminalApp, differences
 
 KEYS = int(os.environ.get("EXCERPT_FUZZ", "300"))
 LONG = 10_000
@@ -56,6 +60,20 @@ DIALOGS: frozenset[type[object]] = frozenset(
     (BudgetDialog, Confirm, Help, IndexDialog, Palette, Remember, StrategiesScreen, ThemePicker, VaultChooser, WhyNot)
 )
 TABS = ("f2", "f3", "f4")
+SMALL, LARGE = (80, 24), (140, 45)
+FEW, ALL = ColorSystem.EIGHT_BIT, ColorSystem.TRUECOLOR
+LOOKS = (
+    list(product((SMALL, LARGE), (FEW, ALL), ("excerpt-dark", "excerpt-light")))
+    if KEYS >= LONG
+    else [(SMALL, FEW, "excerpt-dark"), (LARGE, ALL, "excerpt-light")]
+)
+"""Sizes of the terminal with its colours and a theme."""
+DRAWN_KEYS = KEYS // 80 if KEYS >= LONG else 0
+"""Keys at random in each of them, besides those that every screen and dialog is opened and used with: each burst takes
+some 0.3 s, of which most is reading the terminal twice."""
+DRAWN_WITHIN = 100
+"""Looks at the terminal, 0.02 s apart at least, until all that was pressed is to be drawn."""
+VIEWS = ("unbound-related", "unbound-map", "f3", "f4")
 MOST_ESCAPES = 12
 """Layers that there can be, with the menu, a panel, and a field to be cleared."""
 
@@ -64,19 +82,25 @@ MOST_ESCAPES = 12
 def nothing_is_started_or_left(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
     for name in ("_start", "_run_here"):
         monkeypatch.setattr(f"excerpt.tui.programs.Programs.{name}", lambda _programs, _argv: None)
-    monkeypatch.setattr("excerpt.tui.programs.which", lambda _name: None)
+    monkeypatch.setattr("excerpt.tui.programs.find_program", lambda _name: None)
     monkeypatch.setattr(ExcerptApp, "_chosen", lambda _app, _opening: None)
     monkeypatch.setattr(ExcerptApp, "action_quit", AsyncMock())
 
 
 @pytest.fixture
-def still(tmp_path: Path, home: Path) -> StillApp:
-    """On the notes that are only spoken of, with two memories."""
+def data(tmp_path: Path, home: Path) -> Path:
+    """A folder of the app with two memories."""
     places = Places(tmp_path / "config", tmp_path, tmp_path, tmp_path)
     store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
     store.remember("Soup keeps for three days.", tags=["kitchen"], why="plan the shopping")
     store.remember("The newer one is kept.", tags=["sync"])
-    return StillApp(tmp_path, Settings())
+    return tmp_path
+
+
+@pytest.fixture
+def still(data: Path) -> StillApp:
+    """On the notes that are only spoken of."""
+    return StillApp(data, Settings())
 
 
 def bursts(random: Random, keys: int) -> Iterator[list[str]]:
@@ -139,3 +163,48 @@ async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(still
             assert await lead_out(pilot, still), f"seed {seed}: {where(still)} after {last}"
         assert still._exception is None, f"seed {seed}: {still._exception!r} after {last}"
     assert KEYS < LONG or not DIALOGS - seen, f"seed {seed} saw nothing of {DIALOGS - seen}"
+
+
+async def expect_drawn(pilot: AppPilot, app: TerminalApp, after: object) -> None:
+    """Fail if the terminal does not come to show what the app would draw as a whole."""
+    found: list[str] = []
+    for _ in range(DRAWN_WITHIN):
+        await pilot.pause(0.02)
+        found = differences(app.cells(), app.expected_cells())
+        if not found:
+            return
+    assert not found, f"after {after}: {app.screen}: {found}"
+
+
+@pytest.mark.parametrize(("size", "colours", "theme"), LOOKS)
+async def test_whatever_is_pressed_the_terminal_shows_every_cell_as_it_should_be(
+    data: Path, size: tuple[int, int], colours: ColorSystem, theme: str
+) -> None:
+    app = TerminalApp(data, Settings(screen=ScreenSettings(theme=theme)), size, colours)
+    random = Random(f"{size} {colours} {theme}")
+    seen: set[type[object]] = set()
+    async with app.run_test(size=size, headless=False) as pilot:
+        await until(pilot, lambda: bool(app.still.query("#memory")), "the other tabs")
+        views: list[str | Callable[[StillApp], object]] = [*VIEWS, *OPENINGS, *FROM_PALETTE]
+        for view in views:
+            at_once(app, "f2", "end", "ctrl+u", *"sync", "escape")
+            await pilot.pause()
+            if isinstance(view, str):
+                at_once(app, view)
+            else:
+                view(app)
+            await expect_drawn(pilot, app, view)
+            seen.add(type(app.screen))
+            keys = [random.choice(PRESSED) for _ in range(3)]
+            at_once(app, *keys)
+            await expect_drawn(pilot, app, (view, keys))
+            while app.screen is not app.still:
+                await pilot.press("escape")
+        for keys in bursts(random, DRAWN_KEYS):
+            at_once(app, *keys)
+            await expect_drawn(pilot, app, keys)
+        for now in (LARGE if size == SMALL else SMALL, size):
+            app.resize_seen(now)
+            await pilot.resize_terminal(*now)
+            await expect_drawn(pilot, app, now)
+    assert not DIALOGS - seen, f"saw nothing of {DIALOGS - seen}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,60 @@ def test_what_no_viewer_is_known_for_is_opened_as_the_system_does() -> None:
 def test_a_command_of_the_settings_comes_first_and_gets_file_page_and_place() -> None:
     assert view("show --page={page} {file} {place}") == ("show", "--page=12", str(PAPER), "page=12")
     assert view("show") == ("show", str(PAPER))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "sh -c 'zathura {file}'",
+        "sh -c {file}",
+        "/bin/bash -lc 'zathura -P {page} \"{file}\"'",
+        "env A=1 zsh -c 'open {place}'",
+        "fish -c 'zathura {file}' {file}",
+        "cmd /c start {file}",
+        "cmd.exe /c start",
+        "powershell -Command Invoke-Item {file}",
+        "pwsh -c Invoke-Item",
+        "ssh desk zathura {file}",
+        "ssh -f desk zathura {file}",
+        "bash -ce {file}",
+        "xterm -e 'less {file}'",
+        "tmux new-window 'less {file}'",
+        "emacsclient --eval '(find-file\"{file}\")'",
+        "python3 -c 'open(\"{file}\")'",
+    ],
+)
+def test_a_viewer_that_would_run_a_part_of_a_name_is_refused(setting: str) -> None:
+    with pytest.raises(SettingsError, match=r"screen\.viewers\.pdf puts a file's name into a command line") as error:
+        view(setting)
+    assert "sh {file}" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'sh -c \'zathura -P "$2" "$1"\' sh {file} {page}',
+        "sh -c 'zathura -P {page} \"$0\"'",
+        "show.sh --open={file}#{place}",
+        "open file://{file}",
+        "powershell -File show.ps1 {file}",
+    ],
+)
+def test_a_viewer_that_gets_the_name_as_a_word_is_started(setting: str) -> None:
+    argv = view(setting)
+    assert argv is not None
+    assert str(PAPER) in " ".join(argv)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell of POSIX")
+def test_a_name_that_is_a_command_is_one_argument_of_a_shell(tmp_path: Path) -> None:
+    file = tmp_path / "$(touch ran).pdf"
+    argv = viewer_command(
+        "sh -c 'printf %s \"$1\"' sh {file}", "pdf", file, "", environment=SEEN, which=everything, platform="linux"
+    )
+    assert argv is not None
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, list(tmp_path.iterdir())) == (str(file), [])
 
 
 def test_a_name_in_braces_in_a_file_s_own_name_stands_for_nothing() -> None:

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from textual.app import SuspendNotSupported
 
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.messages import EditRequested
 from excerpt.tui.programs import Programs
+from tests.tui.conftest import pane_of, screen_of, until
 
 
 class Case:
@@ -109,3 +113,22 @@ async def test_a_folder_that_is_no_vault_of_obsidians_is_told_and_nothing_is_cop
     assert not await case.programs.open_in_obsidian(case.note, (), copied.append)
     assert "no vault of Obsidian's" in case.told[0]
     assert copied == []
+
+
+async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the_clipboard_is_left_alone(
+    vault: Path, places: Places
+) -> None:
+    (vault / "paper.pdf").write_bytes(b"%PDF-1.4\n")
+    app = ExcerptApp(vault, Settings(), places, {"SSH_TTY": "/dev/pts/1"})
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: pane_of(app).is_mounted, "the screen")
+        screen_of(app).post_message(EditRequested("paper.pdf", 1, "", place="page=3"))
+        await until(pilot, lambda: bool(notices_of(app)), "the message")
+        await pilot.pause()
+        await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "copy"])
+        assert [notice.splitlines()[-1] for notice in notices_of(app)] == [f"It is {vault / 'paper.pdf'}#page=3"]
+    assert list(places.copies_folder().glob("*")) == []
+
+
+def notices_of(app: ExcerptApp) -> list[str]:
+    return [notice.message for notice in app._notifications if notice.title == "Nothing here shows it"]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyte
 import pytest
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
-from textual.screen import Screen
 from textual.strip import Strip
 
 from excerpt.settings import Settings
@@ -19,60 +17,24 @@ from excerpt.tui.search.query_bar import QueryInput
 from excerpt.tui.textual_patches import ChangedCells, SentParts, SparingCompositor
 from tests.tui.conftest import until
 from tests.tui.still import StillApp
+from tests.tui.terminal import TerminalApp, differences
 
 SIZE = (100, 30)
 STEPS = [*"sync", "down", "tab", "pagedown", "f1", "escape", "unbound-related", "escape", "ctrl+u", *"xyzzy", "escape"]
 
 
-class Terminal(StillApp):
-    """The app on a terminal that keeps what was written to it."""
-
-    def __init__(self, data: Path, settings: Settings) -> None:
-        super().__init__(data, settings)
-        self.seen = pyte.Screen(*SIZE)
-        self._stream = pyte.Stream(self.seen)
-
-    def _display(self, screen: Screen[object], renderable: object) -> None:
-        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
-            self._stream.feed(ChangedCells(renderable, self._sent).render_segments(self.console))
-        super()._display(screen, renderable)  # type: ignore[arg-type]
-
-
-def _whole(app: StillApp) -> list[dict[int, Strip | None]]:
-    """The screen as Textual's own compositor draws it, by line and by where each part begins."""
-    compositor = app.screen._compositor
-    return [dict(line) for line in Compositor._render_chops(compositor, Region(0, 0, *SIZE), lambda y: True)]
-
-
-def _drawn_whole(app: StillApp) -> pyte.Screen:
-    """The screen as Textual itself writes it to a terminal, as a whole."""
-    seen = pyte.Screen(*SIZE)
-    lines = [[part for part in line.values() if part] for line in _whole(app)]
-    pyte.Stream(seen).feed(LayoutUpdate([*lines], Region(0, 0, *SIZE)).render_segments(app.console))
-    return seen
-
-
-def _cells(seen: pyte.Screen) -> list[list[pyte.screens.Char]]:
-    """Every cell: its character and its colours."""
-    return [[seen.buffer[row][column] for column in range(SIZE[0])] for row in range(SIZE[1])]
-
-
-async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A style keeps the codes that it was first written with, which are those of all colours where a picture was taken.
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    app = Terminal(tmp_path / "data", Settings())
-    async with app.run_test(size=SIZE) as pilot:
+async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path: Path, home: Path) -> None:
+    app = TerminalApp(tmp_path / "data", Settings(), SIZE)
+    async with app.run_test(size=SIZE, headless=False) as pilot:
         for key in STEPS:
             await pilot.press(key)
             await pilot.pause(0.03)
 
             def is_drawn() -> bool:
-                return _cells(app.seen) == _cells(_drawn_whole(app))
+                return not differences(app.cells(), app.expected_cells())
 
             await until(pilot, is_drawn, f"all that {key} changed")  # an answer may come just now
-            compositor, whole = app.screen._compositor, _whole(app)
+            compositor, whole = app.screen._compositor, app.whole()
             assert [[part for strip in line.values() if strip for part in strip] for line in whole] == [
                 [part for strip in line.values() if strip for part in strip]
                 for line in compositor._render_chops(Region(0, 0, *SIZE), lambda y: True)
@@ -131,6 +93,11 @@ def test_a_line_that_is_the_same_is_not_sent_again() -> None:
 
 def test_only_the_colour_that_differs_is_sent() -> None:
     assert "red\x1b[38;2;0;255;0mgreen\x1b[0m" in _sent(_line(("red", RED), ("green", GREEN)))[0]
+
+
+def test_nothing_is_sent_between_two_styles_that_look_the_same_on_a_terminal() -> None:
+    clickable = RED + Style(meta={"option": 1})
+    assert "redred\x1b[0m" in _sent(_line(("red", RED), ("red", clickable)))[0]
 
 
 def test_a_line_with_wide_characters_is_sent_whole_as_terminals_do_not_agree_on_them() -> None:

@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from shutil import which as program_of
 from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format
+from excerpt.processes import find_program, program_command
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -140,7 +140,7 @@ def _route(tool: Tool) -> str:
         return tool.name
     try:
         asked = subprocess.run(
-            ("tmux", "display-message", "-p", "#{client_termfeatures}"),
+            program_command(("tmux", "display-message", "-p", "#{client_termfeatures}")),
             capture_output=True,
             timeout=_TOOL_SECONDS,
             check=False,
@@ -155,7 +155,7 @@ def _ran(tool: Tool, text: str) -> bool:
     """True if the tool took the text. Output goes nowhere: xclip stays in the background and would hold a pipe."""
     try:
         done = subprocess.run(
-            tool.argv,
+            program_command(tool.argv),
             input=bytes_of(text) if tool.encoding == "utf-8" else text.encode(tool.encoding, "replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -242,7 +242,7 @@ class Copier:
             file = await asyncio.to_thread(write_file, wanted.text, self._folder, name)
             done = CopyReport(told_file(file, size, wanted.what, wanted.tokens), file is not None)
         else:
-            planned = plan(self._environment, program_of, sys.platform, size)
+            planned = plan(self._environment, find_program, sys.platform, size)
             copied = await asyncio.to_thread(copy, wanted.text, planned, self._folder, now, wanted.suffix)
             if planned.osc:
                 self._send(osc_sequence(wanted.text, planned.osc))

@@ -262,7 +262,6 @@ class EngineWorker:
                 self._answer(kind, answer)
             answered = answered + 1 if kind is not None else 0
             if answered % _MOST_ANSWERS == 0 and self._engine is not None:
-                self._engine.snapshot.let_go()
                 _trim_memory()
         for engine in (self._engine, self._next):
             if engine is not None:

@@ -587,9 +587,8 @@ class MainScreen(PromptScreen):
             return self._edit(file, message.line if not kind else 1)
         said = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
         if said is not None:
-            self.notify(said, title="Nothing here shows it", severity="warning", markup=False)
-            link = f"{file}#{message.place}" if message.place else str(file)
-            self.post_message(CopyRequested(link, "Where it is", None))
+            link = visible_line(f"{file}#{message.place}" if message.place else str(file))
+            self.notify(f"{said}\nIt is {link}", title="Nothing here shows it", severity="warning", markup=False)
         return said is None
 
     def _edit(self, file: Path, line: int) -> bool:

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 from urllib.parse import quote
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.places import number_of
+from excerpt.processes import find_program, program_command
 from excerpt.state_files import users_umask
 
 _PLUS = (
@@ -81,7 +81,7 @@ class Programs:
         that had the terminal has given it back.
         """
         try:
-            command = editor_command(setting, self._environment, which, file, line)
+            command = editor_command(setting, self._environment, find_program, file, line)
             if command.windowed:
                 self._start(command.argv)
                 self._notify(f"Opened with {Path(command.argv[0]).name}. {seen}", markup=False)
@@ -97,7 +97,7 @@ class Programs:
 
     def _start(self, argv: Sequence[str]) -> None:
         subprocess.Popen(
-            argv,
+            program_command(argv),
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -111,7 +111,7 @@ class Programs:
 
         try:
             with self._suspend():
-                done = subprocess.run(argv, env=self._environment, check=False, umask=users_umask())
+                done = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
             self._notify("This terminal cannot be handed to an editor.", severity="error")
             return False
@@ -122,9 +122,9 @@ class Programs:
     def view(self, setting: str, kind: str, file: Path, place: str) -> str | None:
         """Open an attachment at a place in a program that shows it; return why not where there is none."""
         try:
-            argv = viewer_command(setting, kind, file, place, environment=self._environment, which=which)
+            argv = viewer_command(setting, kind, file, place, environment=self._environment, which=find_program)
             if argv is None:
-                return f"Set a command for it: viewers.{kind} in the table [screen] of the settings. It is copied."
+                return f"Set a command for it: viewers.{kind} in the table [screen] of the settings."
             self._start(argv)
         except (ExcerptError, OSError) as error:
             return str(error)
@@ -141,7 +141,7 @@ class Programs:
         except ExcerptError as error:
             self._notify(str(error), title="Cannot be opened in Obsidian", severity="warning", markup=False)
             return False
-        argv = link_opener(self._environment, which, sys.platform)
+        argv = link_opener(self._environment, find_program, sys.platform)
         if argv is not None and await asyncio.to_thread(open_link, (*argv, link), self._environment):
             self._notify(f"{file.name} is opened in Obsidian.", markup=False)
             return True
@@ -250,11 +250,16 @@ def viewer_command(
     own; None where there is none, and over ssh.
 
     `{file}`, `{page}` (1 where the place has no number) and `{place}` stand for what is shown. Raises ExcerptError for
-    a setting that cannot be read or run.
+    a setting that cannot be read or run, SettingsError for one by which a part of a file's name would be run.
     """
     values = {"{file}": str(file), "{page}": str(number_of(place) or 1), "{place}": place}
     words = tuple(_words(setting, platform))
     if words:
+        if _runs_names(words):
+            raise SettingsError(
+                f"screen.viewers.{kind} puts a file's name into a command line, which would run a part of it.",
+                "Write {file} as a word of its own, for a shell so: sh -c 'zathura \"$1\"' sh {file}",
+            )
         if which(words[0]) is None:
             raise ExcerptError(f"There is no program {words[0]}.", f"Set screen.viewers.{kind} to one that there is.")
         return tuple(_filled(word, values) for word in words) + (() if "{file}" in setting else (str(file),))
@@ -265,6 +270,31 @@ def viewer_command(
         if which(name):
             return (name, *(_filled(word, values) for word in arguments))
     return (*opener, str(file))
+
+
+_OF_NAMES = re.compile(r"\{(?:file|place)\}")
+_OF_A_COMMAND_LINE = re.compile(r"[\s;&|<>$`()\"']")
+"""What no word has that is a file's name and little else: it would be a command line of a shell or another program."""
+_SHELLS = "sh bash dash ash zsh ksh mksh fish csh tcsh elvish nu xonsh su"
+_JOINING = "cmd powershell pwsh ssh"
+"""Programs that make a command line of all their words, for a shell."""
+
+
+def _runs_names(words: Sequence[str]) -> bool:
+    """Return whether the name of a file would be a part of a command line, where it could be a command itself."""
+    for at, word in enumerate(words):
+        name, behind = _name(word), words[at + 1 :]
+        if name in _JOINING.split() and not any(option.lower().startswith("-fi") for option in behind):
+            return True  # without {file}, the file is put behind
+        if name in _SHELLS.split():
+            script = next(
+                (number for number, option in enumerate(behind, 1) if re.fullmatch(r"-\w*c\w*|--command", option)), None
+            )
+            if script is not None and _OF_NAMES.search("".join(behind[script : script + 1])):
+                return True
+        if _OF_NAMES.search(word) and _OF_A_COMMAND_LINE.search(_OF_NAMES.sub("", word)):
+            return True
+    return False
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:
@@ -324,7 +354,7 @@ def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Whether the program took the link, as far as it says so within a moment. Waits, so it is for a thread."""
     try:
         opened = subprocess.Popen(
-            argv,
+            program_command(argv),
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -217,7 +217,8 @@ def _same(before: Sequence[Segment], now: Sequence[Segment]) -> int:
 
 @lru_cache(maxsize=16384)
 def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
-    """The sequence that has a terminal go on in another style: the colours that differ, else all of it."""
+    """Return the sequence that has a terminal go on in another style: the colours that differ, else all of it; nothing
+    where the styles look the same there, as those do that differ in their meta alone."""
     if before == now:
         return ""
     if not now or before.without_color != now.without_color:
@@ -226,7 +227,7 @@ def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
     for old, new, is_text in ((before.color, now.color, True), (before.bgcolor, now.bgcolor, False)):
         if old != new:
             codes += new.downgrade(colours).get_ansi_codes(is_text) if new else ("39" if is_text else "49",)
-    return f"\x1b[{';'.join(codes)}m"
+    return f"\x1b[{';'.join(codes)}m" if codes else ""  # without codes it would be a reset
 
 
 _ESCAPE = "\x1b"

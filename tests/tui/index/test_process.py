@@ -15,7 +15,7 @@ from textual.message import Message
 
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.tui.index import process as indexing
-from excerpt.tui.index.process import Indexing, message_of, watch_command
+from excerpt.tui.index.process import Indexing, message_of
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -74,11 +74,6 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Start]:
     yield begin
     for run in runs:
         run.indexing.end()
-
-
-def test_the_process_is_this_python_on_this_vault() -> None:
-    command = [sys.executable, "-m", "excerpt", "watch", "--vault", "/a vault", "--progress"]
-    assert watch_command(Path("/a vault")) == command
 
 
 def test_its_lines_are_messages() -> None:

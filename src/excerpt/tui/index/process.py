@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import IO, Literal
 import msgspec
 from textual.message import Message
 
+from excerpt.processes import watch_command
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -132,10 +132,6 @@ class Indexing:
                 told = isinstance(message, Failure)
                 self._post(message)
         return told
-
-
-def watch_command(vault: Path) -> list[str]:
-    return [sys.executable, "-m", "excerpt", "watch", "--vault", str(vault), "--progress"]
 
 
 def _send(process: subprocess.Popen[bytes], command: Command) -> None:

@@ -1,0 +1,230 @@
+"""A vault full of Python files and programs, in which excerpt is started: none of them is imported or run."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from excerpt.cli.main import COMMANDS
+from mcp import Client, StdioServerParameters
+from tests.drawn import drawn
+from tests.e2e.conftest import environment
+from tests.e2e.terminal import PATIENCE, Terminal
+from tests.mcp.conftest import asking
+
+EXCERPT = str(Path(sys.executable).parent / "excerpt")
+MODULES = sorted(
+    {*sys.stdlib_module_names, *packages_distributions(), "rapidocr", "onnxruntime", "sitecustomize", "usercustomize"}
+)
+"""What could be imported: of Python, of what is installed, and of what is not."""
+PROGRAMS = """
+    tesseract tmux xclip xsel wl-copy clip.exe pbcopy xdg-open wslview open rundll32.exe mount git sh python python3
+    nano vim vi micro emacs zathura okular evince mupdf gcc cc ld ldconfig uname
+    """
+"""What could be started."""
+
+WORDS: Mapping[str, Sequence[str]] = {
+    "demo": ["--path"],
+    "search": ["walrus"],
+    "pack": ["walrus", "--template", "pack.j2"],
+    "check": ["answer.txt", "--pack", "pack.txt"],
+    "overview": ["walrus"],
+    "related": ["Walrus"],
+    "map": [],
+    "read": ["Walrus"],
+    "peek": ["Walrus"],
+    "remember": ["The walrus swims."],
+    "recall": ["walrus"],
+    "edit": ["nothing", "--text", "x"],
+    "forget": ["nothing"],
+    "learned": [],
+    "index": [],
+    "watch": ["--progress"],
+    "push": [".", "--to", "postgresql://127.0.0.1:1/none"],
+    "mcp": [".", "--print-config", "claude"],
+    "status": [],
+    "config": [],
+    "doctor": [],
+}
+"""What each command is called with."""
+CODES = {"edit": 3, "forget": 3, "learned": 1, "push": 3}
+"""Their exit codes, where there is no such memory, nothing learned, and no server; 0 for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    """A folder, the environment of a shell in it, and the folder where what runs leaves its name."""
+
+    folder: Path
+    shell: Mapping[str, str]
+    traces: Path
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [EXCERPT, *words],
+            cwd=self.folder,
+            env=self.shell,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    def change(self) -> None:
+        """Leave something to be read by another process: a note of more than 256 kB."""
+        large = self.folder / "Large.md"
+        large.write_text(f"# Large {os.urandom(4).hex()}\n\n" + "A walrus is large. \n\n" * 15_000)
+
+    @property
+    def ran(self) -> list[str]:
+        return sorted(trace.name for trace in self.traces.iterdir())
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory, tesseract: None) -> Hostile:
+    """The vault, indexed from within, attachments and all."""
+    base = tmp_path_factory.mktemp("hostile")
+    folder, traces, home = base / "vault", base / "traces", base / "home"
+    for made in (folder, traces, folder / "excerpt", folder / "multiprocessing", home / "config"):
+        made.mkdir(parents=True)
+    files = {f"{name}.py" for name in [*MODULES, "excerpt"]}
+    files |= {f"{name}/{part}.py" for name in ("excerpt", "multiprocessing") for part in ("__init__", "__main__")}
+    for name in files:
+        trace = traces / name.replace("/", "-")
+        (folder / name).write_text(f"open({str(trace)!r}, 'w').close()\n")
+    for name in PROGRAMS.split():
+        (folder / name).write_text(f"#!/bin/sh\n: > {traces}/program-{name}\n")
+        (folder / name).chmod(0o755)
+    (folder / "Walrus.md").write_text("# Walrus\n\nThe walrus swims in the cold sea.\n")
+    (folder / "answer.txt").write_text("The walrus swims [1].\n")
+    (folder / "pack.j2").write_text("{% for source in sources %}{{ source.text }}{% endfor %}\n")
+    (folder / "drawn.png").write_bytes(picture("PNG"))
+    (folder / "scan.pdf").write_bytes(picture("PDF"))
+    (home / "config" / "excerpt.toml").write_text('[vault.attachments]\nocr = "auto"\n')
+    elsewhere = [entry for entry in os.environ["PATH"].split(os.pathsep) if not Path(entry, "excerpt").exists()]
+    path = os.pathsep.join(["", ".", *elsewhere])
+    found = Hostile(folder, {**environment(home), "PATH": path, "DISPLAY": ":99", "EXCERPT_VAULT": "."}, traces)
+    found.change()
+    indexed = found.run("index", "--vault", ".")
+    assert indexed.returncode == 0, indexed.stderr
+    (folder / "pack.txt").write_bytes(found.run("pack", "walrus", "--vault", ".").stdout)
+    return found
+
+
+def picture(kind: str) -> bytes:
+    data = io.BytesIO()
+    drawn("The narwhal has a tusk.").save(data, kind)
+    return data.getvalue()
+
+
+def test_notes_pdfs_and_images_were_read_by_other_processes_none_of_which_ran_anything(hostile: Hostile) -> None:
+    hostile.change()
+    found = hostile.run("search", "narwhal tusk", "--vault", ".", "--json")
+    assert {hit["path"] for hit in json.loads(found.stdout)["hits"]} >= {"drawn.png", "scan.pdf"}
+    assert hostile.ran == []
+
+
+def test_every_command_is_tried() -> None:
+    assert set(WORDS) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", WORDS)
+def test_no_command_runs_what_lies_in_the_working_directory(hostile: Hostile, command: str) -> None:
+    done = hostile.run(command, *WORDS[command])
+    assert done.returncode == CODES.get(command, 0), done.stderr
+    assert hostile.ran == []
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_large_vault_elsewhere_is_indexed_from_the_folder_too(hostile: Hostile, tmp_path: Path) -> None:
+    (tmp_path / "Large.md").write_text("# Large\n\n" + "A walrus is large. \n\n" * 15_000)
+    assert hostile.run("search", "walrus", "--vault", str(tmp_path)).returncode == 0
+    assert hostile.ran == []
+
+
+def test_the_app_and_its_indexing_process_run_nothing(hostile: Hostile) -> None:
+    hostile.change()
+    with Terminal([EXCERPT, "."], hostile.shell, 100, 30, folder=hostile.folder) as app:
+        app.wait_for("up to date")
+        (hostile.folder / "New.md").write_text("# New\n\nThe dugong grazes.\n")
+        app.type("dugong")
+        app.wait_for("▌ 1 ", "grazes")
+        app.press("tab", "ctrl+y")
+        app.wait_until(lambda: bool(app.copied()), "to copy")
+        app.press("ctrl+q")
+        assert app.wait_exit() == 0
+    assert hostile.ran == []
+
+
+async def test_an_mcp_server_and_its_indexing_process_run_nothing(hostile: Hostile) -> None:
+    hostile.change()
+    server = StdioServerParameters(command=EXCERPT, args=["mcp", "."], env=dict(hostile.shell), cwd=hostile.folder)
+    async with Client(server) as client:
+        ask = asking(client)
+        while "up to date" not in (await ask("search", query="walrus")).first_line:
+            pass
+    assert hostile.ran == []
+
+
+def test_an_mcp_server_over_http_runs_nothing(hostile: Hostile) -> None:
+    hostile.change()
+    with subprocess.Popen(
+        [EXCERPT, "mcp", ".", "--http", "--port", "0"],
+        cwd=hostile.folder,
+        env=hostile.shell,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as server:
+        try:
+            assert server.stderr is not None
+            said = server.stderr.readline().decode()
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/mcp; the token is in (.*)\n", said)
+            assert found, said
+            assert "up to date" in searched(int(found[1]), Path(found[2]).read_text(encoding="utf-8").strip())
+        finally:
+            server.terminate()
+    assert hostile.ran == []
+
+
+def searched(port: int, token: str) -> str:
+    """What the server answers to a search once it is up to date."""
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+
+    def post(method: str, params: Mapping[str, object], number: int | None) -> str:
+        body = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+        connection.request("POST", "/mcp", json.dumps(body), headers)
+        response = connection.getresponse()
+        headers.update({"Mcp-Session-Id": named} if (named := response.getheader("Mcp-Session-Id")) else {})
+        return response.read().decode()
+
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    post("initialize", client, 1)
+    post("notifications/initialized", {}, None)
+    answer = ""
+    while "up to date" not in answer:
+        answer = post("tools/call", {"name": "search", "arguments": {"query": "walrus"}}, 2)
+        assert '"result"' in answer, answer
+    return answer
+
+
+def test_the_settings_of_an_agent_name_no_python_that_takes_modules_from_there(hostile: Hostile) -> None:
+    """Where the program is not on the PATH."""
+    said = hostile.run("mcp", ".", "--print-config", "claude")
+    server = json.loads(said.stdout)["mcpServers"]["excerpt"]
+    assert [server["command"], *server["args"][:3]] == [sys.executable, "-P", "-m", "excerpt"]

@@ -1,0 +1,118 @@
+"""Commands that take nothing from the working directory: of Python, and of programs found by PATH."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from excerpt.errors import ExcerptError
+from excerpt.processes import find_program, import_path, program_command, python_command, watch_command
+
+
+def program(folder: Path, name: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    return file
+
+
+def test_this_python_is_started_without_the_working_directory_on_the_import_path(tmp_path: Path) -> None:
+    asked = "import json, sys; print(json.dumps([sys.path, sys.flags.safe_path]))"
+    done = subprocess.run(python_command("-c", asked), cwd=tmp_path, capture_output=True, check=True)
+    entries, is_safe = json.loads(done.stdout)
+    assert is_safe
+    assert not {"", ".", str(tmp_path)} & set(entries)
+
+
+@pytest.mark.parametrize("option", ["-E", "-s", "-X utf8"])
+def test_what_the_user_told_python_to_leave_out_is_left_out_by_the_next_one_too(option: str) -> None:
+    asked = "from excerpt.processes import python_command; print(' '.join(python_command()))"
+    words = [sys.executable, *option.split(), "-c", asked]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1] / "src")
+    assert f" {option}" in done.stdout
+
+
+def test_the_import_path_that_is_handed_on_has_no_relative_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", ["", ".", "lib", *sys.path])
+    assert all(Path(entry).is_absolute() for entry in import_path())
+
+
+def test_a_package_found_by_a_relative_entry_stays_importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [""])
+    assert [Path(entry, "excerpt").is_dir() for entry in import_path()] == [True]
+
+
+def test_the_indexing_process_is_told_its_vault_and_to_report_what_it_does() -> None:
+    assert watch_command(Path("/notes"))[-6:] == ["-m", "excerpt", "watch", "--vault", "/notes", "--progress"]
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="programs are marked as such")
+def test_a_program_is_found_in_the_absolute_folders_of_the_path_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program(tmp_path, "tesseract")
+    program(tmp_path / "bin", "xclip")
+    real = program(tmp_path / "real", "tesseract")
+    relative = {"PATH": ":.:bin:../" + tmp_path.name}
+    assert [find_program(name, environment=relative) for name in ("tesseract", "xclip")] == [None, None]
+    assert find_program("tesseract", environment={"PATH": f":.:bin:{real.parent}"}) == str(real)
+
+
+def test_without_a_path_no_program_is_found_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program(tmp_path, "no-such-program")
+    assert find_program("no-such-program", environment={}) is None
+
+
+def test_what_is_named_with_its_folder_is_what_the_user_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program(tmp_path, "my-editor")
+    assert find_program("./my-editor") == "./my-editor"
+    assert find_program(str(tmp_path / "my-editor")) == str(tmp_path / "my-editor")
+
+
+@pytest.mark.parametrize("name", ["code", "code.cmd", "CODE.CMD"])
+def test_on_windows_a_program_has_the_endings_of_pathext_and_is_not_looked_for_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in ("code.EXE", "code.CMD", "code.cmd", "CODE.CMD"):
+        program(tmp_path, file)
+    for file in ("code.CMD", "code.cmd", "CODE.CMD"):
+        real = program(tmp_path / "real", file)
+    windows = {"PATH": f";.;{real.parent}", "PATHEXT": ".EXE;.CMD"}
+    found = find_program(name, environment=windows, platform="win32")
+    assert found is not None
+    assert Path(found).parent == real.parent
+
+
+def test_a_program_is_started_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = program(tmp_path, "viewer.exe")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert program_command(["viewer.exe", "a & b.pdf"]) == [str(real), "a & b.pdf"]
+    with pytest.raises(FileNotFoundError):
+        program_command(["no-such-program"])
+
+
+@pytest.mark.parametrize("name", ["a&calc.md", "%PATH%.md", 'a".md', "a^b.md", "a|b.md", "a\nb.md"])
+def test_a_batch_file_gets_no_name_that_it_would_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    program(tmp_path, "code.CMD")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATHEXT", ".CMD")
+    assert program_command(["code", "a b.md"], platform="win32")[1:] == ["a b.md"]
+    with pytest.raises(ExcerptError, match="batch file"):
+        program_command(["code", name], platform="win32")
