@@ -25,9 +25,8 @@ def read(data: bytes) -> Note:
 
 
 def load(folder: Path, data: bytes, max_bytes: int = LIMIT) -> bytes:
-    file = folder / "note.md"
-    file.write_bytes(data)
-    return load_bytes(file, max_bytes)
+    (folder / "note.md").write_bytes(data)
+    return load_bytes(folder, "note.md", max_bytes)
 
 
 def test_a_reader_is_chosen_by_extension() -> None:
@@ -145,20 +144,20 @@ def test_a_file_over_the_limit_is_refused_with_the_limit(tmp_path: Path) -> None
 
 def test_a_file_that_vanished_says_so(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="vanished"):
-        load_bytes(tmp_path / "gone.md", LIMIT)
+        load_bytes(tmp_path, "gone.md", LIMIT)
 
 
 def test_a_link_put_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("secret")
     (tmp_path / "link.md").symlink_to(tmp_path / "target")
     with pytest.raises(ReadError):
-        load_bytes(tmp_path / "link.md", LIMIT)
+        load_bytes(tmp_path, "link.md", LIMIT)
 
 
 def test_a_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     with pytest.raises(ReadError, match="pipe"):
-        load_bytes(tmp_path / "pipe.md", LIMIT)
+        load_bytes(tmp_path, "pipe.md", LIMIT)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
@@ -167,7 +166,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path) -> None:
     file.write_text("x")
     file.chmod(0)
     with pytest.raises(ReadError, match="cannot be read"):
-        load_bytes(file, LIMIT)
+        load_bytes(tmp_path, file.name, LIMIT)
 
 
 @given(st.binary(max_size=300))

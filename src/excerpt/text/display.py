@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 
@@ -114,9 +115,12 @@ def location(path: str, first: int, last: int, place: str = "") -> str:
 def local_time(stamp: str) -> str:
     """An ISO 8601 time as `2026-03-01 14:05`; what cannot be read as one is left as it is."""
     try:
-        return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
+        then = datetime.fromisoformat(stamp)
     except ValueError:
         return stamp
+    with suppress(OverflowError, OSError, ValueError):  # a year that this system's clock does not know
+        then = then.astimezone()
+    return then.replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def local_day(stamp: str) -> str:

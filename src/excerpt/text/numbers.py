@@ -199,3 +199,8 @@ def term_numbers() -> TermNumbers:
     if kept is None or len(kept) > _MOST_CHUNKS:
         kept = _kept.numbers = TermNumbers()
     return kept
+
+
+def forget_term_numbers() -> None:
+    """Discard those of this thread; `term_numbers` begins with none."""
+    _kept.numbers = None

@@ -13,24 +13,19 @@ over it is told among what is skipped.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from excerpt.errors import SettingsError, VaultError
+from excerpt.errors import SettingsError, UnopenedError, VaultError
 from excerpt.model import Skipped
 from excerpt.settings import VaultSettings
+from excerpt.vault.ignore import Patterns, lines_of, parse
 from excerpt.vault.readers.registry import suffixes_of
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+from excerpt.vault_files import OpenFolder, open_folder
 
 IGNORE_FILES = (".gitignore", ".excerptignore")
 
@@ -41,18 +36,17 @@ _LONGEST_PATTERN = 500
 _MOST_IN_FOLDER = 1_000
 _MOST_IN_VAULT = 20_000
 
-_TELLS_CHANGES = sys.platform != "win32"  # there st_ctime is when the file was made
+LAST_SECOND = 9_000_000_000
+"""A file's time is taken for at most so many seconds after 1970, or before: 2255 and 1684. File systems keep later
+ones, which in nanoseconds are more than 64 bits hold, with which the index counts."""
 
-# As they stand in the regular expressions that pathspec makes: a star (or some, side by side), a `**` between two names
-# of a path, and one in front of the first.
-_STARS = re.compile(r"(?:\[\^/\]\*)+")
-_DEEPER = "(?:/.+)?"
-_ANYWHERE = "^(?:.+/)?"
+_TELLS_CHANGES = sys.platform != "win32"  # there st_ctime is when the file was made
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A note's file as the file system describes it; `path` is relative to the vault, with "/". `ctime_ns` is when
+    """A note's file as the file system describes it; `path` is relative to the vault, with "/". Times are within
+    LAST_SECOND of 1970. `ctime_ns` is when
     anything of it was last changed, its name and its times too, which no program sets back; 0 where the system does not
     say."""
 
@@ -79,7 +73,7 @@ class _Rules:
     """The rules of one ignore file or of the settings, relative to the folder `base` ("" or ending in "/")."""
 
     base: str
-    spec: GitIgnoreSpec
+    patterns: Patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,74 +92,85 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
     """The notes under `root`; of those, if `only` names files and folders (relative, with "/"), these and what they
     hold, by the same rules. Raises VaultError if `root` itself cannot be listed, SettingsError for a pattern of the
     settings that is none."""
-    vault = root.resolve()
-    wanted = frozenset(only or ())
-    known = suffixes_of(settings)
-    suffixes, others = known.read, known.unread
-    unread: Counter[str] = Counter()
-    # Without patterns pathspec is not imported, which takes .01 s.
-    included = _spec_of("include", settings.include) if settings.include else None
-    excluded = (_Rules("", _spec_of("exclude", settings.exclude)),) if settings.exclude else ()
-    files: list[FileState] = []
-    skipped: list[Skipped] = []
-    folders: list[str] = []
-    above = {path[:at] for path in wanted for at, letter in enumerate(path) if letter == "/"}
-    left = _MOST_IN_VAULT
-    pending = [_Folder("", (), 0, only is None)]
-    while pending:
-        folder = pending.pop()
-        entries = _entries(vault, folder.path)
-        if isinstance(entries, str):
-            skipped.append(_skip(folder.path, entries))
-            continue
-        folders.append(folder.path)
-        own, taken, remarks = _rules_of(folder.path, entries, min(left, _MOST_IN_FOLDER - folder.patterns))
-        rules, patterns = (*own, *folder.rules), folder.patterns + taken
-        left -= taken
-        skipped += remarks
-        for entry in entries:
-            path = folder.path + entry.name
-            whole = folder.whole or path in wanted
-            if not whole and path not in above:
-                continue
-            is_folder = entry.is_dir(follow_symlinks=False)
-            is_link = entry.is_symlink()
-            name = entry.name.lower()
-            is_wanted = is_folder or is_link or name.endswith(suffixes)
-            if not (is_wanted or name.endswith(others)) or entry.name in IGNORE_FILES:
-                continue
-            if _is_ignored(path, is_folder or (is_link and Path(entry.path).is_dir()), (*excluded, *rules)):
-                continue
-            if is_folder:
-                pending.append(_Folder(f"{path}/", rules, patterns, whole))
-                continue
-            if not whole or (included is not None and not included.match_file(path)):
-                continue
-            if not is_wanted:
-                unread[name[name.rfind(".") :]] += 1
-                continue
-            state = _link_reason(entry, vault, suffixes) if is_link else _state(entry, path)
-            if isinstance(state, FileState):
-                files.append(state)
-            elif state:
-                skipped.append(_skip(path, state))
+    walk = _Walk(root.resolve(), settings, only)
+    walk.run()
     return Scan(
-        tuple(sorted(files, key=lambda file: file.path)),
-        tuple(sorted(skipped, key=lambda skip: (skip.path, skip.reason))),
-        tuple(folders),
-        tuple(sorted(unread.items())) if only is None else (),
+        tuple(sorted(walk.files, key=lambda file: file.path)),
+        tuple(sorted(walk.skipped, key=lambda skip: (skip.path, skip.reason))),
+        tuple(walk.folders),
+        tuple(sorted(walk.unread.items())) if only is None else (),
     )
 
 
-def _entries(vault: Path, folder: str) -> list[os.DirEntry[str]] | str:
-    """What a folder holds, or why it cannot be listed. Raises VaultError if it is the vault itself."""
-    try:
-        with os.scandir(vault / folder) as found:
-            return [entry for entry in found if not entry.name.startswith(".") or entry.name in IGNORE_FILES]
-    except OSError as error:
-        if not folder:
-            raise VaultError(f"{vault} cannot be read: {error.strerror}.", "Check its permissions.") from error
-        return f"The folder cannot be listed: {error.strerror}."
+class _Walk:
+    """A scan under way: what was found so far, and the folders that are still to be listed."""
+
+    def __init__(self, vault: Path, settings: VaultSettings, only: Collection[str] | None) -> None:
+        self._vault = vault
+        self._suffixes = suffixes_of(settings)
+        included, excluded = patterns_of(settings)
+        self._included = included if settings.include else None
+        self._excluded = (_Rules("", excluded),) if settings.exclude else ()
+        self._only = frozenset(only or ())
+        self._above = {path[:at] for path in self._only for at, letter in enumerate(path) if letter == "/"}
+        self._patterns_left = _MOST_IN_VAULT
+        self._pending = [_Folder("", (), 0, only is None)]
+        self.files: list[FileState] = []
+        self.skipped: list[Skipped] = []
+        self.folders: list[str] = []
+        self.unread: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """List every folder. Raises VaultError if the vault itself cannot be listed."""
+        while self._pending:
+            folder = self._pending.pop()
+            try:
+                # Open until its entries were looked at: they are looked up in it, whatever is in its place by then.
+                with open_folder(self._vault, folder.path.removesuffix("/")) as opened:
+                    self._look_into(opened, folder)
+            except OSError as error:
+                if not folder.path:
+                    reason = f"{self._vault} cannot be read: {error.strerror}."
+                    raise VaultError(reason, "Check its permissions.") from error
+                self.skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
+
+    def _look_into(self, opened: OpenFolder, folder: _Folder) -> None:
+        entries = [one for one in opened.entries() if not one.name.startswith(".") or one.name in IGNORE_FILES]
+        self.folders.append(folder.path)
+        room = min(self._patterns_left, _MOST_IN_FOLDER - folder.patterns)
+        own, taken, remarks = _rules_of(opened, folder.path, entries, room)
+        self._patterns_left -= taken
+        self.skipped += remarks
+        inside = replace(folder, rules=(*own, *folder.rules), patterns=folder.patterns + taken)
+        for entry in entries:
+            self._look_at(entry, inside)
+
+    def _look_at(self, entry: os.DirEntry[str], folder: _Folder) -> None:
+        path = folder.path + entry.name
+        whole = folder.whole or path in self._only
+        if not whole and path not in self._above:
+            return
+        is_folder = entry.is_dir(follow_symlinks=False)
+        is_link = entry.is_symlink()
+        name = entry.name.lower()
+        is_wanted = is_folder or is_link or name.endswith(self._suffixes.read)
+        if not (is_wanted or name.endswith(self._suffixes.unread)) or entry.name in IGNORE_FILES:
+            return
+        leads_to_folder = is_link and (self._vault / path).is_dir()
+        if _is_ignored(path, is_folder or leads_to_folder, (*self._excluded, *folder.rules)):
+            return
+        if is_folder:
+            self._pending.append(replace(folder, path=f"{path}/", whole=whole))
+        elif not whole or (self._included is not None and not self._included.has(path)):
+            return
+        elif not is_wanted:
+            self.unread[name[name.rfind(".") :]] += 1
+        else:
+            state = _link_reason(self._vault, path, self._suffixes.read) if is_link else _state(entry, path)
+            if isinstance(state, FileState):
+                self.files.append(state)
+            elif state:
+                self.skipped.append(_skip(path, state))
 
 
 def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
@@ -180,13 +185,20 @@ def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
         return f"It cannot be looked at: {error.strerror}."
     if not stat.S_ISREG(found.st_mode):
         return "It is not a file but a device, pipe or socket."
-    return FileState(path, found.st_size, found.st_mtime_ns, found.st_ctime_ns if _TELLS_CHANGES else 0)
+    changed = _within_bounds(found.st_ctime_ns) if _TELLS_CHANGES else 0
+    return FileState(path, found.st_size, _within_bounds(found.st_mtime_ns), changed)
 
 
-def _link_reason(entry: os.DirEntry[str], vault: Path, suffixes: tuple[str, ...]) -> str:
-    """Why a symbolic link is not followed, "" if nobody would expect a note of it."""
-    target = Path(os.path.realpath(entry.path))
-    if not entry.name.lower().endswith(suffixes) and not target.is_dir():
+def _within_bounds(time_ns: int) -> int:
+    """Return a file's time, or the last one that the index can count with."""
+    last = LAST_SECOND * 1_000_000_000
+    return max(-last, min(time_ns, last))
+
+
+def _link_reason(vault: Path, path: str, suffixes: tuple[str, ...]) -> str:
+    """Return why a symbolic link is not followed, "" if nobody would expect a note of it."""
+    target = Path(os.path.realpath(vault / path))
+    if not path.lower().endswith(suffixes) and not target.is_dir():
         return ""
     if target != vault and vault not in target.parents:
         return "It is a link out of the vault."
@@ -206,13 +218,15 @@ def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
     """What the strongest rule that speaks of `path` says; a folder left out takes with it all that it holds."""
     for each in rules:
         relative = path[len(each.base) :]
-        verdict = each.spec.check_file(f"{relative}/" if is_folder else relative).include
+        verdict = each.patterns.verdict(relative, is_folder)
         if verdict is not None:
             return verdict
     return False
 
 
-def _rules_of(base: str, entries: Iterable[os.DirEntry[str]], room: int) -> tuple[list[_Rules], int, list[Skipped]]:
+def _rules_of(
+    opened: OpenFolder, base: str, entries: Iterable[os.DirEntry[str]], room: int
+) -> tuple[list[_Rules], int, list[Skipped]]:
     """The rules of a folder's own ignore files, strongest first; how many patterns they have, at most `room`; and what
     of these files was left out."""
     found = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
@@ -223,16 +237,15 @@ def _rules_of(base: str, entries: Iterable[os.DirEntry[str]], room: int) -> tupl
         entry = found.get(name)
         if entry and entry.is_file(follow_symlinks=False):
             try:
-                with Path(entry.path).open("rb") as file:
+                with opened.open(name) as file:
                     data = file.read(_MAX_IGNORE_BYTES + 1)
-            except OSError:
+            except (OSError, UnopenedError):
                 continue  # what cannot be read rules nothing out, as for git
-            lines = data[:_MAX_IGNORE_BYTES].decode("utf-8-sig", "replace").splitlines()
-            patterns = [line for line in lines if line.strip() and not line.startswith("#")]
+            patterns = lines_of(data[:_MAX_IGNORE_BYTES])
             short = [line for line in patterns if len(line) <= _LONGEST_PATTERN]
             kept = short[: room - taken]
             taken += len(kept)
-            rules.append(_Rules(base, _spec(kept)))
+            rules.append(_Rules(base, Patterns.read(kept)))
             if len(data) > _MAX_IGNORE_BYTES:
                 remarks.append(_skip(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read."))
             if len(short) < len(patterns):
@@ -246,69 +259,18 @@ def _rules_of(base: str, entries: Iterable[os.DirEntry[str]], room: int) -> tupl
     return rules, taken, remarks
 
 
-def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
-    """The patterns as git reads them; one that is no pattern is passed over, as git does."""
-    from pathspec import GitIgnoreSpec
+def patterns_of(settings: VaultSettings) -> tuple[Patterns, Patterns]:
+    """Return what the settings include and exclude. Raises SettingsError, which names the key and the pattern that can
+    match nothing."""
+    return _patterns_of("include", settings.include), _patterns_of("exclude", settings.exclude)
 
-    patterns = []
+
+def _patterns_of(setting: str, patterns: Sequence[str]) -> Patterns:
+    lines = [line for pattern in patterns for line in lines_of(pattern.encode("utf-8", "replace"))]
     for line in lines:
-        with suppress(ValueError, re.error):
-            patterns.append(_pattern(line))
-    # Named, as pathspec would take re2 where that is installed, which refuses many patterns at once.
-    return GitIgnoreSpec(patterns, backend="simple")
-
-
-def _pattern(line: str) -> GitIgnoreSpecPattern:
-    """A pattern as git reads it. Raises ValueError or re.error for what is none."""
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
-    regex, include = GitIgnoreSpecPattern.pattern_to_regex(line)
-    return GitIgnoreSpecPattern(None if regex is None else re.compile(_bounded(regex)), include)
-
-
-def _bounded(regex: str) -> str:
-    """What pathspec makes of a pattern, so that it takes no time that grows with a power of the path's length.
-
-    What follows a star matches best where it first can: then the next star has the most to choose from. So of the stars
-    in a name, and of the `**` in a path, only the last is tried at every place; each other is an atomic group with what
-    follows it (fnmatch.translate does the same).
-    """
-    first, *deeper = (_with_one_star_tried(part) for part in regex.split(_DEEPER))
-    if not deeper:
-        return first
-    if first.startswith(_ANYWHERE):
-        first = f"^(?>(?:[^/]+/)*?{first.removeprefix(_ANYWHERE)}(?=/))"
-    *between, last = deeper
-    return "".join((first, *(f"(?>(?:/[^/]+)*?{part}(?=/))" for part in between), _DEEPER, last))
-
-
-def _with_one_star_tried(regex: str) -> str:
-    first, *rest = _STARS.split(regex)
-    return first + "".join(
-        f"[^/]*{after}" if at == len(rest) - 1 or "/" in after.replace("[^/]", "") else f"(?>[^/]*?{after})"
-        for at, after in enumerate(rest)
-    )
-
-
-def patterns_of(settings: VaultSettings) -> tuple[GitIgnoreSpec, GitIgnoreSpec]:
-    """What the settings include and exclude. Raises SettingsError, which names the key and the pattern that is none."""
-    return _spec_of("include", settings.include), _spec_of("exclude", settings.exclude)
-
-
-def _spec_of(setting: str, patterns: Sequence[str]) -> GitIgnoreSpec:
-    """The patterns of a setting, where one that is no pattern is a mistake to be told."""
-    for pattern in patterns:
-        if not _is_pattern(pattern):
+        if parse(line, strict=True) is None:
             raise SettingsError(
-                f"vault.{setting} is not valid: {pattern!r} is no pattern as in .gitignore.",
+                f"vault.{setting} is not valid: {line.decode()!r} is no pattern as in .gitignore.",
                 "`excerpt config --path` says where the settings are.",
             )
-    return _spec(patterns)
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        _pattern(line)
-    except (ValueError, re.error):
-        return False
-    return True
+    return Patterns.read(lines)

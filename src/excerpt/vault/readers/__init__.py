@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-from excerpt.errors import ReadError
+from excerpt.errors import ReadError, UnopenedError
 from excerpt.kinds import BlockKind
 from excerpt.model import Block, Link, Note, Section
 from excerpt.settings import Ocr
+from excerpt.vault_files import open_file
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -192,19 +192,16 @@ def safe_zip(data: bytes) -> ZipFile:
     return archive
 
 
-def load_bytes(file: Path, max_bytes: int, setting: str = "vault.max_bytes") -> bytes:
-    """The bytes of a regular file, at most `max_bytes` of them; a link put in its place meanwhile is not followed."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(file, flags), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise ReadError("It is not a file but a device, pipe or socket.")
-            data = opened.read(max_bytes + 1)
-    except FileNotFoundError:
-        raise ReadError("It vanished before it could be read.") from None
-    except OSError as error:
-        raise ReadError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.") from error
-    if len(data) > max_bytes:
+def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max_bytes") -> bytes:
+    """Return the bytes of a regular file of the vault, following no link to it. Raises UnopenedError, and ReadError for
+    more than `max_bytes`."""
+    with open_file(vault, path) as opened:
+        try:
+            is_small = os.fstat(opened.fileno()).st_size <= max_bytes
+            data = opened.read(max_bytes + 1) if is_small else b""  # it may have grown since
+        except OSError as error:
+            raise UnopenedError(f"It cannot be read: {error.strerror or error}.", "Is its disk all right?") from error
+    if not is_small or len(data) > max_bytes:
         limit = f"{max_bytes / 1024 / 1024:.3g} MB"
         raise ReadError(f"It is larger than {limit}.", f"Raise {setting} in the settings to index it.")
     return data

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from excerpt.errors import OcrMissingError, ReadError, SettingsError
+from excerpt.processes import find_program
 from excerpt.settings import Ocr, Places, settings_of
 from excerpt.vault.readers.image_size import size_of
 
@@ -49,7 +49,7 @@ Engine = Callable[[bytes, str], Recognised]
 
 def engine(ocr: Ocr) -> Engine:
     """What reads images by this setting. Raises OcrMissingError, which says what to install, if it is not there."""
-    if ocr in (Ocr.AUTO, Ocr.TESSERACT) and (program := shutil.which("tesseract")):
+    if ocr in (Ocr.AUTO, Ocr.TESSERACT) and (program := find_program("tesseract")):
         return partial(_by_tesseract, program)
     if ocr in (Ocr.AUTO, Ocr.RAPIDOCR) and find_spec("rapidocr") and find_spec("onnxruntime"):
         return _by_rapidocr

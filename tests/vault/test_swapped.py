@@ -1,0 +1,174 @@
+"""A folder or a file of the vault that becomes a link while it is read: nothing from outside comes in."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from excerpt import vault_files
+from excerpt.errors import ReadError
+from excerpt.index.prepare import Recipe, Task, prepare
+from excerpt.settings import VaultSettings
+from excerpt.vault.readers import load_bytes
+from excerpt.vault.scan import scan
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links take a privilege on Windows")
+
+DEFAULTS = VaultSettings()
+TIMES = 3_000
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder beside the vault, with a note of the name that one in the vault has, and one that none has."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "a.md").write_text("outside")
+    (folder / "secret.md").write_text("outside")
+    (folder / "b.csv").write_text("outside,outside\n1,2\n")
+    return folder
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    (folder / "x" / "sub").mkdir(parents=True)
+    (folder / "x" / "sub" / "a.md").write_text("inside")
+    (folder / "x" / "sub" / "b.csv").write_text("inside,inside\n1,2\n")
+    return folder
+
+
+def swap(folder: Path, target: Path) -> None:
+    """Put a link to `target` in the place of a folder."""
+    folder.rename(folder.with_name(f".{folder.name}"))
+    folder.symlink_to(target)
+
+
+def swap_back(folder: Path) -> None:
+    folder.unlink()
+    folder.with_name(f".{folder.name}").rename(folder)
+
+
+@contextmanager
+def swapping(folder: Path, target: Path) -> Iterator[None]:
+    """Meanwhile a folder is swapped for a link and back, all the time."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.is_set():
+            swap(folder, target)
+            swap_back(folder)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def do_after_listing(monkeypatch: pytest.MonkeyPatch, folder: int, action: Callable[[], None]) -> None:
+    """Do something once the system has listed the first, second or third folder of a scan."""
+    listed: list[object] = []
+    scandir = os.scandir
+
+    @contextmanager
+    def counted(place: str | int) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with scandir(place) as found:
+            entries: list[Any] = list(found)
+        listed.append(place)
+        if len(listed) == folder:
+            action()
+        yield iter(entries)
+
+    monkeypatch.setattr(os, "scandir", counted)
+
+
+@pytest.mark.parametrize("folder", ["x", "x/sub"])
+def test_what_is_scanned_is_not_read_where_its_folder_became_a_link(vault: Path, outside: Path, folder: str) -> None:
+    found = scan(vault, DEFAULTS).files
+    (outside / "sub").symlink_to(outside)
+    swap(vault / folder, outside)
+    for file in found:
+        with pytest.raises(ReadError, match="link"):
+            load_bytes(vault, file.path, 1000)
+
+
+def test_an_attachment_whose_folder_became_a_link_is_read_once_it_is_back(vault: Path, outside: Path) -> None:
+    (file,) = (file for file in scan(vault, DEFAULTS).files if file.path.endswith(".csv"))
+    task = Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind="sheet")
+    swap(vault / "x" / "sub", outside)
+    away = prepare(Recipe(vault, "o200k", DEFAULTS), [task])
+    assert not away.notes
+    assert not away.given_up  # nothing was learnt of its content, and its own times are as they were
+    swap_back(vault / "x" / "sub")
+    assert [note.path for note in prepare(Recipe(vault, "o200k", DEFAULTS), [task]).notes] == ["x/sub/b.csv"]
+
+
+def test_a_scan_lists_nothing_from_outside_where_a_folder_becomes_a_link_before_it_is_listed(
+    vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do_after_listing(monkeypatch, 2, lambda: swap(vault / "x" / "sub", outside))
+    found = scan(vault, DEFAULTS)
+    paths = [file.path for file in found.files] + [skip.path for skip in found.skipped]
+    assert not [path for path in paths if "secret" in path]
+
+
+def test_the_rules_of_an_ignore_file_are_those_of_the_folder_that_is_listed(
+    vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (outside / ".gitignore").write_text("!a.md\n")
+    (vault / "x" / "sub" / ".gitignore").write_text("a.md\n")
+    do_after_listing(monkeypatch, 3, lambda: swap(vault / "x" / "sub", outside))
+    assert [file.path for file in scan(vault, DEFAULTS).files] == ["x/sub/b.csv"]
+
+
+def test_nothing_from_outside_is_read_while_a_folder_is_swapped(vault: Path, outside: Path) -> None:
+    texts: set[bytes] = set()
+    with swapping(vault / "x" / "sub", outside):
+        for _ in range(TIMES):
+            try:
+                texts.add(load_bytes(vault, "x/sub/a.md", 1000))
+            except ReadError:
+                continue
+    assert texts <= {b"inside"}
+
+
+@pytest.mark.parametrize("path", ["../outside/a.md", "x/../../outside/a.md", "/x/sub/a.md", "", "x//sub/a.md", "."])
+def test_a_path_that_is_none_of_a_vault_is_not_opened(vault: Path, outside: Path, path: str) -> None:
+    assert outside.is_dir()
+    with pytest.raises(ReadError):
+        load_bytes(vault, path, 1000)
+
+
+def test_a_file_too_large_is_not_read(vault: Path) -> None:
+    """A sparse file: 100 GB of zeros that take no room."""
+    with (vault / "huge.md").open("wb") as file:
+        file.truncate(100 * 10**9)
+    with pytest.raises(ReadError, match="larger than"):
+        load_bytes(vault, "huge.md", 10**11 - 1)
+
+
+def test_a_folder_in_the_place_of_a_file_is_no_file(vault: Path) -> None:
+    with pytest.raises(ReadError, match="not a file"):
+        load_bytes(vault, "x/sub", 1000)
+
+
+def test_a_vault_on_a_system_that_opens_no_folders_is_read_by_the_paths_of_what_was_opened(
+    vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows."""
+    monkeypatch.setattr(vault_files, "_OPENS_FOLDERS", False)
+    monkeypatch.setattr(vault_files, "_NO_LINK", 0)
+    assert [file.path for file in scan(vault, DEFAULTS).files] == ["x/sub/a.md", "x/sub/b.csv"]
+    assert load_bytes(vault, "x/sub/a.md", 1000) == b"inside"
+    swap(vault / "x" / "sub", outside)
+    with pytest.raises(ReadError, match="link"):
+        load_bytes(vault, "x/sub/a.md", 1000)
