@@ -21,7 +21,7 @@ from filelock import FileLock
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
 from excerpt.index import build as building
 from excerpt.index import changes, pool, postings, prepare, writer
-from excerpt.index.build import Updater, build
+from excerpt.index.build import BuildCancelled, Control, Updater, build
 from excerpt.index.catalog import FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
@@ -377,6 +377,55 @@ def test_the_most_recently_modified_notes_come_first(
 
     build(vault, index, settings, keep_first_generation)
     assert first == [tuple(f"{number:02}.md" for number in range(12, 20))]
+
+
+def is_unfinished(index: Path, settings: Settings) -> bool:
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        return snapshot.is_unfinished
+
+
+def test_a_generation_says_whether_the_build_had_files_left_to_read(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    for number in range(20):
+        write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
+    unfinished: dict[int, bool] = {}
+
+    def note_generation(progress: Progress) -> None:
+        if progress.generation and progress.phase == "reading":
+            unfinished[progress.generation] = is_unfinished(index, settings)
+
+    build(vault, index, settings, note_generation)
+    assert unfinished == {1: True, 2: False}
+
+
+def test_a_build_that_was_cancelled_leaves_an_unfinished_generation_until_all_is_read(
+    vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    for number in range(20):
+        write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
+    control = Control()
+
+    def cancel_at_first_generation(progress: Progress) -> None:
+        if progress.generation == 1:
+            control.cancel()
+
+    with pytest.raises(BuildCancelled):
+        build(vault, index, settings, cancel_at_first_generation, control=control)
+    with closing(Updater(vault, index, settings)) as updater:
+        updater.update([write("new.md", "# New\n\nText.\n").name])
+        assert is_unfinished(index, settings)
+        for unread in {f"{number:02}.md" for number in range(20)} - paths_of(index, settings):
+            (vault / unread).unlink()
+        updater.update()
+    assert not is_unfinished(index, settings)
+
+
+def paths_of(index: Path, settings: Settings) -> set[str]:
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        return set(snapshot.note_paths())
 
 
 def test_progress_counts_up_to_the_total(vault: Path, index: Path, settings: Settings, write: WriteNote) -> None:

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Metaspace
 
-from excerpt.index.embed import SHIPPED_MEDIAN_LENGTH, WordPieces, open_embedder
+from excerpt.index.embed import SHIPPED_ID, SHIPPED_MEDIAN_LENGTH, WordPieces, open_embedder
 from excerpt.known_vaults import DEMO
 
 # What the tokenizer treats in a way of its own: its names, marks, controls, spaces, scripts, case.
@@ -105,6 +105,10 @@ def assert_as_the_library_makes_them(texts: Sequence[str]) -> None:
     """Bit for bit."""
     theirs = [model().encode([text], max_length=None, normalize=True)[0].tobytes() for text in texts]
     assert [vector.tobytes() for vector in open_embedder("").embed(texts)] == theirs
+
+
+def test_the_digest_of_the_shipped_model_is_that_of_its_content() -> None:
+    assert open_embedder("").measured_id() == SHIPPED_ID
 
 
 def test_the_length_of_the_median_word_is_the_shipped_models() -> None:

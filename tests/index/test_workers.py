@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,11 +21,12 @@ from excerpt.errors import IndexUnusableError
 from excerpt.index import build as build_module
 from excerpt.index import pool as workers_module
 from excerpt.index.build import Updater, build
-from excerpt.index.pool import Tick, TooLongError, Workers, here_bytes
+from excerpt.index.pool import Tick, TooLongError, Workers, here_bytes, prepare_here
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.worker import Limits
 from excerpt.model import Skipped
 from excerpt.settings import Settings, VaultSettings
+from excerpt.text.numbers import term_numbers
 
 HASTY = Limits(seconds=1)
 """For files that would take for ever."""
@@ -218,6 +221,46 @@ def test_a_file_that_took_long_here_once_is_not_tried_here_again(
         for _ in range(2):
             assert outcome(workers.prepare(recipe, tasks, nothing)) == [("slow.md", "")]
     assert tried == ["slow.md"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_a_library_that_a_file_needs_is_imported_to_its_end_before_the_file_is_left(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import signal\nsignal.raise_signal(signal.SIGALRM)\nWHOLE = True\n"
+    (tmp_path / "slow_library.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def import_and_wait(_recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+        for _ in tasks:
+            importlib.import_module("slow_library")
+            time.sleep(60)
+        return Prepared()
+
+    with pytest.raises(TooLongError):
+        prepare_here(import_and_wait, recipe, [Task("a.md", 1, 1, 1)])
+    assert sys.modules["slow_library"].WHOLE
+
+
+class _CutShort(array):  # type: ignore[type-arg] # not at run time before Python 3.12
+    """Numbers to which the alarm allows no other to be added."""
+
+    def append(self, _number: int) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
+def test_the_words_of_a_file_that_is_left_half_way_do_not_spoil_those_of_the_next(
+    write: Callable[..., list[Task]], recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = write("first.md", "second.md", size=10)
+    numbers = term_numbers()
+    monkeypatch.setattr(numbers, "_counts", _CutShort("i", numbers._counts))
+    with pytest.raises(TooLongError):
+        prepare_here(prepare, recipe, [first])
+    monkeypatch.undo()
+    found = prepare_here(prepare, recipe, [second]).inverted
+    assert (found["text"].terms, found["heading"].terms) == ([b"some", b"text"], [b"md", b"second", b"second.md"])
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")

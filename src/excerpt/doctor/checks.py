@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from excerpt import __version__, known_vaults
 from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
+from excerpt.processes import program_command
 from excerpt.settings import Places, ScreenSettings, Settings, load_settings, open_vault
 from excerpt.state_files import open_to_others
 from excerpt.text.display import counted
@@ -423,7 +424,7 @@ _ASK_SECONDS = 2.0
 
 def ask(argv: tuple[str, ...]) -> str:
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=_ASK_SECONDS, check=False)
+        done = subprocess.run(program_command(argv), capture_output=True, timeout=_ASK_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""

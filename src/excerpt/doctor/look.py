@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ from excerpt.doctor.stores import look_at_store
 from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, Health, RepairPart, Stale
 from excerpt.index.writer import LOCK
+from excerpt.processes import find_program
 from excerpt.settings import Places, Settings
 from excerpt.state_files import file_lock
 from excerpt.store.address import is_address, read_address
@@ -229,9 +229,9 @@ def _surroundings(settings: Settings, where: Places) -> Iterator[FindingGroup]:
     size = checks.terminal_size()
     yield group("terminal", lambda: checks.terminal(environment, sys.platform, size, encoding, checks.ask))
     yield group("keys", lambda: checks.keys(settings.screen))
-    yield group("editor", lambda: checks.editor(settings.screen.editor, environment, shutil.which))
+    yield group("editor", lambda: checks.editor(settings.screen.editor, environment, find_program))
     copies = where.copies_folder()
-    yield group("clipboard", lambda: checks.clipboard(environment, shutil.which, sys.platform, copies))
+    yield group("clipboard", lambda: checks.clipboard(environment, find_program, sys.platform, copies))
 
 
 def _index(

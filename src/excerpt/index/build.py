@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -19,6 +20,7 @@ from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
 from excerpt.index.catalog import FULL, Catalog, GivenUp, KnownNote, is_damage
 from excerpt.index.changes import BESIDE, awaits_ocr, changed_ns, cut_of, is_as_known, is_cut_so, sure_before
+from excerpt.index.files import SUSPECT
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
 from excerpt.index.writer import LOCK, IndexWriter, discard
@@ -253,6 +255,7 @@ class _Update:
         self._writer, self._means = writer, means
         self._recipe, self._telling = means.recipe, means.telling
         self._added = self._changed = 0
+        self._is_part = False
         self._skipped: list[Skipped] = []
         self._given_up: dict[str, GivenUp] = {}
 
@@ -264,6 +267,8 @@ class _Update:
             raise VaultEmptiedError(str(self._means.vault), len(known))
         telling.phase = "mending"
         self._writer.mend()
+        # What was never looked at stays unread by a build of some paths.
+        self._is_part = found.only is not None and catalog.is_unfinished
         removed = self._commit_all(found, known)
         self._writer.finish(self._skipped, found.only, self._given_up)
         if found.only is None:
@@ -304,6 +309,9 @@ class _Update:
         if unreadable:
             self._commit([], unreadable, known)
         self._read_images(found)
+        telling.notes_done = telling.notes_total  # also where a file was gone before it was read
+        if self._writer.catalog.is_unfinished and not self._is_part:
+            self._commit([], [], known)
         return len(known.keys() - there) + len(unreadable)
 
     def _read_images(self, found: Scan) -> None:
@@ -371,7 +379,8 @@ class _Update:
     def _commit(self, batch: Sequence[Prepared], gone: Sequence[str], known: dict[str, KnownNote]) -> None:
         paths = [note.path for prepared in batch for note in prepared.notes]
         changed = [path for path in paths if path in known]
-        self._writer.commit([*gone, *changed], batch)
+        unfinished = self._is_part or self._telling.notes_done < self._telling.notes_total
+        self._writer.commit([*gone, *changed], batch, unfinished=unfinished)
         self._changed += len(changed)
         self._added += len(paths) - len(changed)
         self._telling.generation = self._writer.catalog.generation
@@ -419,6 +428,8 @@ def _tasks(found: Found, known: dict[str, KnownNote], settings: VaultSettings, s
 
 # To look at so many paths alone costs about what a scan of ten thousand files does.
 _MOST_PATHS = 500
+
+_FULL = "the disk is full"
 
 
 def build(
@@ -499,8 +510,9 @@ class Updater:
             writer.close()
 
     def is_there(self) -> bool:
-        """Whether the index that is kept open still stands in its folder; True if none is open."""
-        return self._writer is None or self._writer.is_there()
+        """Whether the index that is kept open still stands in its folder, and no reader has found damage in it; True
+        if none is open."""
+        return self._writer is None or (self._writer.is_there() and not (self._folder / SUSPECT).exists())
 
     def warm(self) -> None:
         """Load what the next changed note takes, by taking one apart, so that it need not wait for it."""
@@ -598,26 +610,38 @@ def _told_plainly(folder: Path) -> Iterator[None]:
     except (OSError, sqlite3.DatabaseError) as error:
         raise IndexUnusableError(
             f"The index in {folder} cannot be written: {_reason(error)}.",
-            "Make room or give permission there, or set EXCERPT_HOME to another place; the last generation stands.",
+            f"{_way_out(error)}, or set EXCERPT_HOME to another place; the last generation stands.",
         ) from error
+
+
+def _way_out(error: OSError | sqlite3.DatabaseError) -> str:
+    if _reason(error) == _FULL:
+        return "Make room there"
+    refused = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+    if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in refused:
+        return "Give permission there"
+    return "Try again; if it stays, remove that folder, which is made again from the vault"
 
 
 def _reason(error: OSError | sqlite3.DatabaseError) -> str:
     if isinstance(error, sqlite3.DatabaseError):
-        return "the disk is full" if getattr(error, "sqlite_errorcode", 0) in FULL else str(error)
+        return _FULL if getattr(error, "sqlite_errorcode", 0) in FULL else str(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         return "a file stands where its folder should be"
-    return "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
+    return _FULL if error.errno == errno.ENOSPC else error.strerror or str(error)
 
 
 @contextmanager
 def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
     """Hold the folder's lock. The system takes it back when its holder dies, however that happens."""
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / LOCK).is_dir():
-        shutil.rmtree(folder / LOCK)
+    lock = folder / LOCK
+    if lock.is_symlink() or (lock.exists() and not lock.is_dir() and not lock.is_file()):
+        lock.unlink(missing_ok=True)
+    elif lock.is_dir():
+        shutil.rmtree(lock)
     try:
-        with file_lock(folder / LOCK, wait):
+        with file_lock(lock, wait):
             _make_way(folder)
             yield
     except Timeout as error:
@@ -628,10 +652,17 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
 
 
 def _make_way(folder: Path) -> None:
-    """Remove folders from where files belong, and files from where folders do: neither can be written over."""
+    """Remove folders from where files belong, files from where folders do, and what is neither, such as a pipe: none
+    of them can be written over."""
     folders = {folder / name for name in (BESIDE, lexical.FOLDER)}
     for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
-        if path in folders and path.is_file():
-            path.unlink()
-        elif path not in folders and path.is_dir():
+        try:
+            mode = path.stat().st_mode
+        except OSError:
+            mode = 0
+            if not path.is_symlink():
+                continue  # gone meanwhile
+        if path not in folders and stat.S_ISDIR(mode):
             shutil.rmtree(path)
+        elif not (stat.S_ISDIR if path in folders else stat.S_ISREG)(mode):
+            path.unlink(missing_ok=True)

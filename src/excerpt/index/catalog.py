@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import stat
 import threading
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,15 +155,19 @@ def text_from_row(value: bytes) -> str:
 
 SCHEMA_VERSION = 6
 FILE = "catalog.sqlite"
+UNFINISHED = "unfinished"
+"""Under this name `meta` holds "yes" as long as the build that commits has files left to read."""
 _WRITER_CACHE = 32_000  # KiB
 _LONG_LOG = 8 << 20
-_MAPPED = 1 << 31  # bytes; what lies behind is read the usual way
+_LOG_INDEX = 32_768
+"""Bytes of the file (`-shm`) by which connections find pages in the log: the first so many, and so many more for each
+4,096 pages that the log has more than 4,062."""
 
 FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 """What SQLite says of a full disk; the latter where even a reader finds no room for the file (`-shm`, 32 kB) by which
 it knows of writers."""
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (name TEXT PRIMARY KEY, kind TEXT NOT NULL, size INTEGER NOT NULL, crc INTEGER NOT NULL)
     WITHOUT ROWID;
@@ -231,6 +237,15 @@ ALTER TABLE sections ADD COLUMN place TEXT NOT NULL DEFAULT '';
 }
 """From each older version to the next."""
 
+_DESCRIBED = """
+SELECT t.name, 'column', c.name, c.type, c."notnull", c.pk, NULL
+    FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'
+UNION ALL SELECT t.name, 'key', k."from", k."table", k."to", k.on_update, k.on_delete
+    FROM sqlite_master t, pragma_foreign_key_list(t.name) k WHERE t.type = 'table'
+UNION ALL SELECT t.name, t.type, t.tbl_name, c.name, c.seqno, NULL, NULL
+    FROM sqlite_master t LEFT JOIN pragma_index_info(t.name) c
+"""
+
 # "0" is the letter after "/". Two ranges of the index over the paths, where LIKE would be a scan of it.
 _AT_OR_BELOW = "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))"
 
@@ -241,13 +256,18 @@ class Catalog:
     Methods raise sqlite3.DatabaseError when the file is damaged.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, index: Path | None = None, *, reads: bool = False) -> None:
+        """`index` is the folder of its file, None for a copy in memory; one that only `reads` holds a transaction."""
         self._connection = connection
         self._lock = threading.Lock()
+        self._index, self._reads = index, reads
+        self._log_index = 0
+        self._edition = self._read_edition() if reads else ()
 
     @classmethod
     def open_to_write(cls, index: Path) -> Catalog:
         """Open or create. Raises sqlite3.DatabaseError if the file is not a catalog of this version."""
+        _prepare_to_open(index)
         connection = sqlite3.connect(index / FILE, isolation_level=None, check_same_thread=False, timeout=10)
         try:
             _make_durable(connection)
@@ -257,14 +277,14 @@ class Catalog:
             # The log is cut back after a large batch instead of keeping its size for good.
             connection.execute("PRAGMA journal_size_limit = 67108864")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+                connection.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
             while (step := _MIGRATIONS.get(version := _version(connection))) is not None:
                 connection.executescript(f"BEGIN; {step} PRAGMA user_version = {version + 1}; COMMIT;")
-            _check_version(connection)
+            _check_schema(connection)
         except BaseException:
             connection.close()
             raise
-        return cls(connection)
+        return cls(connection, index)
 
     @classmethod
     def open_to_read(cls, index: Path, *, briefly: bool = False) -> Catalog:
@@ -273,19 +293,28 @@ class Catalog:
         On a full disk it is copied into memory; not if it is wanted `briefly`, for what can do without an answer.
         """
         try:
-            return cls(_reading(index, ""))
+            return cls._of_reader(_reading(index, ""), index)
         except sqlite3.OperationalError as error:
             code, log = error.sqlite_errorcode & 0xFF, index / f"{FILE}-wal"
             if code == sqlite3.SQLITE_CANTOPEN and not (log.exists() and log.stat().st_size):
                 # Where nothing can be written, SQLite cannot make the file by which it knows of writers; but there are
                 # none.
-                return cls(_reading(index, "&immutable=1"))
+                return cls._of_reader(_reading(index, "&immutable=1"), index)
             if briefly or error.sqlite_errorcode not in FULL:
                 raise
             return cls(_copied(index))
 
+    @classmethod
+    def _of_reader(cls, connection: sqlite3.Connection, index: Path) -> Catalog:
+        try:
+            return cls(connection, index, reads=True)
+        except BaseException:
+            connection.close()
+            raise
+
     def close(self) -> None:
         with self._lock:
+            self._keep_log_index()
             self._connection.close()
 
     def shrink_log(self, index: Path) -> None:
@@ -295,26 +324,45 @@ class Catalog:
         log = index / f"{FILE}-wal"
         if not log.is_file() or log.stat().st_size < _LONG_LOG:
             return
+        _prepare_to_open(index)
         with closing(sqlite3.connect(index / FILE, isolation_level=None, timeout=0)) as writing:
             writing.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        fresh = Catalog.open_to_read(index)
-        same = [(one.generation, one.files("words"), one.files("vectors")) for one in (self, fresh)]
-        if same[0] == same[1]:
-            with self._lock:
-                self._connection, fresh._connection = fresh._connection, self._connection
-        fresh.close()
+        with self._lock:
+            self._read_again(index)
 
-    def let_go(self) -> None:
-        """Let go of the pages that were mapped to be read; they stay in the system's cache. For a reader that has gone
-        through whole tables, of which it needs little again."""
-        for size in (0, _MAPPED):
-            self.rows(f"PRAGMA mmap_size = {size}")
+    def _read_again(self, index: Path) -> bool:
+        """Begin another read of the same generation in the place of the one there is; False if there is a newer one."""
+        with closing(Catalog.open_to_read(index)) as fresh:
+            if fresh._edition != self._edition:
+                return False
+            self._connection, fresh._connection = fresh._connection, self._connection
+            return True
+
+    def _read_edition(self) -> tuple[object, ...]:
+        return self.generation, self.files("words"), self.files("vectors")
+
+    def _keep_log_index(self) -> bool:
+        """Give the index of the log back what was cut off it; True if that was so. What was there is lost."""
+        if self._index is None:
+            return False
+        before, size = self._log_index, _keep_log_index(self._index, self._log_index)
+        self._log_index = max(before, size)
+        return size < before
+
+    def _go_on(self) -> None:
+        """Make sure that the index of the log can be looked at, once the lock is held."""
+        if not self._keep_log_index() or not self._connection.in_transaction:
+            return  # what begins now reads it anew
+        if not self._reads or self._index is None or not self._read_again(self._index):
+            raise sqlite3.OperationalError(f"{FILE}-shm was cut short while it was in use")
 
     def copy_to(self, index: Path) -> None:
         """Put all that this catalog holds in the place of what that of another index holds, in one transaction."""
+        _prepare_to_open(index)
         with closing(sqlite3.connect(index / FILE, timeout=10)) as other:
             _make_durable(other)
             with self._lock:
+                self._go_on()
                 self._connection.backup(other)
 
     def damage(self) -> str:
@@ -335,6 +383,7 @@ class Catalog:
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""
         with self._lock:
+            self._go_on()
             try:
                 return self._connection.execute(sql, values).fetchall()
             except sqlite3.OperationalError as error:
@@ -367,7 +416,20 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        return int(self.meta("generation") or 0)
+        return self.number("generation")
+
+    def number(self, name: str) -> int:
+        """A whole number kept under a name, 0 if there is none. Raises DamagedRowError."""
+        value = self.meta(name)
+        try:
+            return int(value or 0)
+        except ValueError as error:
+            raise DamagedRowError(f"{name}, {value}") from error
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the build that committed this generation had files left to read, and no later one has read them."""
+        return bool(self.meta(UNFINISHED))
 
     def files(self, kind: str) -> list[DerivedFile]:
         """The derived files of this generation: of the lexical index ("words") or the matrix ("vectors")."""
@@ -535,18 +597,18 @@ class Catalog:
     def _many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         if rows:
             with self._lock:
+                self._go_on()
                 self._connection.executemany(sql, rows)
 
 
 def _reading(index: Path, more: str) -> sqlite3.Connection:
+    _prepare_to_open(index)
     uri = f"{(index / FILE).absolute().as_uri()}?mode=ro{more}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
     try:
-        # Read in place: fifty texts for every letter typed come from pages all over the file.
-        connection.execute(f"PRAGMA mmap_size = {_MAPPED}")
+        connection.execute("PRAGMA mmap_size = 0")  # where a mapped file is cut short, a read ends the process
         connection.execute("BEGIN")
-        _check_version(connection)
-        connection.execute("SELECT count(*) FROM meta").fetchone()
+        _check_schema(connection)
     except BaseException:
         connection.close()
         raise
@@ -559,12 +621,13 @@ def _copied(index: Path) -> sqlite3.Connection:
     An exclusive lock does without the file that has no room, but keeps everyone else out, so it is held for the copy
     alone. (Opened as `immutable`, the log would be passed over, and a later commit would change what is being read.)
     """
+    _prepare_to_open(index)
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         uri = f"{(index / FILE).absolute().as_uri()}?mode=rw"  # to read is not enough for such a lock
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as alone:
             alone.execute("PRAGMA locking_mode = EXCLUSIVE")
-            _check_version(alone)  # takes the lock; `backup` would wait for it for ever
+            _check_schema(alone)  # takes the lock; `backup` would wait for it for ever
             alone.backup(copy)
     except BaseException:
         copy.close()
@@ -576,6 +639,7 @@ def _make_durable(connection: sqlite3.Connection) -> None:
     # WAL: readers keep their generation while the writer commits the next. FULL: the write-ahead log is synced at each
     # commit, so that after a power cut the catalog never names a generation older than the derived files that were
     # removed because of it. Commits are few (one a batch), so the sync costs nothing felt.
+    connection.execute("PRAGMA mmap_size = 0")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
 
@@ -584,25 +648,84 @@ class DamagedCatalogError(sqlite3.DatabaseError):
     """The file is a database, but not a catalog that this version reads."""
 
 
+class OtherVersionError(DamagedCatalogError):
+    """Another version of excerpt made the catalog."""
+
+
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _check_version(connection: sqlite3.Connection) -> None:
+def _check_schema(connection: sqlite3.Connection) -> None:
+    """Raise DamagedCatalogError unless the tables and indexes are those that this version makes."""
     version = _version(connection)
     if version != SCHEMA_VERSION:
-        raise DamagedCatalogError(f"schema version {version} instead of {SCHEMA_VERSION}")
+        raise OtherVersionError(f"schema version {version} instead of {SCHEMA_VERSION}")
+    if differing := schema_of(connection) ^ _expected_schema():
+        raise DamagedCatalogError(f"the definition of {min(name for name, *_ in differing)} is damaged")
+
+
+def schema_of(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
+    """Return what can be told of a database's tables, columns, indexes and keys, each with the name of its table or
+    index first, whatever the order of columns: a step from an older version adds them at the end."""
+    return frozenset(connection.execute(_DESCRIBED))
+
+
+@lru_cache(maxsize=1)
+def _expected_schema() -> frozenset[tuple[Any, ...]]:
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(SCHEMA)
+        return schema_of(empty)
+
+
+def _prepare_to_open(index: Path) -> None:
+    """Raise DamagedCatalogError for what SQLite would wait for, or read nothing from: a pipe or a device."""
+    try:
+        mode = (index / FILE).stat().st_mode
+    except OSError:
+        return  # SQLite tells what is wrong with it
+    if not stat.S_ISREG(mode):
+        raise DamagedCatalogError("it is not a regular file")
+    _keep_log_index(index)
+
+
+def _keep_log_index(index: Path, known: int = 0) -> int:
+    """Return how long the index of the log is, having made it as long again as it was `known` to be and as the log
+    needs.
+
+    SQLite maps this file, whatever `mmap_size` says, and one mapping is all connections' of the process: where the file
+    is cut short, the next look at it ends the process (SIGBUS). Zeros in the place of what is lost make the next
+    transaction write it anew. It is changed by its name, as closing a descriptor would give up SQLite's locks.
+    """
+    name = os.path.join(index, FILE)  # noqa: PTH118 - asked before every query
+    try:
+        size = os.stat(f"{name}-shm").st_size  # noqa: PTH116
+    except OSError:
+        return known  # gone: what is mapped stays as it is
+    if size >= known and size >= _LOG_INDEX:
+        return size
+    try:
+        pages = os.stat(f"{name}-wal").st_size // 4096  # noqa: PTH116
+    except OSError:
+        pages = 0
+    with suppress(OSError):  # on a full disk, SQLite tells
+        os.truncate(f"{name}-shm", max(known, _LOG_INDEX * (1 + (pages + 64) // 4096)))
+    return size
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
     """Whether an error means that the file itself is no good; a full disk or a lock do not."""
     if isinstance(error, DamagedCatalogError | DamagedRowError):
         return True
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    code = getattr(error, "sqlite_errorcode", 0)
+    # A short read is of a log that was cut while its index is in use.
+    return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 # --- facts of a note --------------------------------------------------------------------------------------------------
 # What the catalog says of a note besides its fragments: text, sections, size, dates, names.
+
+_DAY_NS = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -646,12 +769,10 @@ def tokens(rows: ReadRows, path: str) -> int:
 
 
 def modified(rows: ReadRows, path: str) -> str:
-    """A day, ISO 8601, UTC; empty for a time that no calendar has."""
+    """Return the day of a note's last change, ISO 8601, UTC."""
     (mtime_ns,) = _row(rows, "mtime_ns", path)
-    try:
-        return datetime.fromtimestamp(mtime_ns / 1e9, UTC).date().isoformat()
-    except (OverflowError, ValueError, OSError):
-        return ""
+    # Not by fromtimestamp, which on Windows knows no time before 1970.
+    return (date(1970, 1, 1) + timedelta(mtime_ns // _DAY_NS)).isoformat()
 
 
 def _row(rows: ReadRows, columns: str, path: str, joined: str = "") -> tuple[Any, ...]:

@@ -28,24 +28,24 @@ BESIDE = "anew"
 # some shares, 2 s on memory cards (FAT). As git does, what was so new when it was looked at is compared by content.
 _TICK_NS = 2_000_000_000
 
-
-_WITH_OCR = "/ocr"
+READ_BY_OCR = "/ocr"
+"""What `cut` ends in where images of the file were read by OCR."""
 
 
 def cut_of(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
     """What a file is stored with, and prepared again without: the code that reads and cuts it, and the settings that it
     does so by."""
-    return version_of_cut(settings.language) + version_of(path, settings) + (_WITH_OCR if ocr else "")
+    return version_of_cut(settings.language) + version_of(path, settings) + (READ_BY_OCR if ocr else "")
 
 
 def is_cut_so(cut: str, wanted: str) -> bool:
     """Whether what is stored with `cut` need not be prepared again; nor is what was read by OCR too."""
-    return cut.removesuffix(_WITH_OCR) == wanted
+    return cut.removesuffix(READ_BY_OCR) == wanted
 
 
 def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
     """Whether images of a file that is stored are still to be read by OCR, and can be."""
-    if not note.unread or note.cut.endswith(_WITH_OCR):
+    if not note.unread or note.cut.endswith(READ_BY_OCR):
         return False
     from excerpt.vault.readers.ocr import is_there  # few vaults need it
 
@@ -59,7 +59,7 @@ def changed_ns(file: FileState) -> int:
 
 def sure_before(catalog: Catalog) -> int:
     """A file of this time or later may have changed again since it was looked at, and be of that time still."""
-    return int(catalog.meta("looked") or 0) - _TICK_NS
+    return catalog.number("looked") - _TICK_NS
 
 
 def is_as_known(file: FileState, note: KnownNote, sure: int) -> bool:
@@ -90,7 +90,9 @@ def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault
 
     Raises VaultError and SettingsError as a scan does, DamagedFileError, OSError and sqlite3's errors.
     """
-    if (folder / SUSPECT).exists() or (folder / BESIDE).exists() or catalog.meta("doubted"):
+    if (folder / SUSPECT).exists() or (folder / BESIDE).exists():
+        return False
+    if catalog.meta("doubted") or catalog.is_unfinished:
         return False
     made = {"vault": name_of(vault), **made_with(settings)}
     if any(catalog.meta(name) != value for name, value in made.items()):

@@ -7,7 +7,12 @@ generation that a reader may still be opening, and are removed later.
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
+import stat
+import threading
+import weakref
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +25,13 @@ _CHUNK = 1 << 22
 SUSPECT = "suspect"
 """A file that a reader leaves in the index folder when the catalog did not read well: the next build looks closely. It
 holds what was wrong where no check of SQLite finds it."""
+
+
+def mark_suspect(folder: Path, why: str = "") -> None:
+    """Have the next build look closely. `why` is what is wrong where no check of SQLite finds it."""
+    # Where it cannot be written, nothing could be mended either; nor is it waited for whoever reads from a pipe.
+    with contextlib.suppress(OSError), open(folder / SUSPECT, "w", encoding="utf-8", opener=_open_at_once) as file:
+        file.write(why)
 
 
 class DamagedFileError(IndexUnusableError):
@@ -36,6 +48,47 @@ class DerivedFile:
     name: str
     size: int
     crc: int
+
+
+def open_regular(path: Path) -> io.FileIO:
+    """Open a file to be read, unbuffered. Raises OSError, and for a pipe, a socket or a device does so at once."""
+    file = io.FileIO(path, opener=_open_at_once)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # Of a pipe that nobody writes into, opening alone would wait for ever.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+class RandomAccessFile:
+    """An open file that any thread reads from by offset.
+
+    Not mapped into memory: where another program cuts a mapped file short, the next look at it ends the process
+    (SIGBUS), and where it cuts this one, a read raises OSError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError."""
+        self._file = open_regular(path)
+        self._lock = threading.Lock()
+        self.size = os.fstat(self._file.fileno()).st_size
+        self.close = weakref.finalize(self, self._file.close)
+
+    def read(self, start: int, end: int) -> bytearray:
+        """Return the bytes from `start` to before `end`. Raises OSError if they are not there."""
+        data = bytearray(end - start)
+        view = memoryview(data)
+        with self._lock:
+            self._file.seek(start)
+            while view and (count := self._file.readinto(view)):
+                view = view[count:]
+        if view:
+            raise OSError(errno.EIO, "it was cut short")
+        return data
 
 
 def seal(folder: Path, name: str) -> DerivedFile:
@@ -84,7 +137,7 @@ def remove_others(folder: Path, keep: Iterable[str]) -> None:
 
 def _crc(path: Path, size: int) -> int:
     crc, left = 0, size
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while left and (data := file.read(min(left, _CHUNK))):
             crc = zlib.crc32(data, crc)
             left -= len(data)

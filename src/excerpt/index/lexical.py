@@ -23,7 +23,7 @@ from whoosh.reading import TermNotFound
 
 from excerpt.index import postings as counted
 from excerpt.index.catalog import Placed
-from excerpt.index.files import DamagedFileError, DerivedFile, check, seal
+from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
 from excerpt.index.postings import FIELDS, Columns, DamagedColumnsError, Inverted, Segment, pack
 from excerpt.index.terms import (
     DOCS,
@@ -333,6 +333,7 @@ class LexicalReader:
     ) -> None:
         """Segments that the generation `before` has open are shared with it. Raises DamagedFileError if a file is not
         as recorded in `files`; postings are checked when first read, and what is shared was checked before."""
+        self._index = index
         self.files = frozenset(files)
         known = self.files & (before.files if before is not None else frozenset())
         for file in self.files - known:
@@ -389,7 +390,7 @@ class LexicalReader:
 
     def places(self, term: str, rows: Rows) -> TermPlaces:
         """Every occurrence of `term` in the ascending `rows`. Raises DamagedFileError."""
-        with _damage_told():
+        with self._damage_noted():
             return self._term(term).places(rows)
 
     def postings(self, field: str, term: str) -> TermPostings:
@@ -402,7 +403,7 @@ class LexicalReader:
         """Places of `term` in each of its rows, as `postings` gives them. Raises DamagedFileError."""
         found = self._term(term)
         wanted = found.entries.fields == FIELDS.index(field)
-        with _damage_told():
+        with self._damage_noted():
             values = found.positions().values[np.repeat(wanted, found.entries.tf)]
         return Positions(offsets_of(found.entries.tf[wanted]), values)
 
@@ -431,21 +432,16 @@ class LexicalReader:
         for segment in self._segments:
             docs = segment.docs[segment.alive]
             if np.isin(docs["note"], notes).any():
-                with _damage_told():
+                with self._damage_noted():
                     whole = segment.columns.segment(len(segment.docs))
                 living = np.where(segment.alive, np.cumsum(segment.alive) - 1, -1).astype(np.int32)
                 yield docs["key"].astype(np.int64), docs["note"].astype(np.int64), counted.only_docs(whole, living)
 
     def check(self) -> None:
         """Check all postings now: read from disk, they are at hand when they are asked for. Raises DamagedFileError."""
-        with self._lock, _damage_told():
+        with self._lock, self._damage_noted():
             for segment in self._segments:
                 segment.columns.check()
-
-    def let_go(self) -> None:
-        """Let go of the pages of the files that were looked at."""
-        for segment in self._segments:
-            segment.columns.let_go()
 
     def shares(self, before: LexicalReader) -> bool:
         """Whether a segment is in both: then a key means the same fragment in both, as a catalog made anew, whose keys
@@ -472,7 +468,7 @@ class LexicalReader:
             if found is None:
                 # Once the vocabulary is read, it tells sooner than every segment whether to look at all.
                 known = self._vocabulary is None or term in self._vocabulary
-                with _damage_told():
+                with self._damage_noted():
                     found = Term(self._segments if known else (), term.encode("utf-8", "replace"))
                 self._cache[term] = found
                 self._cached_bytes += found.nbytes
@@ -481,10 +477,11 @@ class LexicalReader:
             self._cache.move_to_end(term)
             return found
 
-
-@contextmanager
-def _damage_told() -> Iterator[None]:
-    try:
-        yield
-    except DamagedColumnsError as error:
-        raise DamagedFileError(f"The postings of a word cannot be read: {error}.") from error
+    @contextmanager
+    def _damage_noted(self) -> Iterator[None]:
+        """Turn what is wrong with a file into our error, and let the next build know of it."""
+        try:
+            yield
+        except DamagedColumnsError as error:
+            mark_suspect(self._index)
+            raise DamagedFileError(f"The postings of a word cannot be read: {error}.") from error

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnContext
-from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from multiprocessing.connection import Connection, Pipe, wait
+from types import FrameType, TracebackType
 from typing import Any, Self
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index.prepare import Prepared, Recipe, Task, prepare
-from excerpt.index.worker import OUT_OF_MEMORY, Limits, Prepare, work
+from excerpt.index.worker import OUT_OF_MEMORY, Limits, Prepare
 from excerpt.model import Skipped
+from excerpt.processes import python_command, start_arguments
+from excerpt.text.numbers import forget_term_numbers
 
 # --- in the process of the build --------------------------------------------------------------------------------------
 # Preparing small files in the build's own process, which is done before another could be started.
@@ -28,9 +28,15 @@ from excerpt.model import Skipped
 # What a worker is ended for, this process can only be interrupted at. Where there is an alarm signal, and in the main
 # thread, a file that takes more than a second is left to a worker: regular expressions and all that is Python give way
 # to the signal. Elsewhere only files so small that none is known to take half a second are prepared here.
+#
+# An interruption must leave nothing half done that later files use. So it waits for an import to end, which the first
+# file pays for and a cold disk or a busy machine can make long: a module that was half imported would fail every later
+# file. And the numbers of terms are thrown away, as one may have been half added.
 
 SECONDS = 1.0
 """The most that a file may take in the build's own process."""
+_IMPORT_SECONDS = 0.05
+"""How long an interruption is put off, again and again, while something is imported."""
 _BYTES = 256_000
 _BYTES_UNGUARDED = 64_000
 
@@ -70,6 +76,7 @@ def prepare_here(prepare: Prepare, recipe: Recipe, tasks: Sequence[Task]) -> Pre
         with _alarms():
             return prepare(recipe, each(SECONDS))
     except (_Alarm, MemoryError):
+        forget_term_numbers()
         raise TooLongError(at) from None
 
 
@@ -95,8 +102,20 @@ def _alarms() -> Iterator[None]:
             signal.signal(signal.SIGALRM, before)
 
 
-def _raise(_signal: int, _frame: FrameType | None) -> None:
-    raise _Alarm
+def _raise(_signal: int, frame: FrameType | None) -> None:
+    if _is_importing(frame):
+        signal.setitimer(signal.ITIMER_REAL, _IMPORT_SECONDS)
+    else:
+        raise _Alarm
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Return whether the file in work waits for an import. One that this very build is part of does not count."""
+    while frame is not None and frame.f_code is not prepare_here.__code__:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 # --- in worker processes ----------------------------------------------------------------------------------------------
@@ -124,14 +143,17 @@ Held = Callable[[], bool]
 class Member:
     """One worker process: what it has in work, and since when. Raises OSError if it cannot be started."""
 
-    def __init__(self, context: SpawnContext, prepare: Prepare, limits: Limits) -> None:
-        _leave_removed_folder()
-        ours, theirs = context.Pipe()
+    def __init__(self, prepare: Prepare, limits: Limits) -> None:
+        ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
-        self._process = context.Process(target=work, args=(theirs, prepare, limits), daemon=True)
-        with _main_left_out():
-            self._process.start()
-        theirs.close()
+        try:
+            with theirs:
+                self._process = _started(theirs.fileno())
+        except OSError:
+            ours.close()
+            raise
+        with suppress(OSError):  # where it has ended already, that is heard of by the connection
+            ours.send((prepare, limits))
         self.run: Run | None = None
         self.piece = range(0)
         self.number: int | None = None
@@ -139,7 +161,7 @@ class Member:
 
     @property
     def id(self) -> int:
-        return self._process.pid or 0
+        return self._process.pid
 
     @property
     def lives(self) -> bool:
@@ -158,34 +180,32 @@ class Member:
     def end(self, wait: float = 0.0) -> int:
         """End the process, which may do so by itself within `wait` seconds, and return its exit code."""
         self.connection.close()
-        self._process.join(wait)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(wait)
         self._process.kill()
-        self._process.join(_END_SECONDS)
-        return self._process.exitcode or 0
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_SECONDS)
+        return self._process.returncode or 0
 
 
-_MAIN = threading.Lock()
-
-
-@contextmanager
-def _main_left_out() -> Iterator[None]:
-    """Let a new process not import the module that this one was started with, as spawned ones do: it may be a script of
-    somebody who imports excerpt, which would run again."""
-    with _MAIN:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
-
-
-def _leave_removed_folder() -> None:
-    """Go to the root where the working directory is gone: multiprocessing asks for it, and no path leads from it."""
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        os.chdir(os.sep)
+# Not by multiprocessing: it starts its processes, and one that tracks their resources, with the working directory on
+# the import path, and has them import the module that this one was started with, which may be a user's script.
+def _started(handle: int) -> subprocess.Popen[bytes]:
+    """Start a worker that inherits the handle of its connection. Raises OSError."""
+    inherited: dict[str, Any]
+    if sys.platform == "win32":
+        os.set_handle_inheritable(handle, True)
+        inherited = {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})}
+    else:
+        inherited = {"pass_fds": [handle]}
+    # What a library says as it dies is not for the terminal.
+    return subprocess.Popen(
+        python_command(*start_arguments("excerpt.index.worker", str(handle))),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        **inherited,
+    )
 
 
 class Run:
@@ -414,8 +434,6 @@ class Workers:
         held: Held = lambda: False,
     ) -> None:
         """While `held` says so, nothing new is begun."""
-        # spawn: a fork would copy the threads' locks of numpy and the tokenizer in whatever state they are.
-        self._context = multiprocessing.get_context("spawn")
         self._most = min(os.cpu_count() or 1, most)
         self._limits = limits
         self._prepare = prepare
@@ -462,7 +480,7 @@ class Workers:
         """The members, `wanted` of them and more if that may be. Called from the thread of a run."""
         self._members = [member for member in self._members if member.lives]
         while len(self._members) < min(wanted, self._most):
-            self._members.append(Member(self._context, self._prepare, self._limits))
+            self._members.append(Member(self._prepare, self._limits))
         return self._members
 
     def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:

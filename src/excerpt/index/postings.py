@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-import mmap
 import struct
 import zlib
 from array import array
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.index.files import RandomAccessFile, open_regular
 from excerpt.text.numbers import Occurrences, term_numbers
 
 # --- postings ---------------------------------------------------------------------------------------------------------
@@ -195,11 +195,11 @@ def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
-# A segment's postings on disk: columns of fixed width, looked into where they lie, and a directory of its terms.
+# A segment's postings on disk: columns of fixed width, read by offset, and a directory of its terms, read whole.
 #
 # `.pst` holds three columns one after the other: document, field and count (one number: the field in the upper three
 # bits), and positions. Each is as wide as its largest value asks for. A term's part of a column is one slice, which
-# costs no decoding; nothing is read but what a term needs. What is looked at is checked first, a page at a time.
+# costs no decoding; nothing is read but what a term needs. What is read for the first time is checked, page by page.
 #
 # `.lex` holds the terms in order, newline between them, with the first of each block of 16 once more on its own so that
 # a term is found by two short searches; where each term's postings and positions begin; in which fields it stands; and
@@ -207,6 +207,8 @@ def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
 
 PAGE = 1 << 14
 """Bytes that are checked at once: a rare term costs three pages, and a large vault has few thousand."""
+_PAGES_AT_ONCE = 64
+"""Pages that are read at once where all are checked: 1 MB."""
 
 _MAGIC = b"EXL1"
 _HEAD = struct.Struct("<4s4xQQQQQBBB5x")
@@ -221,8 +223,8 @@ class DamagedColumnsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One term's postings in one segment, by document and then field: views into the file. `first_place` is where
-    the first of them has its positions."""
+    """One term's postings in one segment, by document and then field. `first_place` is where the first of them has its
+    positions."""
 
     docs: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.unsignedinteger[Any]]
@@ -276,7 +278,8 @@ class Columns:
     """A segment's two files, open. Raises DamagedColumnsError where they do not hold together; OSError."""
 
     def __init__(self, postings: Path, directory: Path) -> None:
-        data = _mapped(directory)
+        with open_regular(directory) as file:
+            data = file.readall()
         try:
             magic, terms, entries, places, fences, words, *widths = _HEAD.unpack_from(data)
         except struct.error as error:
@@ -285,7 +288,7 @@ class Columns:
         begins = np.cumsum([0, *(-(-n * w // 8) * 8 for n, w in zip((entries, entries, places), widths, strict=True))])
         pages = -(-int(begins[-1]) // PAGE)
         sizes = (4 * (terms + 1), 4 * (terms + 1), 4 * (blocks + 1), 4 * pages, terms, fences, words)
-        if magic != _MAGIC or len(data) != _HEAD.size + sum(sizes) or postings.stat().st_size != begins[-1]:
+        if magic != _MAGIC or len(data) != _HEAD.size + sum(sizes):
             raise DamagedColumnsError("directory")
         at = np.cumsum([_HEAD.size, *sizes]).tolist()
         self._starts = np.frombuffer(data, "<u4", terms + 1, at[0])
@@ -296,13 +299,11 @@ class Columns:
         self._fences = data[at[5] : at[6]].split(b"\n") if terms else []
         self._directory, self._words_at = data, at[6]
         self._shift = 8 * widths[1] - _FIELD_BITS
-        self._widths, self._begins = widths, begins.tolist()
-        self._map = _mapped(postings)
+        self._widths, self._begins, self._counts = widths, begins.tolist(), (entries, entries, places)
         self._unchecked = bytearray(b"\1" * pages)
-        self._docs, self._codes, self._positions = (
-            np.frombuffer(self._map, _DTYPES[width], count, begin)
-            for width, count, begin in zip(widths, (entries, entries, places), self._begins, strict=False)
-        )
+        self._file = RandomAccessFile(postings)
+        if self._file.size != begins[-1]:
+            raise DamagedColumnsError("size")
 
     def terms(self) -> list[bytes]:
         """Every term, ascending, in the order of `masks`."""
@@ -351,9 +352,7 @@ class Columns:
         if number is None:
             return None
         first, last = int(self._starts[number]), int(self._starts[number + 1])
-        self._check(0, first, last)
-        self._check(1, first, last)
-        return Slice(self._docs[first:last], self._codes[first:last], int(self._places[number]))
+        return Slice(self._values(0, first, last), self._values(1, first, last), int(self._places[number]))
 
     def unpack(self, codes: NDArray[np.unsignedinteger[Any]]) -> tuple[NDArray[np.uint8], Ints]:
         """Field and count of each code."""
@@ -368,57 +367,60 @@ class Columns:
 
     def positions(self, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
         """Those from `first` to before `last`, of all positions of the segment."""
-        self._check(2, first, last)
-        return self._positions[first:last]
+        return self._values(2, first, last)
 
     def segment(self, doc_count: int) -> Segment:
         """All of it, for a merge."""
-        self.check()
-        fields, tf = self.unpack(self._codes)
+        docs, codes, positions = (self._values(column, 0, count) for column, count in enumerate(self._counts))
+        fields, tf = self.unpack(codes)
         return Segment(
             terms=self.terms(),
             starts=self._starts.astype(np.int64),
-            docs=self._docs.astype(np.int32),
+            docs=docs.astype(np.int32),
             fields=fields,
             tf=tf,
-            positions=self._positions.astype(np.int32),
+            positions=positions.astype(np.int32),
             doc_count=doc_count,
         )
 
     def check(self) -> None:
         """Check every page now, so that none is waited for later."""
-        if not any(self._unchecked):
-            return
-        for column, values in enumerate((self._docs, self._codes, self._positions)):
-            self._check(column, 0, len(values))
-        self.let_go()
-
-    def let_go(self) -> None:
-        """Let go of the pages looked at: they stay in the system's cache, and no longer count as this process's."""
-        for mapped in (self._map, self._directory):
-            if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-                mapped.madvise(mmap.MADV_DONTNEED)
+        for page in range(0, len(self._unchecked), _PAGES_AT_ONCE):
+            last = min(page + _PAGES_AT_ONCE, len(self._unchecked))
+            if self._unchecked.find(1, page, last) >= 0:
+                self._checked(page, last)
 
     def close(self) -> None:
-        empty = np.zeros(0, np.uint8)
-        self._docs = self._codes = self._positions = empty
-        # Arrays handed out keep the map alive until they are gone themselves.
-        self._map = b""
+        self._file.close()
 
-    def _check(self, column: int, first: int, last: int) -> None:
+    def _values(self, column: int, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
+        """Read the values from `first` to before `last` of a column."""
         width, begin = self._widths[column], self._begins[column]
-        page = (begin + first * width) // PAGE
-        end = -(-(begin + last * width) // PAGE)
-        while (page := self._unchecked.find(1, page, end)) >= 0:
-            if zlib.crc32(self._map[page * PAGE : (page + 1) * PAGE]) != self._checksums[page]:
-                raise DamagedColumnsError("checksum")
-            self._unchecked[page] = 0
+        start, end = begin + first * width, begin + last * width
+        page, last_page = start // PAGE, -(-end // PAGE)
+        if self._unchecked.find(1, page, last_page) >= 0:
+            data, offset = self._checked(page, last_page), start - page * PAGE
+        else:
+            data, offset = self._read(start, end), 0
+        return np.frombuffer(data, _DTYPES[width], last - first, offset)
 
+    def _checked(self, page: int, last: int) -> bytearray:
+        """Read the pages from `page` to before `last`, and check those that were not checked before."""
+        data = self._read(page * PAGE, min(last * PAGE, self._begins[-1]))
+        view = memoryview(data)
+        for number in range(page, last):
+            if self._unchecked[number]:
+                at = (number - page) * PAGE
+                if zlib.crc32(view[at : at + PAGE]) != self._checksums[number]:
+                    raise DamagedColumnsError("checksum")
+                self._unchecked[number] = 0
+        return data
 
-def _mapped(path: Path) -> mmap.mmap | bytes:
-    """The file's bytes, read when they are looked at. An empty file cannot be mapped."""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+    def _read(self, start: int, end: int) -> bytearray:
+        try:
+            return self._file.read(start, end)
+        except OSError as error:
+            raise DamagedColumnsError(error.strerror) from error
 
 
 # --- fields -----------------------------------------------------------------------------------------------------------

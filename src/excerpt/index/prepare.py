@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from excerpt.errors import ExcerptError
+from excerpt.errors import ExcerptError, UnopenedError
 from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
 from excerpt.index.changes import cut_of
 from excerpt.index.names import taken_apart
@@ -91,7 +91,7 @@ def _prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
             rows = _prepare_note(recipe, task, collector)
         except ExcerptError as error:
             done.skipped.append(Skipped(task.path, str(error)))
-            if task.kind:
+            if task.kind and not isinstance(error, UnopenedError):
                 done.given_up.append(task)
         except MemoryError:
             raise
@@ -110,9 +110,9 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
     settings = recipe.settings
     bounds = settings.attachments
     if task.kind:
-        data = load_bytes(recipe.vault / task.path, bounds.max_bytes, "vault.attachments.max_bytes")
+        data = load_bytes(recipe.vault, task.path, bounds.max_bytes, "vault.attachments.max_bytes")
     else:
-        data = load_bytes(recipe.vault / task.path, settings.max_bytes)
+        data = load_bytes(recipe.vault, task.path, settings.max_bytes)
     digest = digest_of(data)
     if task.digest == digest:
         return None

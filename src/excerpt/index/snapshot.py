@@ -35,7 +35,7 @@ from excerpt.index.catalog import (
 )
 from excerpt.index.embed import Embedder, model_source, open_embedder
 from excerpt.index.facets import Facets, KnownLinks, Notes
-from excerpt.index.files import SUSPECT, DamagedFileError
+from excerpt.index.files import DamagedFileError, mark_suspect
 from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 from excerpt.index.vectors import MatrixSource, VectorMatrix
@@ -83,6 +83,8 @@ class CatalogView:
 
     is_part = False
     """Whether only some of the fragments are at hand."""
+    is_unfinished = False
+    """Whether the build that committed this generation had files left to read."""
     _rows: ReadRows
 
     @property
@@ -175,8 +177,8 @@ class CatalogView:
         return catalog.tokens(self._rows, path)
 
     def note_modified(self, path: str) -> str:
-        """The day on which the file was last changed when it was read, ISO 8601, UTC; empty for a time that no calendar
-        has. Raises KeyError for an unknown note."""
+        """Return the day of the file's last change when it was read, ISO 8601, UTC. Raises KeyError for an unknown
+        note."""
         return catalog.modified(self._rows, path)
 
     def moved(self, path: str) -> str | None:
@@ -227,6 +229,7 @@ class Snapshot(CatalogView):
         self._matrix = MatrixSource(folder, files[0])
         self._model = catalog.meta("model_id")
         self._last_move = renames.last(self._rows)
+        self.is_unfinished = catalog.is_unfinished
         try:
             self.lexical: LexicalReader = LexicalReader(
                 folder, catalog.files("words"), self.generation, before.lexical if before is not None else None
@@ -265,16 +268,16 @@ class Snapshot(CatalogView):
             last = generation
             time.sleep(0.02)
 
-    def let_go(self) -> None:
-        """Let go of mapped pages, after much was read of which little is needed again."""
-        self._catalog.let_go()
-        self.lexical.let_go()
-
     def shrink_log(self) -> None:
         """Keep SQLite's log short, now that nobody reads an older generation; for who takes up one after the other."""
         # Where the index cannot be written to, the log is not this process's either.
         with suppress(sqlite3.Error, OSError):
             self._catalog.shrink_log(self._folder)
+
+    @property
+    def settings(self) -> Settings:
+        """Settings that the index was opened with."""
+        return self._settings
 
     @property
     def edition(self) -> tuple[object, ...]:
@@ -326,8 +329,8 @@ class Snapshot(CatalogView):
     def vectors(self) -> VectorMatrix:
         """The matrix, read when first asked for (about 0.2 s for 100,000 fragments)."""
         known = self._known.vectors if self._known.model == self._model else None
-        dimensions = int(self._catalog.meta("dimensions"))
-        return VectorMatrix.read(self._matrix, self.lexical.keys, dimensions, known)
+        with self._noted():
+            return VectorMatrix.read(self._matrix, self.lexical.keys, self._catalog.number("dimensions"), known)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -470,11 +473,12 @@ def _damage_noted(folder: Path) -> Iterator[None]:
             f"The index in {folder} cannot be read: {error.strerror}.",
             "Give permission there, or set EXCERPT_HOME to another place.",
         ) from error
+    except DamagedFileError:
+        mark_suspect(folder)
+        raise
     except sqlite3.DatabaseError as error:
         if is_damage(error):
-            known = str(error) if isinstance(error, DamagedRowError) else ""
-            with suppress(OSError):  # where it cannot be written, nothing could be mended either
-                (folder / SUSPECT).write_text(known, encoding="utf-8")
+            mark_suspect(folder, str(error) if isinstance(error, DamagedRowError) else "")
         raise IndexUnusableError(
             f"The index in {folder} cannot be read: {error}.", "Run `excerpt index`: it will be made anew."
         ) from error

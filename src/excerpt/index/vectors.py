@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import struct
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, seal
+from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, open_regular, seal
 from excerpt.state_files import sync_folder
 
 # --- on disk ----------------------------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ class MatrixSource:
         """Raises DamagedFileError if the file is not there."""
         self._record = file
         try:
-            self._file = (index / file.name).open("rb")
+            self._file = io.BufferedReader(open_regular(index / file.name))
         except OSError as error:
             raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
         status = os.fstat(self._file.fileno())

@@ -20,10 +20,10 @@ from excerpt.errors import ExcerptError, ModelError, SettingsError
 from excerpt.index.catalog import (
     FILE,
     Catalog,
-    DamagedCatalogError,
     DamagedRowError,
     NameTerms,
     NoteRows,
+    OtherVersionError,
     ReadRows,
     heading_path_from_row,
     text_from_row,
@@ -318,7 +318,7 @@ def check_vectors(
     catalog: Catalog, source: MatrixSource, settings: Settings, health: Health, tick: Tick, *, quick: bool
 ) -> None:
     """Compare all of them; `quick` does not ask the model. What is wrong goes to the faults of `health`."""
-    dimensions = int(catalog.meta("dimensions") or 0)
+    dimensions = catalog.number("dimensions")
     try:
         matrix = _matrix(source, dimensions)
     except DamagedFileError as error:
@@ -544,7 +544,7 @@ def examine(
         try:
             with closing(Catalog.open_to_read(folder)) as catalog:
                 _Examination(folder, catalog, health, settings, tick).run(vault, found, quick)
-        except DamagedCatalogError:
+        except OtherVersionError:
             health.behind.append("all of it, which another version of excerpt made")
         except sqlite3.DatabaseError as error:
             health.faults.append(Fault(FILE, f"It cannot be read: {error}.", RepairPart.CATALOG))
@@ -658,7 +658,7 @@ class _Examination:
                 stale += [] if file.path in skipped else [(file.path, Stale.NEW)]
             elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
                 stale.append((file.path, Stale.CHANGED))
-            elif not quick and note.digest != self._digest(vault / file.path):
+            elif not quick and note.digest != self._digest(vault, file.path):
                 if note.ctime_ns != file.ctime_ns:
                     stale.append((file.path, Stale.CHANGED))
                     continue
@@ -666,10 +666,10 @@ class _Examination:
                 self._fault(file.path, what, RepairPart.NOTE)
         stale += [(path, Stale.GONE) for path in sorted(known)]
 
-    def _digest(self, file: Path) -> str:
-        vault = self._settings.vault
+    def _digest(self, vault: Path, path: str) -> str:
+        bounds = self._settings.vault
         try:
-            return digest_of(load_bytes(file, max(vault.max_bytes, vault.attachments.max_bytes)))
+            return digest_of(load_bytes(vault, path, max(bounds.max_bytes, bounds.attachments.max_bytes)))
         except ExcerptError:
             return ""
 

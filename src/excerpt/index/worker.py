@@ -13,9 +13,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import parent_process
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from typing import Any
 
 from excerpt.index.prepare import Prepared, Recipe, Task
@@ -49,23 +48,52 @@ class Limits:
         return self.seconds + self.seconds_per_mb * (task.size // 1_000_000) + self.seconds_per_image * task.images
 
 
-def work(connection: Connection[Any, Any], prepare: Prepare, limits: Limits) -> None:
-    """Be a worker: answer (recipe, tasks) with what became of them, until the other end closes.
+if sys.platform == "win32":
+    from multiprocessing.connection import PipeConnection
 
-    Before each file its number among the tasks is sent; at the end the Prepared. Ends with OUT_OF_MEMORY where a file
-    takes more than it may: its process holds what was made of it, and starts better anew.
+    def _connected(handle: int) -> PipeConnection[Any, Any]:
+        return PipeConnection(handle)
+
+else:
+
+    def _connected(handle: int) -> Connection[Any, Any]:
+        return Connection(handle)
+
+
+def main() -> None:
+    """Answer (recipe, tasks) with their Prepared, until the other end of the connection closes.
+
+    `sys.argv[3]` is the inherited handle of the connection; its first message is the Prepare and the Limits. Before
+    each file its number among the tasks is sent. Ends with OUT_OF_MEMORY where a file takes more memory than it may:
+    the process still holds what was made of it, and a new one is better.
     """
-    _be_quiet()
-    _leave_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the build, which ends its workers
+    connection = _connected(int(sys.argv[3]))
+    prepare: Prepare
+    limits: Limits
+    prepare, limits = connection.recv()
     _bound_memory(limits.memory)
+    requests: SimpleQueue[tuple[Recipe, Sequence[Task]]] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, requests), daemon=True).start()
     while True:
+        recipe, tasks = requests.get()
         try:
-            recipe, tasks = connection.recv()
             connection.send(prepare(recipe, _announced(tasks, connection, limits)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
-        except (EOFError, OSError):
+        except OSError:
             return
+
+
+def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[Recipe, Sequence[Task]]]) -> None:
+    """Put what is sent into `requests`, and end the process when the build is gone, even in the middle of a file."""
+    while True:
+        try:
+            requests.put(connection.recv())
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        except (EOFError, OSError):
+            os._exit(0)
 
 
 def _announced(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
@@ -73,27 +101,6 @@ def _announced(tasks: Sequence[Task], connection: Connection[Any, Any], limits: 
         _bound_time(limits.seconds_for(task))
         connection.send(number)
         yield task
-
-
-def _be_quiet() -> None:
-    """Ctrl+C is for the build, which ends its workers; and what a library says as it dies is not for the terminal."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(OSError):
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(nothing, stream)
-
-
-def _leave_with_parent() -> None:
-    """End when the build that is worked for is killed, even in the middle of a file."""
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
-
-
-def _exit_after(parent: BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
 
 
 if sys.platform == "win32":

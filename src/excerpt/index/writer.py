@@ -18,7 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.index import renames
-from excerpt.index.catalog import FILE, Catalog, GivenUp, Placed, heading_path_from_row, is_damage, text_from_row
+from excerpt.index.catalog import (
+    FILE,
+    UNFINISHED,
+    Catalog,
+    DamagedCatalogError,
+    GivenUp,
+    Placed,
+    heading_path_from_row,
+    is_damage,
+    text_from_row,
+)
 from excerpt.index.changes import made_with, name_of
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
@@ -102,6 +112,9 @@ class IndexWriter:
     def _open_catalog(self) -> Catalog:
         suspect = self._index / SUSPECT
         try:
+            if (self._index / FILE).is_file() and not (self._index / FILE).stat().st_size:
+                # To fill it, SQLite would wait for the readers of what it was before.
+                raise DamagedCatalogError("it is empty")
             catalog = Catalog.open_to_write(self._index)
             reason = (suspect.read_text("utf-8", "replace") or catalog.damage()) if suspect.exists() else ""
             if not reason:
@@ -176,7 +189,7 @@ class IndexWriter:
         """Open the matrix, or an empty one; returns why it must be filled anew, "" if it is sound."""
         source = made_with(self._settings)["model_source"]
         self._model = self.catalog.meta("model_id")
-        self._dimensions = int(self.catalog.meta("dimensions") or 0)
+        self._dimensions = self.catalog.number("dimensions")
         reason = ""
         if self.catalog.meta("model_source") != source:
             model = f"{self.embedder.id}/{EMBEDDED_TEXT_VERSION}"
@@ -247,10 +260,12 @@ class IndexWriter:
 
     # --- committing ---------------------------------------------------------------------------------------------------
 
-    def commit(self, removed: Iterable[str], prepared: Sequence[Prepared]) -> None:
+    def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], *, unfinished: bool = False) -> None:
         """Take notes out and put notes in, as one generation. A note that changed is among both.
 
-        Without any of either the generation stays, but for the first, which an empty vault has too.
+        `unfinished` says that the build has files left to read, which readers of this generation can see. Without a
+        note in or out the generation stays, but for the first, which an empty vault has too, and for the one that
+        finishes an unfinished one.
         """
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
@@ -265,7 +280,9 @@ class IndexWriter:
             for done in prepared:
                 for task in done.same:
                     self.catalog.touch(task.path, task.size, task.mtime_ns, task.ctime_ns)
-            if len(gone) or added or not self.catalog.generation:
+            finishes = self.catalog.is_unfinished and not unfinished
+            if len(gone) or added or finishes or not self.catalog.generation:
+                self.catalog.set_meta(UNFINISHED, "yes" if unfinished else "")
                 self._words.delete(gone)
                 parts = [done.inverted for done in prepared if done.notes]
                 if parts:
