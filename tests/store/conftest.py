@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import excerpt
 from excerpt import Vault
 from excerpt.known_vaults import DEMO
+from excerpt.settings import places
 from excerpt.store.address import read_address
 from excerpt.store.push import push
 from tests.store.server import NoServerError, Servers, servers
@@ -48,8 +50,13 @@ def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         address = f"{database}?vault=demo"
         with excerpt.open(DEMO) as vault:
             vault.load()
-            push(vault._snapshot, read_address(address))
+            push(vault._snapshot, read_address(address), records_of(vault))
         yield address
+
+
+def records_of(vault: Vault) -> Path:
+    """Where a copy of a vault records its pushes."""
+    return places().push_folder(vault.folder)
 
 
 @contextmanager

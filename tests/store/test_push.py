@@ -23,7 +23,7 @@ from excerpt.store.connection import Connection
 from excerpt.store.push import push
 from excerpt.store.snapshot import DAMAGED, StoreSnapshot
 from tests.cli.json_forms import form, wrong
-from tests.store.conftest import on_replica
+from tests.store.conftest import on_replica, records_of
 from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
@@ -50,7 +50,7 @@ def pushed(vault: Path, database: str, name: str = "notes") -> PushReport:
     """What a push of the vault as it is now says."""
     with excerpt.open(vault) as opened:
         opened.load()
-        return push(opened._snapshot, read_address(f"{database}?vault={name}"))
+        return push(opened._snapshot, read_address(f"{database}?vault={name}"), records_of(opened))
 
 
 def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, ...]], list[tuple[str, int, int]]]:
@@ -133,7 +133,7 @@ def test_a_push_that_was_cut_short_is_finished_by_the_next(
     with excerpt.open(vault) as opened:
         opened.load()
         with pytest.raises(KeyboardInterrupt):
-            push(opened._snapshot, read_address(f"{database}?vault=notes"), die)
+            push(opened._snapshot, read_address(f"{database}?vault=notes"), records_of(opened), die)
     report = pushed(vault, database)
     assert report.unchanged == 1
     pushed(vault, database, "clean")
@@ -152,7 +152,7 @@ def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> Non
     with excerpt.open(vault) as opened:
         opened.load()
         with pytest.raises(StoreUnusableError, match="does not say what the vault is called"):
-            push(opened._snapshot, read_address(database))
+            push(opened._snapshot, read_address(database), records_of(opened))
 
 
 @pytest.mark.parametrize("index", ["words", "terms", "meaning"])

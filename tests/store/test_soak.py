@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 import excerpt
+from excerpt.settings import places
 from excerpt.store.address import read_address
 from excerpt.store.push import Pusher
+from tests.store.conftest import records_of
 from tests.store.test_killed import WORDS, written
 
 pytestmark = pytest.mark.store
@@ -71,7 +73,7 @@ def write(folder: str, address: str, seed: int, ends: float) -> Done:
     """Change a note or some and push them, until a time."""
     vault, chosen = Path(folder), random.Random(seed)
     found: list[float] = []
-    pusher = Pusher(read_address(address))
+    pusher = Pusher(read_address(address), places().push_folder(vault))
     try:
         with excerpt.open(vault) as opened:
             while time.time() < ends or len(found) < 8:
@@ -100,7 +102,7 @@ def test_readers_and_writers_do_not_stop_each_other(
             (folder / f"{number:03}.md").write_text(f"# Hive {number}\n\nHoney of a colony.\n", encoding="utf-8")
         with excerpt.open(folder) as vault:
             vault.load()
-            pusher = Pusher(read_address(address))
+            pusher = Pusher(read_address(address), records_of(vault))
             pusher.push(vault._snapshot)
             pusher.close()
     ends = time.time() + SECONDS

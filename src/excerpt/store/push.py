@@ -1,5 +1,6 @@
 """A vault's index, written to a store: what is new or changed, note by note; what is gone is deleted.
 
+What a push may write is decided by `compare`, from this copy of the vault, the store, and the record of the last push.
 A batch of notes is one transaction, with the statistics that it changes, so that a store holds whole notes at any
 moment and its counts are theirs. A push that was killed goes on with the next: what is there is compared by digest.
 """
@@ -7,22 +8,36 @@ moment and its counts are theirs. A push that was killed goes on with the next: 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import StoreUnusableError
-from excerpt.index.catalog import AT_ONCE
-from excerpt.index.names import NAMES_VERSION, stored
-from excerpt.index.postings import FIELDS, FIELDS_VERSION, only_docs
+from excerpt.index.catalog import AT_ONCE, DamagedRowError, text_from_row
+from excerpt.index.changes import READ_BY_OCR
+from excerpt.index.names import stored
+from excerpt.index.postings import FIELDS, only_docs
 from excerpt.index.snapshot import Snapshot
-from excerpt.model import PushReport
+from excerpt.model import PushReport, Status
+from excerpt.state_files import read_value, write_value
 from excerpt.store import schema
 from excerpt.store.address import Address
+from excerpt.store.compare import (
+    GONE,
+    NO_RULES,
+    Plan,
+    PushRecord,
+    PushRefusedError,
+    PushRules,
+    check_plan,
+    compare,
+    next_record,
+)
 from excerpt.store.connection import Connection, Row, as_vectors
 from excerpt.store.rights import (
     Areas,
@@ -34,7 +49,9 @@ from excerpt.store.rights import (
     make_roles,
     rights_of,
 )
-from excerpt.store.words import TermCount, TermsOf, terms_of_documents, tokens_in
+from excerpt.store.words import TermCount, TermsOf, fields_in, terms_of_documents, tokens_in
+from excerpt.text.display import counted, visible_line
+from excerpt.vault.readers.registry import suffixes_of
 
 OnNotes = Callable[[int, int], None]
 """Told how many notes were written, of how many."""
@@ -71,21 +88,30 @@ _LINK = (
 )
 _LABEL = (*_OF_NOTE, ("kind", "text"), ("name", "text"), ("value", "text"))
 _NAME = (*_OF_NOTE, ("name", "text"))
+_TABLES_OF_NOTES = (
+    ("sections", _SECTION, "ordinal"),
+    ("links", _LINK, "rowid"),
+    ("labels", _LABEL, "rowid"),
+    ("names", _NAME, "name"),
+)
+"""Tables, with their columns and order, that have rows of a note beside its fragments."""
 
 
 def push(
     snapshot: Snapshot,
     address: Address,
+    records: Path,
     on_notes: OnNotes = lambda _written, _of: None,
     *,
     roles: bool = False,
     rights: Changes | None = None,
+    rules: PushRules = NO_RULES,
 ) -> PushReport:
     """Bring the vault that `address` names up to the snapshot; with `roles`, make those of writers and readers first.
-    `rights` hold when it is done. Raises StoreUnusableError."""
-    pusher = Pusher(address, roles=roles)
+    `rights` hold when it is done. Raises StoreUnusableError and PushRefusedError."""
+    pusher = Pusher(address, records, roles=roles)
     try:
-        return pusher.push(snapshot, on_notes, rights)
+        return pusher.push(snapshot, on_notes, rights, rules)
     finally:
         pusher.close()
 
@@ -93,14 +119,15 @@ def push(
 class Pusher:
     """A connection over which a vault is pushed as often as it changes. Usable from one thread at a time."""
 
-    def __init__(self, address: Address, *, roles: bool = False) -> None:
-        """Make the tables, and the `roles` of writers and readers, as far as they are missing. Raises
-        StoreUnusableError."""
+    def __init__(self, address: Address, records: Path, *, roles: bool = False) -> None:
+        """Make the tables, and the `roles` of writers and readers, as far as they are missing. `records` is the folder
+        in which this copy of the vault records what it pushed where. Raises StoreUnusableError."""
         if not address.vault:
             raise StoreUnusableError(
                 "The address does not say what the vault is called there.", "Put ?vault=NAME behind it."
             )
         self._name = address.vault
+        self._records = records
         self._connection = Connection(address, writes=True, timeout=0)
         try:
             act_as_owner(self._connection)
@@ -121,9 +148,39 @@ class Pusher:
         snapshot: Snapshot,
         on_notes: OnNotes = lambda _written, _of: None,
         rights: Changes | None = None,
+        rules: PushRules = NO_RULES,
     ) -> PushReport:
-        """Bring the vault up to the snapshot, and change who may read it. Raises StoreUnusableError."""
-        return _Push(snapshot, self._connection, self._name, on_notes).run(rights)
+        """Bring the vault up to the snapshot, and change who may read it. Raises StoreUnusableError, and
+        PushRefusedError where the rules do not allow what would change."""
+        return _Push(snapshot, self._connection, self._name, on_notes, rules).run(self._records, rights)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnNote:
+    """A note of the index: its path, the digest of its file, and the versions and settings that it was read by."""
+
+    path: str
+    digest: str
+    cut: str
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredNote:
+    """A note of the store; `state` is its `cut` and what the whole vault was made with, as `_Push.state` joins them."""
+
+    number: int
+    digest: str
+    state: str
+    mtime_ns: int
+    area: int
+    kind: str
+
+    @property
+    def cut(self) -> str:
+        return self.state.partition(_MADE_WITH)[0]
+
+
+_MADE_WITH = " | "
 
 
 @dataclass(slots=True)
@@ -161,63 +218,197 @@ class _Batch:
 class _Push:
     """One push over one connection."""
 
-    def __init__(self, snapshot: Snapshot, connection: Connection, name: str, on_notes: OnNotes) -> None:
+    def __init__(
+        self, snapshot: Snapshot, connection: Connection, name: str, on_notes: OnNotes, rules: PushRules
+    ) -> None:
         self._snapshot = snapshot
         self._connection = connection
         self._on_notes = on_notes
+        self._rules = rules
         self._begun = time.perf_counter()
         self._vault = self._registered(name)
 
-    def run(self, rights: Changes | None) -> PushReport:
+    def run(self, records: Path, rights: Changes | None) -> PushReport:
         """Write what differs. Two that push the same vault take turns."""
         self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _ALONE, self._vault)
         try:
-            if rights is not None:
-                paths = [row[0] for row in self._snapshot.rows("SELECT path FROM notes")]
-                change_rights(self._connection, self._vault, rights, paths)
-            return self._written(Areas(self._connection, self._vault))
+            return self._run(records / f"{self._identity()}.json", rights)
         finally:
             with suppress(StoreUnusableError):  # a lost connection has no locks
                 self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", _ALONE, self._vault)
 
-    def _written(self, areas: Areas) -> PushReport:
+    def _run(self, file: Path, rights: Changes | None) -> PushReport:
+        record = read_value(file, PushRecord, None) or PushRecord()
+        self._here, self._there = self._own_notes(), self._stored_notes()
+        ours = {note.path: note.digest for note in self._here.values()}
+        theirs = {path: note.digest for path, note in self._there.items()}
+        ours |= {path: theirs[path] for path in self._same_texts()}
+        unreadable = self._unreadable()
+        plan = compare(ours, theirs, record, unreadable, self._rules)
+        check_plan(plan, ours, theirs, self._rules)
+        self._check_model(plan)
+        if plan.write or plan.remove:
+            pending = {path: ours[path] for path in plan.write} | dict.fromkeys(plan.remove, GONE)
+            _write_record(file, replace(record, notes=dict(plan.base), pending=pending))
+        if rights is not None:
+            change_rights(self._connection, self._vault, rights, sorted({*ours, *theirs} - {*plan.remove}))
+        status = self._snapshot.status()
+        following = replace(
+            next_record(plan, ours, theirs, unreadable),
+            remarks=sorted(
+                (one.path, is_skipped, one.reason)
+                for is_skipped, several in ((True, status.skipped), (False, status.warnings))
+                for one in several
+                if one.path not in plan.kept
+            ),
+            moves=sorted(self._snapshot.rows("SELECT path, became FROM moves")),
+        )
+        report = self._carry_out(plan, rights is not None, status, record, following)
+        if following != record:
+            _write_record(file, following)
+        return report
+
+    def _carry_out(
+        self, plan: Plan, has_new_rights: bool, status: Status, record: PushRecord, following: PushRecord
+    ) -> PushReport:
+        """Write and remove the notes of a plan, and bring those up to date that were read or are to be kept otherwise
+        now: by another version, with other settings, in another area."""
         rows = self._connection.rows
-        there: dict[str, str] = dict(rows("SELECT path, state FROM excerpt.notes WHERE vault = %s", self._vault))
-        here = self._states(areas)
-        changed = {number for number, (path, state) in here.items() if there.get(path) != state}
-        added = sum(here[number][0] not in there for number in changed)
-        gone = sorted(there.keys() - {path for path, _ in here.values()})
-        written = 0
+        areas = Areas(self._connection, self._vault)
+        outdated = self._outdated(plan)
+        rewritten = {*plan.write, *outdated}
         by_area: dict[int, set[int]] = {}
-        for number in changed:
-            by_area.setdefault(areas.of(here[number][0]), set()).add(number)
+        for number, note in self._here.items():
+            if note.path in rewritten:
+                by_area.setdefault(areas.of(note.path), set()).add(number)
+        written = 0
         for area, of_area in sorted(by_area.items()):
             for batch in self._batches(area, of_area):
-                self._replace(batch, here)
+                self._replace(batch, outdated)
                 written += len(batch.notes)
-                self._on_notes(written, len(changed))
-        for at in range(0, len(gone), AT_ONCE):
+                self._on_notes(written, len(rewritten))
+        for at in range(0, len(plan.remove), AT_ONCE):
             with self._connection.transaction():
                 taken: _Changed = {}
-                self._take_out(gone[at : at + AT_ONCE], taken)
+                self._take_out(plan.remove[at : at + AT_ONCE], taken)
                 self._count(taken)
-        rows("DELETE FROM excerpt.terms WHERE vault = %s AND fragments <= 0", self._vault)
-        self._describe(areas)
+        moved = self._change_areas(areas, {*rewritten, *plan.remove})
+        changes = len(rewritten) + len(plan.remove) + moved
+        if changes:
+            rows("DELETE FROM excerpt.terms WHERE vault = %s AND fragments <= 0", self._vault)
+        after = (self._there.keys() | set(plan.write)) - set(plan.remove)
+        self._describe(areas, status, (record, following), after, is_changed=bool(changes) or has_new_rights)
         drop_empty_areas(self._connection, self._vault)
         schema.make_indexes(self._connection, self._vault)
-        if len(changed) + len(gone) > max(_FEW, len(here) // 10):
+        if changes > max(_FEW, len(after) // 10):
             for table in (schema.partition(self._vault), "excerpt.notes", "excerpt.terms", "excerpt.names"):
                 rows(f"VACUUM (ANALYZE) {table}")
+        added = sum(path not in self._there for path in plan.write)
+        kept = sum(path in self._there for path in plan.kept)
+        changed = len(rewritten) - added + moved
+        ((fragments,),) = rows(
+            "SELECT coalesce(sum(fragments), 0)::bigint FROM excerpt.statistics JOIN excerpt.areas ON areas.id = area"
+            " WHERE vault = %s",
+            self._vault,
+        )
         return PushReport(
             added=added,
-            changed=len(changed) - added,
-            removed=len(gone),
-            unchanged=len(here) - len(changed),
-            fragments=len(self._snapshot.lexical.keys),
+            changed=changed,
+            removed=len(plan.remove),
+            unchanged=len(after) - added - changed - kept,
+            kept=kept,
+            conflicts=plan.conflicts,
+            fragments=int(fragments),
             seconds=time.perf_counter() - self._begun,
             rights=rights_of(self._connection, self._vault),
             position=str(rows("SELECT pg_current_wal_flush_lsn()::text")[0][0]),
         )
+
+    def _identity(self) -> str:
+        ((identity,),) = self._connection.rows("SELECT identity::text FROM excerpt.vaults WHERE id = %s", self._vault)
+        return str(identity)
+
+    def _own_notes(self) -> dict[int, _OwnNote]:
+        """Notes of the index, by number."""
+        found = self._snapshot.rows("SELECT id, path, digest, cut FROM notes")
+        return {number: _OwnNote(*row) for number, *row in found}
+
+    def _stored_notes(self) -> dict[str, _StoredNote]:
+        """Notes of the store, by path."""
+        found = self._connection.rows(
+            "SELECT path, id, digest, state, mtime_ns, area, kind FROM excerpt.notes WHERE vault = %s", self._vault
+        )
+        return {path: _StoredNote(*row) for path, *row in found}
+
+    def _same_texts(self) -> Iterator[str]:
+        """Yield the notes whose text is that of the store though their files differ: in line ends, as git makes them on
+        Windows, or in a byte order mark."""
+        differing = {
+            number: stored.number
+            for number, note in self._here.items()
+            if (stored := self._there.get(note.path)) and stored.digest != note.digest and not stored.kind
+        }
+        numbers = list(differing)
+        for at in range(0, len(numbers), AT_ONCE):
+            part = numbers[at : at + AT_ONCE]
+            texts: dict[int, bytes] = dict(
+                self._connection.rows(
+                    "SELECT id, text FROM excerpt.notes WHERE id = ANY(%s)", [differing[number] for number in part]
+                )
+            )
+            for number, text in self._of(part, "SELECT note, text FROM note_texts WHERE note"):
+                with suppress(DamagedRowError):  # it is written again
+                    if text_from_row(text) == text_from_row(texts[differing[number]]):
+                        yield self._here[number].path
+
+    def _unreadable(self) -> frozenset[str]:
+        """Attachments of the store whose kind cannot be read here, as a package is missing or OCR is off."""
+        suffixes = suffixes_of(self._snapshot.settings.vault).read
+        return frozenset(
+            path for path, note in self._there.items() if note.kind and not path.lower().endswith(suffixes)
+        )
+
+    def _check_model(self, plan: Plan) -> None:
+        """Raise PushRefusedError where the notes of the store would be of two models or tokenizers, unless the user
+        allows that."""
+        kept = [path for path in plan.kept if path in self._there]
+        if not kept or self._rules.merge or self._rules.mirror:
+            return
+        ((model, tokenizer),) = self._connection.rows(
+            "SELECT model_source, tokenizer FROM excerpt.vaults WHERE id = %s", self._vault
+        )
+        if model and (model, tokenizer) != (self._meta["model_id"], self._meta["tokenizer"]):
+            raise PushRefusedError(
+                f"The push was refused: nothing was written. {counted(len(kept), 'note')} would stay as the store has"
+                f" them, such as {visible_line(kept[0])}, made with another embedding model or tokenizer, or by an"
+                " older excerpt.",
+                "Set embedding.model and pack.tokenizer to those of the other pushers, or push from a copy that has"
+                " these notes; --merge goes on, and these notes are found less well until such a push.",
+            )
+
+    def _outdated(self, plan: Plan) -> dict[str, int]:
+        """Notes that are to be written again though their content is in the store, with the store's times of their last
+        change. What OCR read of a file is not replaced by what was read of it without."""
+        decided = {*plan.write, *plan.kept}
+        found: dict[str, int] = {}
+        for note in self._here.values():
+            if note.path in decided:
+                continue
+            stored = self._there[note.path]
+            loses_ocr = stored.cut.endswith(READ_BY_OCR) and not note.cut.endswith(READ_BY_OCR)
+            if stored.state != self._state(note) and not loses_ocr:
+                found[note.path] = stored.mtime_ns
+        return found
+
+    def _state(self, note: _OwnNote) -> str:
+        """What the rows of a note are made with, beside its content."""
+        made = (self._meta[name] for name in ("model_id", "tokenizer", "analyzer", "names"))
+        return _MADE_WITH.join((note.cut, " ".join(made)))
+
+    @cached_property
+    def _meta(self) -> dict[str, str]:
+        """What the index was made with, by the names of `made_with`."""
+        return dict(self._snapshot.rows("SELECT name, value FROM meta"))
 
     def _registered(self, name: str) -> int:
         """The number of the vault in the store, which has its table from then on."""
@@ -233,21 +424,6 @@ class _Push:
             begin_rights(self._connection, vault)
             schema.make_partition(self._connection, vault)
         return vault
-
-    def _states(self, areas: Areas) -> dict[int, tuple[str, str]]:
-        """Path of each note in the index by its number, and what its rows in the store are made from."""
-        made = f"{self._model}/{FIELDS_VERSION}/{NAMES_VERSION}"
-        return {
-            number: (path, f"{digest}/{cut}/{modified}/{made}/{areas.of(path)}")
-            for number, path, digest, cut, modified in self._snapshot.rows(
-                "SELECT id, path, digest, cut, mtime_ns FROM notes"
-            )
-        }
-
-    @cached_property
-    def _model(self) -> str:
-        """What the vectors were made with, as the index says it."""
-        return str(self._snapshot.rows("SELECT value FROM meta WHERE name = 'model_source'")[0][0])
 
     def _batches(self, area: int, changed: set[int]) -> Iterator[_Batch]:
         """Notes of an area in batches, with the terms of their fragments."""
@@ -291,8 +467,9 @@ class _Push:
 
     # --- one transaction ----------------------------------------------------------------------------------------------
 
-    def _replace(self, batch: _Batch, states: Mapping[int, tuple[str, str]]) -> None:
-        """Write some notes, in the place of what the store has of them."""
+    def _replace(self, batch: _Batch, times: Mapping[str, int]) -> None:
+        """Write some notes, in the place of what the store has of them. `times` are those of the last change, by path,
+        where it is not the file's."""
         fragments = self._of(
             batch.notes,
             "SELECT note, key, id, ordinal, section, line_start, line_end, tokens, digest, text FROM fragments"
@@ -308,8 +485,8 @@ class _Push:
             of_kind = changed[batch.area, kind] = _Change()
             of_kind.add(lengths[attached == kind], vectors[attached == kind].astype(np.float64), 1)
         with self._connection.transaction():
-            self._take_out([states[note][0] for note in batch.notes], changed)
-            numbers = self._copied_notes(batch, states)
+            self._take_out([self._here[note].path for note in batch.notes], changed)
+            numbers = self._copied_notes(batch, times)
             self._connection.copy(
                 "excerpt.fragments",
                 _FRAGMENT,
@@ -324,18 +501,15 @@ class _Push:
                     )
                 ),
             )
-            self._count_terms(batch)
+            self._count_terms(batch.area, batch.counts)
             self._count(changed)
 
-    def _copied_notes(self, batch: _Batch, states: Mapping[int, tuple[str, str]]) -> dict[int, int]:
+    def _copied_notes(self, batch: _Batch, times: Mapping[str, int]) -> dict[int, int]:
         """Put notes in, with all that is not of fragments; returns the numbers that they have in the store, which
         were never used before."""
         vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
         names = stored(self._snapshot.rows, list(notes))
-        taken = connection.rows(
-            "SELECT nextval(pg_get_serial_sequence('excerpt.notes', 'id')) FROM generate_series(1, %s)", len(notes)
-        )
-        numbers = {note: int(row[0]) for note, row in zip(notes, taken, strict=True)}
+        numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
         of_notes = self._of(
             notes,
             "SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind, note_texts.text FROM notes"
@@ -345,16 +519,14 @@ class _Push:
             "excerpt.notes",
             _NOTE,
             (
-                (numbers[note], vault, area, path, states[note][1], *rest, *names[note])
-                for note, path, *rest in of_notes
+                (
+                    *(numbers[note], vault, area, path, self._state(self._here[note])),
+                    *(size, times.get(path, mtime_ns), *rest, *names[note]),
+                )
+                for note, path, size, mtime_ns, *rest in of_notes
             ),
         )
-        for table, columns, order in (
-            ("sections", _SECTION, "ordinal"),
-            ("links", _LINK, "rowid"),
-            ("labels", _LABEL, "rowid"),
-            ("names", _NAME, "name"),
-        ):
+        for table, columns, order in _TABLES_OF_NOTES:
             selected = ", ".join(name for name, _ in columns[len(_OF_NOTE) :])
             found = self._of(notes, f"SELECT note, {selected} FROM {table} WHERE note ORDER BY note, {order}")
             connection.copy(f"excerpt.{table}", columns, ((vault, area, numbers[note], *rest) for note, *rest in found))
@@ -365,12 +537,18 @@ class _Push:
         rows = self._connection.rows
         found = rows("SELECT id FROM excerpt.notes WHERE vault = %s AND path = ANY(%s)", self._vault, list(paths))
         numbers = [row[0] for row in found]
-        if not numbers:
-            return
+        if numbers:
+            self._uncount(numbers, changed)
+            rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
+
+    def _uncount(self, numbers: Sequence[int], changed: _Changed) -> list[Row]:
+        """Take the fragments of some notes off the statistics; returns for each its tokens, lengths, vector, area,
+        whether it is of an attachment, and note."""
+        rows = self._connection.rows
         taken = rows(
             f"SELECT words, lengths, vector::real[], area, attached, note FROM {schema.partition(self._vault)}"
             " WHERE note = ANY(%s)",
-            numbers,
+            list(numbers),
         )
         for kind in sorted({(row[3], row[4]) for row in taken}):
             area, attached = kind
@@ -385,18 +563,92 @@ class _Push:
                 " AS less (token, fragments, attached, notes) WHERE area = %s AND terms.token = less.token",
                 *(tokens, counts, counts if attached else [0] * len(counts), in_notes, area),
             )
-        rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
+        return taken
 
-    def _count_terms(self, batch: _Batch) -> None:
-        """Add the terms of a batch to those of its area."""
-        terms = batch.counts
+    def _change_areas(self, areas: Areas, decided: Collection[str]) -> int:
+        """Put each note that is not of the area of its path into that one, but for those `decided` on; returns how many
+        these are. Their rows are the store's, as this copy may not have them."""
+        by_area: dict[tuple[int, int], list[str]] = {}
+        for path, note in self._there.items():
+            if path not in decided and note.area != (area := areas.of(path)):
+                by_area.setdefault((note.area, area), []).append(path)
+        for (before, area), paths in sorted(by_area.items()):
+            for at in range(0, len(paths), AT_ONCE):
+                self._change_area(paths[at : at + AT_ONCE], before, area)
+        return sum(map(len, by_area.values()))
+
+    def _change_area(self, paths: Sequence[str], before: int, area: int) -> None:
+        """Put some notes into another area, under new numbers: an open session does not take them for what it knows."""
+        rows = self._connection.rows
+        numbers = [self._there[path].number for path in paths]
+        with self._connection.transaction():
+            changed: _Changed = {}
+            taken = self._uncount(numbers, changed)
+            for attached in (False, True):
+                of_kind = changed[area, attached] = _Change()
+                if of_it := [row for row in taken if row[4] == attached]:
+                    vectors = np.array([row[2] for row in of_it], np.float64)
+                    of_kind.add(np.array([row[1] for row in of_it]), vectors, 1)
+                    self._count_terms(area, self._counts(before, of_it, attached=attached))
+            new = self._new_numbers(len(paths))
+            rows("UPDATE excerpt.notes SET path = id || '/' || path WHERE id = ANY(%s)", numbers)  # paths are unique
+            self._copy_rows("notes", _NOTE, "", (numbers, new, list(paths)), area)
+            for table, columns, order in (*_TABLES_OF_NOTES, ("fragments", _FRAGMENT, "key")):
+                self._copy_rows(table, columns, order, (numbers, new, list(paths)), area)
+            rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
+            self._count(changed)
+
+    def _copy_rows(
+        self,
+        table: str,
+        columns: Sequence[tuple[str, str]],
+        order: str,
+        notes: tuple[list[int], list[int], list[str]],
+        area: int,
+    ) -> None:
+        """Copy the rows of some notes, given by their numbers, new numbers and paths, into another area."""
+        is_notes = table == "notes"
+        new = {"area": "%s::integer", "note": "n.new", "key": f"n.new << {ORDINALS} | t.ordinal"}
+        new |= {"id": "n.new", "path": "n.path"} if is_notes else {}
+        names = [name for name, _ in columns]
+        self._connection.rows(
+            f"INSERT INTO excerpt.{table} ({', '.join(names)}) OVERRIDING SYSTEM VALUE"
+            f" SELECT {', '.join(new.get(name, f't.{name}') for name in names)} FROM excerpt.{table} t"
+            " JOIN unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (old, new, path)"
+            f" ON n.old = t.{'id' if is_notes else 'note'}" + (f" ORDER BY n.new, t.{order}" if order else ""),
+            *(area, *notes),
+        )
+
+    def _counts(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCount]:
+        """The terms of some fragments of an area, as `_uncount` returns these."""
+        tokens, counts, in_notes = tokens_in([row[0] for row in fragments], [row[5] for row in fragments])
+        fields = fields_in([row[0] for row in fragments], [row[1] for row in fragments])
+        terms: dict[str, str] = dict(
+            self._connection.rows(
+                "SELECT token, term FROM excerpt.terms WHERE area = %s AND token = ANY(%s)", area, tokens
+            )
+        )
+        return [
+            TermCount(token, terms[token], count, count if attached else 0, of_notes, fields[token])
+            for token, count, of_notes in zip(tokens, counts, in_notes, strict=True)
+        ]
+
+    def _new_numbers(self, count: int) -> list[int]:
+        """Return numbers for notes that were never used."""
+        taken = self._connection.rows(
+            "SELECT nextval(pg_get_serial_sequence('excerpt.notes', 'id')) FROM generate_series(1, %s)", count
+        )
+        return [int(row[0]) for row in taken]
+
+    def _count_terms(self, area: int, terms: Sequence[TermCount]) -> None:
+        """Add terms to those of an area."""
         self._connection.rows(
             "INSERT INTO excerpt.terms (vault, area, token, term, fragments, attached, notes, fields) SELECT %s, %s, *"
             " FROM unnest(%s::text[], %s::text[], %s::integer[], %s::integer[], %s::integer[], %s::smallint[])"
             " ON CONFLICT (area, token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
             " attached = terms.attached + excluded.attached, notes = terms.notes + excluded.notes,"
             " fields = terms.fields | excluded.fields",
-            *(self._vault, batch.area, [one.token for one in terms], [one.term for one in terms]),
+            *(self._vault, area, [one.token for one in terms], [one.term for one in terms]),
             *([one.fragments for one in terms], [one.attached for one in terms]),
             *([one.notes for one in terms], [one.fields for one in terms]),
         )
@@ -425,31 +677,62 @@ class _Push:
 
     # --- what is of the whole vault -----------------------------------------------------------------------------------
 
-    def _describe(self, areas: Areas) -> None:
-        """Write what is said of the vault: files that were skipped, moves, when it was brought up to date."""
-        rows, status = self._connection.rows, self._snapshot.status()
+    def _describe(
+        self,
+        areas: Areas,
+        status: Status,
+        records: tuple[PushRecord, PushRecord],
+        paths: Collection[str],
+        *,
+        is_changed: bool,
+    ) -> None:
+        """Write what is said of the vault, if it is not there: files that were skipped, moves, the model, and when it
+        was brought up to date. `records` are those before and after this push, `paths` those of all notes there."""
+        rows = self._connection.rows
+        before, after = records
+        remarks_there = set(
+            rows("SELECT area, path, skipped, reason FROM excerpt.remarks WHERE vault = %s", self._vault)
+        )
+        kept = {row[1:] for row in remarks_there} - {*before.remarks}
+        remarks = {
+            (areas.of(path), path, skipped, reason)
+            for path, skipped, reason in ({*after.remarks} if self._rules.mirror else kept | {*after.remarks})
+            if (path in paths) != skipped or (path, skipped, reason) in after.remarks
+        }
+        moves_there = set(rows("SELECT area, now_in, path, became FROM excerpt.moves WHERE vault = %s", self._vault))
+        others = {row[2:] for row in moves_there} - {*before.moves}
+        moved = {path: became for path, became in others if became in paths and not self._rules.mirror}
+        moves = {(areas.of(path), areas.of(to), path, to) for path, to in (moved | dict(after.moves)).items()}
+        made = (status.model, self._meta["model_id"], status.tokenizer)
+        ((*described,),) = rows("SELECT model, model_source, tokenizer FROM excerpt.vaults WHERE id = %s", self._vault)
+        if not is_changed and (remarks, moves, made) == (remarks_there, moves_there, tuple(described)):
+            return
         with self._connection.transaction():
             rows("DELETE FROM excerpt.remarks WHERE vault = %s", self._vault)
             self._connection.copy(
                 "excerpt.remarks",
                 (("vault", "int4"), ("area", "int4"), ("path", "text"), ("skipped", "bool"), ("reason", "text")),
-                [
-                    (self._vault, areas.of(one.path), one.path, skipped, one.reason)
-                    for skipped, several in ((True, status.skipped), (False, status.warnings))
-                    for one in several
-                ],
+                [(self._vault, *one) for one in sorted(remarks)],
             )
             rows("DELETE FROM excerpt.moves WHERE vault = %s", self._vault)
             self._connection.copy(
                 "excerpt.moves",
                 (("vault", "int4"), ("area", "int4"), ("now_in", "int4"), ("path", "text"), ("became", "text")),
-                [
-                    (self._vault, areas.of(path), areas.of(became), path, became)
-                    for path, became in self._snapshot.rows("SELECT path, became FROM moves")
-                ],
+                [(self._vault, *one) for one in sorted(moves)],
             )
             rows(
                 "UPDATE excerpt.vaults SET updated = %s, model = %s, model_source = %s, tokenizer = %s,"
                 " revision = revision + 1 WHERE id = %s",
-                *(status.updated, status.model, self._model, status.tokenizer, self._vault),
+                *(status.updated, *made, self._vault),
             )
+
+
+def _write_record(file: Path, record: PushRecord) -> None:
+    """Write what this copy knows of the store. Raises StoreUnusableError."""
+    try:
+        write_value(file, record)
+    except OSError as error:
+        raise StoreUnusableError(
+            f"What is pushed cannot be recorded in {visible_line(str(file))}: {error.strerror}.",
+            "Make room or give permission: a push needs it to tell what others changed in the store.",
+        ) from error

@@ -158,7 +158,12 @@ CREATE VIEW excerpt_vault.moves WITH (security_invoker = true) AS
 {_POLICIES}
 """
 
-STEPS = (_FIRST,)
+_VAULT_IDENTITY = """
+ALTER TABLE excerpt.vaults ADD COLUMN identity uuid NOT NULL DEFAULT gen_random_uuid();
+"""
+"""What a copy keeps its record of the last push under: a vault of the same name in a new database is another one."""
+
+STEPS = (_FIRST, _VAULT_IDENTITY)
 """From each version to the next, the first from an empty database."""
 VERSION = len(STEPS)
 

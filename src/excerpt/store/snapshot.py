@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from excerpt.errors import ModelError, StoreUnusableError
-from excerpt.index.embed import Embedder, model_source, open_embedder
+from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.facets import Facets, Notes
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS
 from excerpt.index.snapshot import CatalogView, FragmentTable, fragment_from_row
@@ -71,6 +71,8 @@ long."""
 _NO_END = 1 << 30
 _NO_LAST = (1 << 63) - 1
 _PLACEHOLDER = re.compile(r"\?(\d*)")
+_MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
+"""What `vaults.model_source` holds; until version 2 of the tables, sizes and times of the model's files."""
 
 
 DAMAGED = "It is missing or damaged. The rows answer in its place, more slowly; `excerpt push` makes it anew."
@@ -209,9 +211,6 @@ class StoreSnapshot(CatalogView):
         """Let go of the connection, which all views share."""
         self._connection.close()
 
-    def let_go(self) -> None:
-        """Nothing is mapped."""
-
     def shrink_log(self) -> None:
         """The log is the server's."""
 
@@ -259,14 +258,20 @@ class StoreSnapshot(CatalogView):
         """The model of the settings. Raises ModelError where the vectors are another model's."""
         if self._revision.embedder is not None:
             return self._revision.embedder
-        model = self._settings.embedding.model
-        if self._revision.model_source != f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}":
+        embedder, source = open_embedder(self._settings.embedding.model), str(self._revision.model_source)
+        if _MODEL_DIGEST.fullmatch(source) is None:
+            raise ModelError(
+                "The store does not say which embedding model its vault was made with: it was pushed by an older"
+                " excerpt, or its first push has not ended.",
+                "Push it again: `excerpt push VAULT --to ADDRESS`.",
+            )
+        if source != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
             raise ModelError(
                 "The vault in the store was made with another embedding model.",
                 "Set embedding.model to that of the pusher, or push again.",
             )
-        self._revision.embedder = open_embedder(model)
-        return self._revision.embedder
+        self._revision.embedder = embedder
+        return embedder
 
     @cached_property
     def table(self) -> FragmentTable:

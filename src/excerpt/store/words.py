@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,3 +135,14 @@ def tokens_in(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], li
         of_notes.setdefault(note, set()).update(tokens)
     in_notes = Counter(token for tokens in of_notes.values() for token in tokens)
     return list(counts), list(counts.values()), [in_notes[token] for token in counts]
+
+
+def fields_in(words: Sequence[str], lengths: Sequence[Sequence[int]]) -> dict[str, int]:
+    """Return a bit for each of FIELDS that has it in some fragments, for every token of these."""
+    fields: dict[str, int] = {}
+    for text, of_fields in zip(words, lengths, strict=True):
+        tokens = iter(text.split())
+        for field, length in enumerate(of_fields):
+            for token in islice(tokens, length):
+                fields[token] = fields.get(token, 0) | 1 << field
+    return fields

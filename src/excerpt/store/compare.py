@@ -1,0 +1,184 @@
+"""What a push may change in a store: each note of this copy of the vault, of the store, and what this copy last saw.
+
+Notes are compared by the digests of their files. The record of the last push is the base of a three-way comparison, as
+a merge base is in git: what differs from it on one side alone was changed there. Without a record nothing is known to
+have been removed here, so nothing is removed from the store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from excerpt.errors import ExcerptError
+from excerpt.text.display import counted, visible_line
+
+GONE = ""
+"""The digest of a note that does not exist."""
+_NAMED = 5
+_REMOVED_SHARE = 0.2
+_REMOVED_FEW = 10
+
+
+class PushRefusedError(ExcerptError):
+    """A push would undo what this copy of the vault has not seen, or remove a large part of the store."""
+
+    title = "Nothing was pushed"
+
+
+@dataclass(frozen=True, slots=True)
+class PushRules:
+    """What the user allows a push to do. `merge`: leave notes as they are in the store that were changed there alone,
+    or on both sides. `mirror`: give the store this copy's version of every note. `removals`: remove a large part of the
+    store. `overwrite`: notes that get this copy's version, by path."""
+
+    merge: bool = False
+    mirror: bool = False
+    removals: bool = False
+    overwrite: frozenset[str] = frozenset()
+
+
+NO_RULES = PushRules()
+
+
+@dataclass(frozen=True, slots=True)
+class PushRecord:
+    """What a copy of a vault knows of a store from its last push: digests by path.
+
+    `notes` are the notes that both had in the same version, `seen` those that were left in the store in a version that
+    the copy does not have, `pending` those that a push has begun to write and may have written. `remarks` and `moves`
+    are what the copy last wrote of skipped files and of renamed notes.
+    """
+
+    notes: dict[str, str] = field(default_factory=dict)
+    seen: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, str] = field(default_factory=dict)
+    remarks: list[tuple[str, bool, str]] = field(default_factory=list)
+    moves: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a push does, in ascending paths: notes to write and to remove; `kept`, which stay as the store has them,
+    among them `conflicts`, which were changed on both sides, and `unseen`, which were changed in the store alone since
+    the last push. `base` is what the two had in common before."""
+
+    write: tuple[str, ...]
+    remove: tuple[str, ...]
+    kept: tuple[str, ...]
+    conflicts: tuple[str, ...]
+    unseen: tuple[str, ...]
+    base: Mapping[str, str]
+
+
+def compare(
+    ours: Mapping[str, str],
+    theirs: Mapping[str, str],
+    record: PushRecord,
+    unreadable: Collection[str],
+    rules: PushRules,
+) -> Plan:
+    """Return what to write and to remove. `ours` and `theirs` are digests by path; notes of the store that are
+    `unreadable` here, as the kind of their file cannot be read, stay whatever the rules."""
+    write: list[str] = []
+    remove: list[str] = []
+    kept: list[str] = []
+    conflicts: list[str] = []
+    unseen: list[str] = []
+    # As far as a push got that was interrupted, what is there is this copy's own.
+    written = {path: digest for path, digest in record.pending.items() if theirs.get(path, GONE) == digest}
+    base = {**record.notes, **written}
+    for path in sorted(ours.keys() | theirs.keys()):
+        mine, there, before = ours.get(path, GONE), theirs.get(path, GONE), base.get(path, GONE)
+        if mine == there:
+            continue
+        if mine == GONE and path in unreadable:
+            kept.append(path)
+        elif there == before or rules.mirror or path in rules.overwrite:
+            (remove if mine == GONE else write).append(path)
+        else:
+            kept.append(path)
+            if mine != before:
+                conflicts.append(path)
+            elif record.seen.get(path) != there:
+                unseen.append(path)
+    return Plan(tuple(write), tuple(remove), tuple(kept), tuple(conflicts), tuple(unseen), base)
+
+
+def check_plan(plan: Plan, ours: Mapping[str, str], theirs: Mapping[str, str], rules: PushRules) -> None:
+    """Raise PushRefusedError where the rules do not allow a plan: it names the notes, and the options that would."""
+    if unknown := sorted(rules.overwrite - ours.keys() - theirs.keys()):
+        raise PushRefusedError(
+            f"There is no note {_listed(unknown)}, here or in the store.",
+            "Name a note by its path from the top of the vault.",
+        )
+    reasons: list[str] = []
+    options: list[str] = []
+    if not rules.merge and plan.unseen:
+        added = [path for path in plan.unseen if path not in ours]
+        gone = [path for path in plan.unseen if path not in theirs]
+        changed = sorted({*plan.unseen} - {*added, *gone})
+        if added:
+            reasons.append(f"{_were(added, 'are')} in the store alone: {_listed(added)}.")
+        if changed:
+            reasons.append(f"{_were(changed)} changed in the store: {_listed(changed)}.")
+        if gone:
+            reasons.append(f"{_were(gone)} removed from the store: {_listed(gone)}.")
+        options.append("--merge pushes the rest and leaves these as they are in the store")
+    if not rules.merge and plan.conflicts:
+        reasons.append(f"{_were(plan.conflicts)} changed here and in the store: {_listed(plan.conflicts)}.")
+        options.append("--overwrite NOTE pushes this copy's version of a note")
+    if reasons:
+        options.append("--mirror makes the store the same as this copy")
+    removed = _removed(plan, ours, theirs)
+    if not rules.removals and len(removed) > max(_REMOVED_FEW, _REMOVED_SHARE * len(theirs)):
+        reasons.append(f"{len(removed):,} of {counted(len(theirs), 'note')} would be removed: {_listed(removed)}.")
+        options.append("--accept-removals removes them, if this is the right folder")
+    if reasons:
+        raise PushRefusedError(
+            f"The push was refused: nothing was written. {' '.join(reasons)}", f"{'; '.join(options)}."
+        )
+
+
+def conflict_sentence(conflicts: Sequence[str]) -> str:
+    """Return what became of notes that were changed on both sides in a merge, and what to do."""
+    return (
+        f"{_were(conflicts)} changed here and in the store, and stayed as the store has them: {_listed(conflicts)}."
+        " Compare with `excerpt read NOTE --vault ADDRESS`; --overwrite NOTE pushes this copy's version."
+    )
+
+
+def next_record(
+    plan: Plan, ours: Mapping[str, str], theirs: Mapping[str, str], unreadable: Collection[str]
+) -> PushRecord:
+    """Return the record after a plan was carried out, without remarks and moves."""
+    kept = frozenset(plan.kept)
+    notes = {path: digest for path, digest in ours.items() if path not in kept}
+    notes |= {path: base for path in plan.kept if (base := plan.base.get(path, GONE)) != GONE}
+    seen = {path: theirs.get(path, GONE) for path in plan.kept if path not in unreadable}
+    return PushRecord(notes, seen)
+
+
+def _removed(plan: Plan, ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """The notes that a plan removes, without those that it only moves."""
+    arriving = Counter(ours[path] for path in plan.write if path not in theirs)
+    removed = []
+    for path in plan.remove:
+        if arriving[theirs[path]]:
+            arriving[theirs[path]] -= 1
+        else:
+            removed.append(path)
+    return removed
+
+
+def _were(paths: Sequence[str], verb: str = "were") -> str:
+    """Return "1 note was" or "2 notes were"."""
+    singular = {"were": "was", "are": "is"}
+    return f"{counted(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    named = [visible_line(path) for path in paths[:_NAMED]]
+    more = len(paths) - len(named)
+    return ", ".join(named) + (f" and {more:,} more" if more else "")
