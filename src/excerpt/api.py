@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from excerpt.errors import (
-    ExcerptError,
     IndexUnusableError,
     NotThereError,
     SettingsError,
@@ -190,6 +189,21 @@ class Vault:
         self.renew()
         return report
 
+    @property
+    def generation(self) -> int:
+        """The generation of the index that answers."""
+        return self._snapshot.generation
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether that generation is a part: the build that committed it had files left to read."""
+        return self._snapshot.is_unfinished
+
+    def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
+        """Return what `answer` makes of this vault by several questions, all answered from one state of it. It may be
+        called twice where the connection to a store is lost meanwhile."""
+        return answer()
+
     def status(self) -> Status:
         """Return what is indexed, and which files were skipped."""
         return self._snapshot.status()
@@ -322,20 +336,22 @@ class Vault:
         question: bool | None = None,
         ids: Sequence[str] = (),
         marks: bool = False,
+        result: Result | None = None,
     ) -> PackResult:
         """Pack the passages that answer the queries, within `budget` tokens, for a prompt: `PackResult.text`.
 
         Of several queries, each passage counts by the one that it answers best. With `ids` those fragments are packed,
         and with `marks` those marked in the app, in that order, whatever the queries find. `limit` is from how many of
-        the best hits; not `ranked`, passages stand as in the vault. A `template` chooses its format. Raises
-        SettingsError for a format or tokenizer that there is not, NotThereError where nothing is marked.
+        the best hits; not `ranked`, passages stand as in the vault. A `template` chooses its format. With `result`,
+        what that search for the queries found is packed, without searching again. Raises SettingsError for a format or
+        tokenizer that there is not, NotThereError where nothing is marked.
         """
         given = {
             "budget": budget,
             "scope": None if scope is None else _chosen(Scope, scope, Scope.NONE),
             "neighbors": neighbors,
             "limit": limit,
-            "format": Format.TEMPLATE if template else format and _chosen(Format, format, Format.MARKDOWN),
+            "format": _chosen_format(format, template),
             "template": None if template is None else _absolute(template),
             "tokenizer": tokenizer,
             "question": question,
@@ -343,7 +359,7 @@ class Vault:
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         wanted = replace(self.settings.pack, **changes)
         led = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._packed(queries, wanted, led, ranked=ranked, ids=ids, marks=marks)
+        return self._packed(queries, wanted, led, ranked=ranked, ids=ids, marks=marks, result=result)
 
     def count_saved(self, packed: PackResult) -> None:
         """Add a pack that is used to what packs have saved (`excerpt status`)."""
@@ -374,6 +390,7 @@ class Vault:
         ranked: bool,
         ids: Sequence[str],
         marks: bool,
+        result: Result | None,
     ) -> PackResult:
         from excerpt.pack.build import build_pack, search_all
         from excerpt.pack.formats.registry import renderer_for
@@ -389,8 +406,9 @@ class Vault:
         tokenizer = open_tokenizer(wanted.tokenizer)
         led, hits = strategy, _hits_of(kept, source)
         if asked and not kept.marks:
-            most = max(wanted.limit, self.settings.search.limit)
-            result = search_all(self._loaded(), asked, strategy, most)
+            if result is None:
+                most = max(wanted.limit, self.settings.search.limit)
+                result = search_all(self._loaded(), asked, strategy, most)
             led, hits = result.strategy, result.hits
         packed = build_pack(
             source,
@@ -531,6 +549,13 @@ class StoredVault(Vault):
         before = engine.snapshot.generation
         return engine.renew().generation != before
 
+    def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
+        def renewed() -> Answer:
+            self.renew()
+            return answer()
+
+        return self._loaded().snapshot.at_one_moment(renewed)
+
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
         """Raises StoreUnusableError: only a push brings a store up to date."""
         raise StoreUnusableError(
@@ -656,6 +681,10 @@ class Memories:
         kept = [replace(each, standing=stands) for each, stands in stood if stale in (None, stands.is_stale)]
         return tuple(kept if stale is None else kept[:limit])
 
+    def get(self, memory_id: str) -> Memory:
+        """Return the memory of this id."""
+        return self._store.get(memory_id)
+
     def edit(
         self,
         memory_id: str,
@@ -734,6 +763,13 @@ class Memories:
         return self._recaller
 
 
+def _chosen_format(format: Format | str | None, template: str | Path | None) -> Format | None:  # noqa: A002
+    """Return the format that was asked for, None if none was. A template chooses its own."""
+    if template is not None:
+        return Format.TEMPLATE
+    return None if format is None else _chosen(Format, format, Format.MARKDOWN)
+
+
 def _chosen(kind: type[Choice], given: Choice | str | None, default: Choice) -> Choice:
     if given is None:
         return default
@@ -741,11 +777,13 @@ def _chosen(kind: type[Choice], given: Choice | str | None, default: Choice) -> 
         return kind(given)
     except ValueError:
         name = kind.__name__.lower()
-        raise ExcerptError(f"There is no {name} {given}.", f"There are: {', '.join(kind)}.") from None
+        raise SettingsError(f"There is no {name} {given or repr(given)}.", f"There are: {', '.join(kind)}.") from None
 
 
 def _absolute(template: str | Path) -> str:
     """The path of a template, which in the settings would count from their folder."""
+    if not str(template):
+        raise SettingsError("The template has no name.", "Name the file.")
     try:
         return str(Path(template).expanduser().absolute())
     except (OSError, RuntimeError) as error:  # the working directory is gone, the ~ of a user there is not

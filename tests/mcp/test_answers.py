@@ -19,7 +19,8 @@ from excerpt.mcp import served as served_vaults
 from excerpt.mcp.answers import LEAST, ToolAnswer, tokens_of, written
 from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import INSTRUCTIONS, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP, made
-from mcp import Client
+from excerpt.search.engine import Engine
+from mcp import Client, MCPError
 from tests.conftest import few
 from tests.mcp.conftest import NOTES, Ask, asking, failed, indexed
 from tests.mcp.conftest import written as written_vault
@@ -297,6 +298,161 @@ async def test_what_is_wrong_is_told_with_what_to_do(ask: Ask, tool: str, argume
     told = await ask(tool, **arguments)
     assert told.is_error
     assert said in told.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("search", {"query": "hive", "limt": 3}, "search has no parameter limt. Did you mean limit?"),
+        ("pack", {"querry": "hive"}, "pack has no parameter querry. Did you mean query?"),
+        ("status", {"vault": "bees"}, "status has no parameter vault: it takes none."),
+    ],
+)
+async def test_a_parameter_that_there_is_not_is_refused_with_the_nearest(
+    ask: Ask, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    told = await ask(tool, **arguments)
+    assert told.is_error
+    assert said in told.text
+
+
+async def test_the_schemas_say_that_there_are_no_other_parameters(home: Path, vault: Path) -> None:
+    async with Client(made(indexed(vault), failed)) as client:
+        tools = (await client.list_tools()).tools
+    assert {tool.input_schema.get("additionalProperties") for tool in tools} == {False}
+
+
+async def test_an_error_repeats_no_argument_of_any_length(home: Path, vault: Path) -> None:
+    vaults = indexed(vault)
+    needed = {"query": "hive", "source": "Hives", "topic": "hive"}
+    async with Client(made(vaults, failed)) as client:
+        ask = asking(client)
+        for tool in (await client.list_tools()).tools:
+            schema = tool.input_schema
+            required = {name: needed[name] for name in schema.get("required", [])}
+            for name in (
+                *(name for name, each in schema["properties"].items() if each["type"] == "string"),
+                "x" * 5_000,
+            ):
+                told = await ask(tool.name, **{**required, name: "ab" * 50_000})
+                assert len(told.text) < (8_000 if told.is_error else 40_000), (tool.name, name[:20])
+        assert len((await ask("n" * 100_000)).text) < 8_000
+        with pytest.raises(MCPError) as error:
+            await client.read_resource(f"excerpt://bees/{'n' * 100_000}")
+    assert len(str(error.value)) < 8_000
+    vaults.end()
+
+
+# --- a query itself ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["search", "pack"])
+async def test_what_the_command_says_of_a_query_the_tools_say_too(ask: Ask, vault: Path, tool: str) -> None:
+    with excerpt.open(vault) as found:
+        result = found.search("pth:kitchen tea")
+    assert result.hints
+    told = await ask(tool, query="pth:kitchen tea")
+    assert told.first_line.startswith(f"{result.confidence} · ")
+    assert all(hint.said in told.last_line for hint in result.hints)
+
+
+async def test_a_pack_searches_once(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    search = Engine.search
+
+    def counted(engine: Engine, query: str, *args: Any, **options: Any) -> excerpt.Result:
+        searched.append(query)
+        return search(engine, query, *args, **options)
+
+    monkeypatch.setattr(Engine, "search", counted)
+    await ask("pack", query="swarm")
+    assert searched.count("swarm") == 1
+
+
+# --- memories ---------------------------------------------------------------------------------------------------------
+
+IDENTITY = re.compile(r"m[0-9a-f]{10}")
+
+
+async def kept(ask: Ask, **arguments: Any) -> str:
+    """Remember, and return the id."""
+    found = IDENTITY.search((await ask("remember", **arguments)).text)
+    assert found
+    return found[0]
+
+
+async def test_a_tag_with_a_dash_is_taken_off(ask: Ask) -> None:
+    identity = await kept(ask, text="Swarms leave in May.", tags=["bees", "may"])
+    told = await ask("remember", id=identity, tags=["-may", "swarm"])
+    assert told.text == f"Changed {identity}; tags: bees, swarm."
+
+
+async def test_a_change_that_changes_nothing_says_so(ask: Ask) -> None:
+    identity = await kept(ask, text="Swarms leave in May.", tags=["bees"])
+    assert (await ask("remember", id=identity, tags=["bees"])).text == f"Nothing changed: {identity} is so already."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"id": "ID"}, "There is nothing to change in ID. Give text, tags, why or stale."),
+        ({"id": "ID", "source": "Hives:6"}, "Call again without source."),
+        ({"id": "ID", "text": "  "}, "To be rid of a memory, forget it."),
+        ({"id": "ID", "stale": "follow"}, "the source of ID is as it was. Leave stale out."),
+        ({"id": "ID", "stale": "update", "text": "New."}, "Call again without text."),
+        ({"forget": "ID", "text": "New."}, "Call again without text."),
+        ({"forget": "ID", "id": "ID", "why": "So."}, "Call again without why, id."),
+        ({"text": "New.", "tags": ["-may"]}, "Name the memory that has it by id."),
+        ({"text": "New.", "stale": "keep"}, "Call again without stale."),
+        ({"text": "  ", "source": "Hives:6"}, "There is no text to remember."),
+    ],
+)
+async def test_what_remember_would_not_use_is_refused_and_nothing_done(
+    ask: Ask, arguments: dict[str, Any], said: str
+) -> None:
+    identity = await kept(ask, source="Swarms:3", tags=["may"])
+    before = await ask("recall")
+    given = {name: identity if value == "ID" else value for name, value in arguments.items()}
+    told = await ask("remember", **given)
+    assert told.is_error
+    assert said.replace("ID", identity) in told.text
+    assert (await ask("recall")).text == before.text
+
+
+def index_again(vault: Path, path: str, text: str) -> None:
+    written_vault(vault, {path: text})
+    with excerpt.open(vault) as found:
+        found.load()
+
+
+async def test_a_memory_follows_its_source(ask: Ask, vault: Path) -> None:
+    identity = await kept(ask, source="Swarms:3")
+    index_again(vault, "Swarms.md", "# Swarms\n\nSeen by many.\n\n" + NOTES["Swarms.md"].split("\n")[2] + "\n")
+    assert "its source has moved: now at Swarms.md:5" in (await ask("recall")).text
+    told = await ask("remember", id=identity, stale="follow")
+    assert told.text == f"Changed {identity}; tags: none; source: Swarms.md:5."
+    assert "from Swarms.md:5\n" in (await ask("recall")).text
+
+
+@pytest.mark.parametrize(("decision", "text"), [("update", "A swarm leaves the hive in June."), ("keep", "in May")])
+async def test_a_stale_memory_is_updated_or_kept(ask: Ask, vault: Path, decision: str, text: str) -> None:
+    identity = await kept(ask, source="Swarms:3")
+    index_again(vault, "Swarms.md", "# Swarms\n\nA swarm leaves the hive in June.\n")
+    assert "STALE: its source has changed, see Swarms.md:3" in (await ask("recall")).text
+    assert not (await ask("remember", id=identity, stale=decision)).is_error
+    now = (await ask("recall")).text
+    assert "STALE" not in now
+    assert text in now
+
+
+async def test_a_memory_whose_source_is_gone_is_kept_on_demand(ask: Ask, vault: Path) -> None:
+    identity = await kept(ask, source="Swarms:3")
+    (vault / "Swarms.md").unlink()
+    index_again(vault, "Hives.md", "# Hives\n\nDry.\n")
+    assert "STALE: its source is gone" in (await ask("recall")).text
+    assert "It takes stale=keep." in (await ask("remember", id=identity, stale="update")).text
+    assert not (await ask("remember", id=identity, stale="keep")).is_error
+    assert "STALE" not in (await ask("recall")).text
 
 
 # --- vault text is data -----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,25 @@ async def test_a_change_is_found_without_being_asked_for(home: Path, vault: Path
         written(vault, {"Hornets.md": "# Hornets\n\nA hornet hunts at dusk.\n"})
         while "Hornets.md:3" not in (await ask("search", query="hornet")).text:
             pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the system cuts no file that is open")
+@pytest.mark.parametrize(("pattern", "size"), [("words/*", 10), ("catalog.sqlite", 0), ("catalog.sqlite-shm", 0)])
+async def test_it_outlives_an_index_that_is_cut_short_and_answers_when_it_is_mended(
+    home: Path, vault: Path, pattern: str, size: int
+) -> None:
+    async with Client(started(home, vault)) as client:
+        ask = asking(client)
+        while "Swarms.md:3" not in (await ask("search", query="swarm")).text:
+            pass
+        files = list(home.glob(f"**/index/*/{pattern}"))
+        assert files
+        for file in files:
+            os.truncate(file, size)
+        while "Swarms.md:3" not in (await ask("search", query="an old queen in May")).text:
+            pass
+        while not all(file.stat().st_size > size for file in home.glob(f"**/index/*/{pattern}")):
+            await ask("search", query="which bees leave")
 
 
 def process(home: Path, *words: str | Path) -> subprocess.Popen[bytes]:
@@ -118,6 +138,70 @@ def _say(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
     server.stdin.flush()
 
 
+def answers_to(server: subprocess.Popen[bytes], *lines: str) -> dict[Any, dict[str, Any]]:
+    """Return the server's answers to lines of stdin by their ids, up to that to a last ping."""
+    initialize = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    _say(server, {"id": "first", "method": "initialize", "params": initialize})
+    _say(server, {"method": "notifications/initialized"})
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write("".join(f"{line}\n" for line in lines).encode())
+    _say(server, {"id": "last", "method": "ping"})
+    answers: dict[Any, dict[str, Any]] = {}
+    while not {"last", *(json.loads(line).get("id") for line in lines if _is_call(line))} <= answers.keys():
+        answer = json.loads(server.stdout.readline())
+        answers[answer["id"]] = answer
+    server.stdin.close()
+    assert server.wait(PATIENCE) == 0
+    return answers
+
+
+def _is_call(line: str) -> bool:
+    with suppress(ValueError):
+        return "tools/call" in line and bool(json.loads(line))
+    return False
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameter"),
+    [
+        *(("pack", "query"), ("search", "query"), ("read", "source"), ("related", "source"), ("overview", "topic")),
+        *(("recall", "query"), ("remember", "text"), ("remember", "tags"), ("search", "vault")),
+    ],
+)
+def test_half_a_surrogate_pair_in_an_argument_is_answered(home: Path, vault: Path, tool: str, parameter: str) -> None:
+    indexed(vault)
+    half = '["hive \\ud83d"]' if parameter == "tags" else '"hive \\ud83d"'
+    other = '"query": "hive", ' if parameter == "vault" else '"text": "A hive.", ' if parameter == "tags" else ""
+    params = f'{{"name": "{tool}", "arguments": {{{other}"{parameter}": {half}}}}}'
+    with process(home, vault) as server:
+        answers = answers_to(server, f'{{"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {params}}}')
+    assert answers[77]["result"]["content"][0]["text"]
+
+
+def test_a_line_that_is_no_message_gets_an_error_with_the_id_that_can_be_read(home: Path, vault: Path) -> None:
+    indexed(vault)
+    lines = {
+        '{"jsonrpc":"2.0","id":78,"method":"ping"': (78, -32700),
+        "hello": (None, -32700),
+        '{"id": 80, "method": "ping"}': (80, -32600),
+    }
+    for line, (number, code) in lines.items():
+        with process(home, vault) as server:
+            answers = answers_to(server, line)
+        assert answers[number]["error"]["code"] == code
+        assert "result" in answers["last"]
+
+
+@pytest.mark.parametrize(
+    "line", ["", '{"jsonrpc":"2.0","method":"notifications/none","params":5}', '{"jsonrpc":"2.0","id":9,"result":5}']
+)
+def test_a_blank_line_a_notification_and_an_answer_are_not_answered(home: Path, vault: Path, line: str) -> None:
+    indexed(vault)
+    with process(home, vault) as server:
+        assert answers_to(server, line).keys() == {"first", "last"}
+
+
 # --- over HTTP --------------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +252,27 @@ def test_a_token_that_is_too_short_is_refused(command: Excerpt, vault: Path, tmp
     answer = command("mcp", vault, "--http", "--host", host, "--token-file", tmp_path / "token")
     assert answer.code == 2
     assert "is too short" in answer.err
+
+
+@pytest.mark.parametrize(
+    "token", ["a secret of two words", "a-secret-of-one-line\nand-another-line", "sécret-with-an-accent"]
+)
+def test_a_token_that_no_client_can_send_is_refused(command: Excerpt, vault: Path, tmp_path: Path, token: str) -> None:
+    (tmp_path / "token").write_text(token, encoding="utf-8")
+    (tmp_path / "token").chmod(0o600)
+    answer = command("mcp", vault, "--http", "--token-file", tmp_path / "token")
+    assert answer.code == 2
+    assert "cannot be sent in a header" in answer.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no mode")
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o606])
+def test_a_token_file_that_others_can_open_is_refused(command: Excerpt, vault: Path, tmp_path: Path, mode: int) -> None:
+    (tmp_path / "token").write_text("a-secret-of-one-line\n", encoding="utf-8")
+    (tmp_path / "token").chmod(mode)
+    answer = command("mcp", vault, "--http", "--token-file", tmp_path / "token")
+    assert answer.code == 2
+    assert f"chmod 600 {tmp_path / 'token'}" in answer.err
 
 
 def test_a_port_that_is_taken_is_told(command: Excerpt, vault: Path, served: tuple[int, str]) -> None:

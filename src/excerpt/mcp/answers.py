@@ -16,7 +16,7 @@ from excerpt.text.display import line_range, location, longer, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they bring the engine with them, which is loaded while the client still talks
-    from excerpt import Fragment, Hit, MemoryStanding, NoteLines, PackResult, Peek, Recalled, RelatedNote, Span
+    from excerpt import Fragment, Hit, MemoryStanding, NoteLines, PackResult, Peek, Recalled, RelatedNote, Source, Span
 
 TOKENIZER = "o200k"
 """What limits count by, whatever the vault's packs do: agents do not tell theirs, and this one is near most."""
@@ -110,6 +110,13 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
 def place(path: str, first: int, last: int, within: str = "") -> str:
     """`path:first-last`, or `path#page=12` in an attachment, as `read` takes it."""
     return location(path, first, last, within)
+
+
+def source_place(source: Source) -> str:
+    """What a memory is from, as `read` takes it: a note, or lines of it."""
+    if not source.line_start:
+        return visible_line(source.path)
+    return place(source.path, source.line_start, source.line_end, source.place)
 
 
 def headings(fragment: Fragment) -> str:
@@ -245,9 +252,7 @@ def memory_part(found: Recalled) -> str:
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
     if memory.source is not None:
-        source = memory.source
-        head += f" · from {place(source.path, source.line_start, source.line_end, source.place)}"
-        head += _standing(found.standing)
+        head += f" · from {source_place(memory.source)}{_standing(found.standing)}"
     why = f"\nwhy: {cut(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
     fence = longer(_FENCE, text)
@@ -255,9 +260,15 @@ def memory_part(found: Recalled) -> str:
 
 
 def _standing(standing: MemoryStanding | None) -> str:
-    if standing is None or not standing.is_stale:
+    """Return what became of the source of a memory; "" where there is nothing to decide."""
+    if standing is None:
         return ""
-    return f" · STALE: its source has {standing.kind} since"
+    now = f" {source_place(standing.source)}" if standing.source is not None else ""
+    if standing.kind == "moved":
+        return f" · its source has moved: now at{now}"
+    if not standing.is_stale:
+        return ""
+    return " · STALE: its source is gone" if standing.kind == "gone" else f" · STALE: its source has changed, see{now}"
 
 
 def packed_within(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import os
 import secrets
 import socket
 import sys
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
-_LEAST_TOKEN = 16  # characters
+_LEAST_TOKEN, _MOST_TOKEN = 16, 4_096  # characters
 _SECONDS_TO_END = 1
+_BACKLOG = 16  # connections that are accepted at a time, before any of them is counted
+_MOST_SESSIONS = 500  # 26 kB each
+_SESSION_SECONDS = 1_800.0  # without a request or an open stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +45,33 @@ class Door:
 
 
 def token_in(file: Path, *, make: bool) -> str:
-    """The token in a file, which is made with a new one where there is none and `make`. Raises SettingsError."""
+    """Return the token in a file, which is made with a new one where there is none and `make`. Raises SettingsError,
+    also for a file that other users can open: who reads it can read the notes, and a warning of a server that runs
+    unattended is not read. ssh refuses such a key too."""
     try:
-        token = file.read_text(encoding="utf-8").strip()
+        with file.open(encoding="utf-8") as opened_file:
+            mode = os.fstat(opened_file.fileno()).st_mode
+            token = opened_file.read(_MOST_TOKEN + 2).strip()
     except FileNotFoundError:
         if not make:
             raise SettingsError(f"There is no token file {file}.", "Put a secret of your own into it.") from None
         token = secrets.token_urlsafe(32)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, f"{token}\n".encode(), mode=0o600)
+        mode = 0o600
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The token file {file} cannot be read: {error}.") from error
+        raise SettingsError(
+            f"The token file {file} cannot be read: {getattr(error, 'strerror', None) or error}."
+        ) from error
     if len(token) < _LEAST_TOKEN:
         raise SettingsError(f"The token in {file} is too short.", f"It needs at least {_LEAST_TOKEN} characters.")
+    if len(token) > _MOST_TOKEN or not all("!" <= letter <= "~" for letter in token):
+        raise SettingsError(
+            f"The token in {file} cannot be sent in a header.",
+            f"It must be one line of at most {_MOST_TOKEN} letters, digits and signs, without spaces.",
+        )
+    if os.name == "posix" and mode & 0o077:
+        raise SettingsError(f"Other users can open the token file {file}.", f"Close it to them: chmod 600 {file}")
     return token
 
 
@@ -116,6 +134,8 @@ async def serve(server: MCPServer[Any], opened: OpenDoor) -> None:
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
+    from excerpt.mcp.connections import TimedProtocol
+
     door, port = opened.door, opened.listener.getsockname()[1]
     told = f"[{door.host}]" if ":" in door.host else door.host
     named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", told, *door.names))
@@ -123,9 +143,16 @@ async def serve(server: MCPServer[Any], opened: OpenDoor) -> None:
         allowed_hosts=[each for name in named for each in (name, f"{name}:{port}")],
         allowed_origins=[f"{scheme}://{name}:{port}" for name in named for scheme in ("http", "https")],
     )
-    app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=security,
+        session_idle_timeout=_SESSION_SECONDS,
+        max_sessions=_MOST_SESSIONS,
+    )
     config = uvicorn.Config(
         NeedsToken(app, opened.token),
+        http=TimedProtocol,
+        backlog=_BACKLOG,
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,

@@ -12,12 +12,14 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 import excerpt
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotThereError, VaultError
 from excerpt.known_vaults import names_apart
+from excerpt.processes import watch_command
 from excerpt.settings import places
 from excerpt.store.address import is_address, read_address
 from excerpt.text.display import visible_line
@@ -42,6 +44,25 @@ class NotYetError(ExcerptError):
     title = "The vault is being indexed"
 
 
+@dataclass(frozen=True, slots=True)
+class IndexingState:
+    """What the indexing process has reported so far: how many files of how many its build has read (None while none
+    runs), what went wrong last ("" once the index is up to date again), whether it has looked at the whole vault or
+    cannot, and the generation that its last build ended with."""
+
+    files: tuple[int, int] | None = None
+    failed: str = ""
+    has_looked: bool = False
+    generation: int = 0
+
+    @property
+    def progress(self) -> str:
+        """How far the build is; "" while none runs, or before it knows what there is to read."""
+        if self.files is None or not self.files[1]:
+            return ""
+        return f"indexing, {self.files[0]:,} of {self.files[1]:,} files"
+
+
 class IndexingProcess:
     """`excerpt watch` on one vault, as a child that ends with its stdin: by `end`, or where this process is gone."""
 
@@ -49,12 +70,8 @@ class IndexingProcess:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._begun = -_AGAIN
-        self.notes: tuple[int, int] | None = None
-        """How many notes of how many a build has read; None while none runs."""
-        self.failed = ""
-        """The sentence of what went wrong last; "" once the index is up to date again."""
-        self.looked = False
-        """Whether it has looked at the whole vault, or could not."""
+        self.state = IndexingState()
+        """Replaced as a whole by the thread that listens, so that who reads it gets what belongs together."""
 
     @property
     def is_alive(self) -> bool:
@@ -64,19 +81,18 @@ class IndexingProcess:
         """Start it, or start it again; not at every call where it ends at once."""
         if self.is_alive or time.monotonic() - self._begun < _AGAIN:
             return
-        self._begun, self.looked = time.monotonic(), False
-        command = [sys.executable, "-m", "excerpt", "watch", "--vault", str(self._folder), "--progress"]
+        self._begun, self.state = time.monotonic(), replace(self.state, has_looked=False)
         try:
             self._process = subprocess.Popen(
-                command,
+                watch_command(self._folder),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl+C is for the server, which ends it
             )
         except OSError as error:
-            self.failed = f"The indexing process cannot be started: {error.strerror or error}."
-            self.looked = True
+            failed = f"The indexing process cannot be started: {error.strerror or error}."
+            self.state = replace(self.state, failed=failed, has_looked=True)
             return
         threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
@@ -99,21 +115,36 @@ class IndexingProcess:
         for line in process.stdout:
             with suppress(ValueError, KeyError, TypeError):
                 self.take(json.loads(line))
-        self.notes, self.looked = None, True
-        self.failed = self.failed or "The indexing process has ended."
+        failed = self.state.failed or "The indexing process has ended."
+        self.state = replace(self.state, files=None, failed=failed, has_looked=True)
 
-    def take(self, said: Mapping[str, object]) -> None:
-        """Take in an event that it tells of."""
-        match said["event"]:
+    def take(self, event: Mapping[str, object]) -> None:
+        """Update the state by an event that the process has reported."""
+        match event["event"]:
             case "progress":
-                self.notes = int(str(said["notes_done"])), int(str(said["notes_total"]))
-            case "done" | "watching":
-                self.notes, self.failed, self.looked = None, "", True
-            case "error" if said["title"] == IndexBusyError.title:  # who writes it brings it up to date
-                self.notes = None
+                self.state = replace(self.state, files=(int(str(event["notes_done"])), int(str(event["notes_total"]))))
+            case "done":
+                self.state = IndexingState(has_looked=True, generation=int(str(event["generation"])))
+            case "watching":
+                self.state = replace(self.state, files=None, failed="", has_looked=True)
+            case "error" if event["title"] == IndexBusyError.title:  # who writes it brings it up to date
+                self.state = replace(self.state, files=None, has_looked=False)
             case "error" | "emptied":
-                self.notes, self.looked = None, True
-                self.failed = f"{said['message']} {said.get('hint', '')}".strip()
+                failed = f"{event['message']} {event.get('hint', '')}".strip()
+                self.state = replace(self.state, files=None, failed=failed, has_looked=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedSnapshot:
+    """A vault as one question is answered from it: `freshness` says in a few words how far the generation that answers
+    is behind the vault, `is_partial` that much may be missing in it, `notices` what the vault has reported since the
+    question was asked."""
+
+    vault: excerpt.Vault
+    name: str
+    freshness: str
+    is_partial: bool
+    notices: list[str] = field(default_factory=list)
 
 
 class ServedVault:
@@ -122,7 +153,8 @@ class ServedVault:
     def __init__(self, folder: Path, name: str, *, watched: bool) -> None:
         self.name = name
         self._to_watch = watched
-        self.vault = excerpt.open(folder, refresh=False, on_notice=_to_stderr)
+        self._notices: list[str] = []
+        self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice)
         self.indexing = IndexingProcess(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
         self._has_index = False
@@ -140,78 +172,101 @@ class ServedVault:
     def end(self) -> None:
         self.indexing.end()
 
-    @property
-    def freshness(self) -> str:
-        """How far the index is behind the vault, in a few words."""
-        if self.indexing.notes is not None:
-            done, total = self.indexing.notes
-            return f"indexing, {done:,} of {total:,} files"
-        if self.indexing.failed:
-            return f"NOT up to date: {visible_line(self.indexing.failed)}"
-        if self.indexing.is_alive and not self.indexing.looked:
-            return "looking for changes"
-        if self.vault.address:
-            return "as last pushed"
-        return "up to date" if self._is_watched() else "as last indexed"
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether there may be much in the vault that the index has not yet."""
-        return self.indexing.notes is not None and self.indexing.notes[1] > _FEW
-
-    async def ask(self, question: Callable[[excerpt.Vault], Told], report: Report | None = None) -> Told:
+    async def ask(
+        self, question: Callable[[ServedSnapshot], Told], report: Report | None = None, *, writes: bool = False
+    ) -> Told:
         """Answer from the newest generation there is. Raises NotYetError after PATIENCE where there is none, or the
-        thread has not come to it; what the question raises is raised."""
+        thread has not come to it; what the question raises is raised. One that `writes` is never asked twice."""
         until = time.monotonic() + PATIENCE
         self.watch()
         while True:
-            answer = asyncio.wrap_future(self._thread.submit(self._answer, question))
+            answer = asyncio.wrap_future(self._thread.submit(self._answer, question, writes=writes))
             try:  # one that is not begun by then never will be
                 return await asyncio.wait_for(answer, max(until - time.monotonic(), 0.05))
             except TimeoutError:
                 raise NotYetError(f"{self.name} is being loaded.", _AGAIN_SOON) from None
             except IndexUnusableError as error:
-                if time.monotonic() > until or not self._is_building():
+                if time.monotonic() > until or not self._is_mended(self.indexing.state):
                     raise self._not_yet(error) from None
-            except NotThereError as error:
-                if self.is_partial:
-                    raise NotThereError(error.message, f"{error.hint} The vault is {self.freshness}.".strip()) from None
-                raise
-            if report is not None and self.indexing.notes is not None:
-                await report(*self.indexing.notes, f"indexing {self.name}")
+            if report is not None and (files := self.indexing.state.files) is not None:
+                await report(*files, f"indexing {self.name}")
             await asyncio.sleep(_LOOK)
 
-    def _answer(self, question: Callable[[excerpt.Vault], Told]) -> Told:
-        self._renew()
-        return question(self.vault)
+    def _answer(self, question: Callable[[ServedSnapshot], Told], *, writes: bool) -> Told:
+        state = self.indexing.state  # before the index is opened: what is reported later is of a later generation
+        is_busy = self._is_building(state)
+        self._renew(is_busy=is_busy)
+        self._notices.clear()
+        snapshot = self._snapshot(state)
+        try:
+            return question(snapshot) if writes else self.vault.in_one_snapshot(lambda: question(snapshot))
+        except NotThereError as error:
+            if not snapshot.is_partial:
+                raise
+            raise NotThereError(error.message, f"{error.hint} The vault is {snapshot.freshness}.".strip()) from None
+        except IndexUnusableError:
+            self.vault.close()  # the next question opens it again, as it was mended
+            raise
 
-    def _renew(self) -> None:
-        if self._has_index and self._is_building() and time.monotonic() - self._renewed < _RENEW_EVERY:
+    def _snapshot(self, state: IndexingState) -> ServedSnapshot:
+        """Return the vault as it answers now; `state` was reported before its index was opened."""
+        is_behind = self.vault.is_unfinished or self.vault.generation < state.generation
+        is_partial = is_behind or (state.files is not None and state.files[1] > _FEW)
+        return ServedSnapshot(
+            self.vault, self.name, self._freshness(state, is_behind=is_behind), is_partial, self._notices
+        )
+
+    def _freshness(self, state: IndexingState, *, is_behind: bool) -> str:
+        if state.progress:
+            return state.progress
+        if state.failed:
+            return f"NOT up to date: {visible_line(state.failed)}"
+        if self.vault.address:
+            return "as last pushed"
+        is_watched = self._is_watched()
+        if is_behind:
+            return "indexing" if is_watched else "indexed in part"
+        if state.files is not None or (self.indexing.is_alive and not state.has_looked):
+            return "looking for changes"
+        return "up to date" if is_watched else "as last indexed"
+
+    def _renew(self, *, is_busy: bool) -> None:
+        if self._has_index and is_busy and time.monotonic() - self._renewed < _RENEW_EVERY:
             return
         self.vault.renew()
         self._has_index, self._renewed = True, time.monotonic()
 
     def _prepare(self) -> None:
         with suppress(ExcerptError):
-            self._renew()
+            self._renew(is_busy=self._is_building(self.indexing.state))
             self.vault.warm()
+
+    def _notice(self, sentence: str) -> None:
+        self._notices.append(sentence)
+        with suppress(OSError):
+            sys.stderr.write(f"excerpt: {visible_line(sentence)}\n")
 
     def _is_watched(self) -> bool:
         return self.indexing.is_alive or is_watched(places().watch_folder(self.vault.folder))
 
-    def _is_building(self) -> bool:
-        """Whether there may be a newer generation soon: by our process, or by the one that watches the vault."""
-        ours = self.indexing
-        return ours.notes is not None or (not ours.looked if ours.is_alive else self._is_watched())
+    def _is_building(self, state: IndexingState) -> bool:
+        """Return whether there may be a newer generation soon: by our process, or by the one that watches the vault."""
+        return state.files is not None or (not state.has_looked if self.indexing.is_alive else self._is_watched())
+
+    def _is_mended(self, state: IndexingState) -> bool:
+        """Return whether another try may find an index that can be read: the process that watches the vault mends what
+        is damaged."""
+        return self._is_building(state) or (self._is_watched() and not state.failed)
 
     def _not_yet(self, error: IndexUnusableError) -> ExcerptError:
-        if self.indexing.notes is not None:
-            done, total = self.indexing.notes
-            said = f"{self.name} is being indexed for the first time: {done:,} of {total:,} files so far."
-            return NotYetError(said, _AGAIN_SOON)
-        if self._is_building():
+        state = self.indexing.state
+        if state.files is not None:
+            done, total = state.files
+            message = f"{self.name} is being indexed for the first time: {done:,} of {total:,} files so far."
+            return NotYetError(message, _AGAIN_SOON)
+        if self._is_building(state):
             return NotYetError(f"{self.name} is being looked at for the first time.", _AGAIN_SOON)
-        return IndexUnusableError(self.indexing.failed or error.message, error.hint)
+        return IndexUnusableError(state.failed or error.message, error.hint)
 
 
 class ServedVaults:
@@ -253,8 +308,3 @@ class ServedVaults:
             there = ", ".join(each.name for each in self.all)
             raise VaultError(f"There is no vault {name} here.", f'There are: {there}; "*" is all of them.')
         return found
-
-
-def _to_stderr(sentence: str) -> None:
-    with suppress(OSError):
-        sys.stderr.write(f"excerpt: {visible_line(sentence)}\n")

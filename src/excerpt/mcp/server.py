@@ -11,26 +11,30 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial, wraps
 from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from mcp_types import ToolAnnotations
-from pydantic import BaseModel, Field
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import INVALID_PARAMS, ToolAnnotations
+from pydantic import BaseModel, Field, ValidationError
 
 import excerpt
 from excerpt.errors import ExcerptError, NotThereError
 from excerpt.mcp import answers
 from excerpt.mcp.answers import LEAST, ToolAnswer, written
 from excerpt.mcp.http import OpenDoor, serve
-from excerpt.mcp.served import NotYetError, Report, ServedVault, ServedVaults
+from excerpt.mcp.served import NotYetError, Report, ServedSnapshot, ServedVault, ServedVaults
+from excerpt.mcp.stdio import answered_stdio
 from excerpt.text.display import counted, visible_line
+from mcp import MCPError
 
 INSTRUCTIONS = (
     "Search in the user's Markdown notes. Begin with `pack`: one call gives the passages that answer a question. "
@@ -44,6 +48,19 @@ _AROUND = 150  # tokens that stand around what is shown of a note, at most but f
 _VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # by `status`, whose answer is short however many there are
 _FOUND_BY_SEARCH = 50
 _OF_A_NOTE = 6  # hits that a note has among fifty at most
+_DECISIONS = {"follow": ("moved",), "update": ("changed",), "keep": ("changed", "gone")}
+"""What can be decided about a memory, and the `SourceStatus` that each is for."""
+_SOURCES = {
+    "fresh": "is as it was",
+    "moved": "has moved",
+    "changed": "has changed",
+    "gone": "is gone",
+    "none": "was never given",
+}
+_MOST_HINTS, _LONGEST_HINT = 3, 120  # hints about a query, and the characters of one
+_ERROR_BEGINNING, _ERROR_END = 300, 600  # characters that are shown of a longer error
+_LONGEST_ERROR = 1_000
+_LONGEST_URI = 3 * 4_096 + 300  # of a path as long as Linux allows, with all of its bytes written as %20, and a vault
 
 Told = TypeVar("Told")
 
@@ -92,9 +109,7 @@ class Tools:
         shares = await self._shares(served, query, budget, ctx) if len(served) > 1 else {served[0]: budget}
 
         async def packed(one: ServedVault, share: int) -> str:
-            return await one.ask(
-                lambda found: _packed(found, one, query, share, scope=scope, form=format), _report(ctx)
-            )
+            return await one.ask(lambda at: _packed(at, query, share, scope=scope, form=format), _report(ctx))
 
         return "\n\n".join(await asyncio.gather(*(packed(one, share) for one, share in shares.items())))
 
@@ -116,14 +131,16 @@ class Tools:
         served = self.vaults.named(vault)
         if group == "folders":
             (only,) = self.one(vault)
-            return await only.ask(lambda found: _folders(found, only, query, limit), _report(ctx))
+            return await only.ask(lambda at: _folders(at, query, limit), _report(ctx))
         most = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
-        searched = await _each(served, lambda v: v.search(query, strategy=strategy, limit=most), ctx)
-        found = {one.name: result for one, result in searched.items()}
-        matched = sum(result.matched for result in found.values())
-        if group == "notes":
-            maps = await _each(tuple(searched), lambda v: v.map(query, most=1), ctx)
-            matched = sum(each.notes for each in maps.values())
+
+        def ask(at: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
+            result = at.vault.search(query, strategy=strategy, limit=most)
+            return at, result, at.vault.map(query, most=1).notes if group == "notes" else result.matched
+
+        searched = await _each(served, ask, ctx)
+        found = {one.name: result for one, (_, result, _) in searched.items()}
+        matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
         fused = excerpt.fused(found, most)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
@@ -131,18 +148,19 @@ class Tools:
             answers.hit_part(number, each.hit, snippet, each.vault if several else "")
             for number, each in enumerate(hits, offset + 1)
         )
-        told = [result.confidence for result in found.values() if result.confidence is not None]
-        sure = min(told, key=list(excerpt.Confidence).index) if told else None
+        words = [result.confidence for result in found.values() if result.confidence is not None]
+        sure = min(words, key=list(excerpt.Confidence).index) if words else None
         hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
+        is_partial = len(searched) < len(served) or any(at.is_partial for at, *_ in searched.values())
         answer = ToolAnswer(
-            facts=(sure or "",),
+            facts=(sure or "", *dict.fromkeys(map(_took_over, found.values()))),
             what=group,
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits go on with the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=_freshness(served),
+            freshness=_freshness(served, {one: at for one, (at, *_) in searched.items()}),
             more=lambda shown: f"go on with offset={offset + shown}, or ask with a smaller snippet",
-            hint=hint + _not_all(served, sure),
+            hint=_query_hints(found.values()) + hint + _not_all(sure, is_partial=is_partial),
         )
         return written(answer, SEARCH_CAP)
 
@@ -159,7 +177,7 @@ class Tools:
         """A note, lines or a section of it. Of a long note, without query or full: its outline and main passages."""
         (served,) = self.one(vault)
         limit = READ_CAP if full else budget
-        return await served.ask(lambda found: _read(found, served, source, query, limit, full=full), _report(ctx))
+        return await served.ask(lambda at: _read(at, source, query, limit, full=full), _report(ctx))
 
     async def related(
         self,
@@ -172,15 +190,15 @@ class Tools:
         """The notes nearest to a note or passage, and why."""
         (served,) = self.one(vault)
 
-        def ask(found: excerpt.Vault) -> str:
-            near = found.related(_named(found, source), limit=limit)
+        def ask(at: ServedSnapshot) -> str:
+            near = at.vault.related(_named(at.vault, source), limit=limit)
             answer = ToolAnswer(
                 facts=(f"near {visible_line(near.path)}",),
                 what="notes",
                 parts=tuple(map(answers.related_part, near.notes)),
                 total=len(near.notes),
-                vault=served.name,
-                freshness=served.freshness,
+                vault=at.name,
+                freshness=at.freshness,
                 more="ask with a smaller limit",
                 hint="`read` one of them.",
             )
@@ -199,7 +217,7 @@ class Tools:
         """What the notes hold about a topic: main notes, sections, themes, related, when."""
         _asked(topic)
         (served,) = self.one(vault)
-        return await served.ask(lambda found: _overview(found, served, topic, budget), _report(ctx))
+        return await served.ask(lambda at: _overview(at, topic, budget), _report(ctx))
 
     async def recall(
         self,
@@ -213,18 +231,21 @@ class Tools:
         """What was remembered, by words and tags; newest without a query. Stale ones are marked."""
         (served,) = self.one(vault)
 
-        def ask(found: excerpt.Vault) -> str:
-            every = found.memories.recall(query, tags=tags, standings=True)
+        def ask(at: ServedSnapshot) -> str:
+            _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
+            every = at.vault.memories.recall(query, tags=tags, standings=True)
             kept = every[:limit]
+            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in at.notices[:_MOST_HINTS])
+            hint = "`read` the source of one before you rely on it; `remember` with id changes it." if kept else ""
             answer = ToolAnswer(
                 facts=() if not kept or kept[0].answers else ("nothing answers; these share a word",),
                 what="memories",
                 parts=tuple(map(answers.memory_part, kept)),
                 total=len(every),
-                vault=served.name,
-                freshness="",
+                vault=at.name,
+                freshness=at.freshness,
                 more="ask by words or tags",
-                hint="`read` the source of one before you rely on it." if kept else "",
+                hint=notices + hint,
             )
             return written(answer, RECALL_CAP)
 
@@ -238,27 +259,28 @@ class Tools:
         tags: Sequence[str] = (),
         why: str = "",
         source: Annotated[str, Field(description="path:10-40 it is from")] = "",
-        id: Annotated[str, Field(description="change this memory")] = "",  # noqa: A002 - as memories call it
+        id: Annotated[str, Field(description="change this memory; tag -x takes x off")] = "",  # noqa: A002 - as memories call it
+        stale: Annotated[
+            Literal["", "follow", "update", "keep"],
+            Field(description="with id, its source moved or changed: go there, take its text, or keep ours"),
+        ] = "",
         forget: Annotated[str, Field(description="id to move to the trash")] = "",
         vault: VaultName = "",
     ) -> str:
         """Keep a finding for later sessions. Never writes into the notes."""
         (served,) = self.one(vault)
+        given = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
+        wanted = [name for name, value in given.items() if value]
 
-        def ask(found: excerpt.Vault) -> str:
+        def ask(at: ServedSnapshot) -> str:
             if forget:
-                return f"Forgot {found.memories.forget(forget).id}; it is in the trash folder."
+                _refuse(wanted, "forget takes an id alone")
+                return f"Forgot {at.vault.memories.forget(forget).id}; it is in the trash folder."
             if id:
-                changed = found.memories.edit(id, text=text or None, tags=tags, why=why or None)
-                return f"Changed {changed.id}."
-            if not text.strip() and not source:
-                raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
-            kept = found.memories.remember(text or None, tags=tags, why=why, source=source or None)
-            like = ", ".join(offer.memory.id for offer in kept.similar)
-            hint = f" Much the same is in {like}: recall, then change it by id or forget one." if like else ""
-            return f"Remembered as {kept.memory.id} in vault {visible_line(served.name)}.{hint}"
+                return _changed(at.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
+            return _remembered(at, text=text, tags=tags, why=why, source=source, stale=stale)
 
-        return await served.ask(ask, _report(ctx))
+        return await served.ask(ask, _report(ctx), writes=True)
 
     async def status(self) -> Statuses:
         """Vaults, how fresh each is, files skipped."""
@@ -271,7 +293,7 @@ class Tools:
     async def _status(self, served: ServedVault) -> VaultStatus:
         name = visible_line(served.name)[:60]
         try:
-            found = await served.ask(lambda vault: vault.status())
+            found, freshness = await served.ask(lambda at: (at.vault.status(), at.freshness))
         except ExcerptError as error:
             return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
         room = max(_SKIPPED_TOLD // len(self.vaults.all), 1)
@@ -280,7 +302,7 @@ class Tools:
             skipped.append(f"and {len(found.skipped) - room:,} more: excerpt status")
         return VaultStatus(
             vault=name,
-            freshness=served.freshness[:200],
+            freshness=freshness[:200],
             notes=found.notes,
             fragments=found.fragments,
             skipped=skipped,
@@ -298,7 +320,7 @@ class Tools:
     ) -> dict[ServedVault, int]:
         """How many tokens each vault gets for its pack: by the scores of their best hits, and none where that is not
         half of the best of all, or the budget is too small for one vault more."""
-        found = await _each(served, lambda v: v.search(query, limit=1, spans=False).hits, ctx)
+        found = await _each(served, lambda at: at.vault.search(query, limit=1, spans=False).hits, ctx)
         best = {one: hits[0].score if hits else 0.0 for one, hits in found.items()}
         least = max(best.values()) / 2
         answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
@@ -321,7 +343,7 @@ def _asked(query: str) -> None:
 
 
 async def _each(
-    served: Sequence[ServedVault], question: Callable[[excerpt.Vault], Told], ctx: Context[Any, Any]
+    served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Told], ctx: Context[Any, Any]
 ) -> dict[ServedVault, Told]:
     """What each vault answers, all asked at once; those left out that have nothing to answer from yet. Raises what went
     wrong, and NotYetError where that is all of them."""
@@ -335,23 +357,40 @@ async def _each(
     return answered
 
 
-def _freshness(served: Sequence[ServedVault]) -> str:
-    """That of one vault; of several what is to be known of them."""
+def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, ServedSnapshot]) -> str:
+    """Return how fresh the snapshot of one vault is; of several, how fresh those are that are not up to date, and what
+    has none yet."""
     if len(served) == 1:
-        return served[0].freshness
-    late = (one for one in served if one.freshness not in ("up to date", "as last indexed"))
-    return ", ".join(f"{visible_line(one.name)}: {one.freshness}" for one in late)
+        return answered[served[0]].freshness
+    told = {
+        one.name: answered[one].freshness if one in answered else one.indexing.state.progress or "not indexed yet"
+        for one in served
+    }
+    late = (name for name, freshness in told.items() if freshness not in ("up to date", "as last indexed"))
+    return ", ".join(f"{visible_line(name)}: {told[name]}" for name in late)
 
 
-def _not_all(served: Sequence[ServedVault], sure: excerpt.Confidence | None) -> str:
-    """What an answer that is not sure may be due to."""
+def _not_all(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
+    """Return what an answer that is not sure may be due to."""
     unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
-    return " Not all is indexed yet: ask again later." if unsure and any(one.is_partial for one in served) else ""
+    return " Not all is indexed yet: ask again later." if unsure and is_partial else ""
+
+
+def _took_over(result: excerpt.Result) -> str:
+    """Return which strategy answered in place of the one that was asked for; "" if that one did."""
+    if result.asked in (excerpt.Strategy.AUTO, result.strategy):
+        return ""
+    return f"by {result.strategy}, as {result.asked} found nothing"
+
+
+def _query_hints(results: Iterable[excerpt.Result]) -> str:
+    """Return what `excerpt search` prints about the query itself, each hint once, with a space after it."""
+    hints = dict.fromkeys(visible_line(hint.said)[:_LONGEST_HINT] for result in results for hint in result.hints)
+    return "".join(f"{hint} " for hint in [*hints][:_MOST_HINTS])
 
 
 def _packed(
-    found: excerpt.Vault,
-    served: ServedVault,
+    at: ServedSnapshot,
     query: str,
     limit: int,
     *,
@@ -360,10 +399,19 @@ def _packed(
     ids: Sequence[str] = (),
     fact: str = "",
 ) -> str:
-    result = found.search(query, spans=False)
+    settings = at.vault.settings
+    result = at.vault.search(query, limit=max(settings.pack.limit, settings.search.limit))
 
     def pack(budget: int) -> excerpt.PackResult:
-        return found.pack(query, budget=budget, scope=scope, format=form, ids=ids, tokenizer=answers.TOKENIZER)
+        return at.vault.pack(
+            query,
+            budget=budget,
+            scope=scope,
+            format=form,
+            ids=ids,
+            tokenizer=answers.TOKENIZER,
+            result=result,
+        )
 
     def answer(packed: excerpt.PackResult) -> ToolAnswer:
         left = [each for each in packed.left_out if each.line_start]
@@ -371,11 +419,11 @@ def _packed(
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
         passages = f"{len(packed.packs):,} of {counted(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
-        hint += _not_all([served], result.confidence)
-        return ToolAnswer((fact or sure, passages), served.name, served.freshness, hint)
+        hint = _query_hints([result]) + hint + _not_all(result.confidence, is_partial=at.is_partial)
+        return ToolAnswer((fact or sure, passages), at.name, at.freshness, hint)
 
     text, packed = answers.packed_within(pack, answer, limit)
-    found.count_saved(packed)
+    at.vault.count_saved(packed)
     return text
 
 
@@ -387,8 +435,73 @@ def _best_of_notes(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, 
     return tuple(best.values())
 
 
-def _folders(found: excerpt.Vault, served: ServedVault, query: str, limit: int) -> str:
-    matches = found.map(query, most=1)
+# --- memories ---------------------------------------------------------------------------------------------------------
+
+
+def _refuse(names: Sequence[str], rule: str) -> None:
+    """Raise ExcerptError where parameters were given that the call would not use; nothing is dropped in silence."""
+    if names:
+        raise ExcerptError(f"Nothing was done: {rule}.", f"Call again without {', '.join(names)}.")
+
+
+def _refuse_untags(tags: Sequence[str], hint: str) -> None:
+    if off := [tag for tag in tags if _takes_off(tag)]:
+        raise ExcerptError(f"Nothing was done: {off[0]} takes a tag off.", hint)
+
+
+def _remembered(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
+    _refuse(["stale"] if stale else [], "stale is about a memory that is there, and needs its id")
+    _refuse_untags(tags, "Name the memory that has it by id.")
+    if not text.strip() and (text or not source):
+        raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
+    kept = at.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
+    like = ", ".join(offer.memory.id for offer in kept.similar)
+    hint = f" Much the same is in {like}: recall, then change it by id or forget one." if like else ""
+    return f"Remembered as {kept.memory.id} in vault {visible_line(at.name)}.{hint}"
+
+
+def _changed(
+    memories: excerpt.Memories, memory_id: str, *, text: str, tags: Sequence[str], why: str, source: str, stale: str
+) -> str:
+    """Change a memory and return what was done. Raises ExcerptError, with nothing changed, for what does not fit."""
+    _refuse(["source"] if source else [], "a memory keeps the source that it was made from; stale follows it")
+    _refuse(["text"] if stale == "update" and text else [], "update takes the text of the source")
+    if text and not text.strip():
+        raise ExcerptError("Nothing was done: there is no text.", "To be rid of a memory, forget it.")
+    if not (text or tags or why or stale):
+        raise ExcerptError(f"There is nothing to change in {memory_id}.", "Give text, tags, why or stale.")
+    before = memories.get(memory_id)
+    if stale:
+        _decide(memories, memory_id, stale)
+    off = [tag for tag in tags if _takes_off(tag)]
+    on = [tag for tag in tags if not _takes_off(tag)]
+    after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
+    if after == before:
+        return f"Nothing changed: {after.id} is so already."
+    place = answers.source_place(after.source) if stale and after.source else ""
+    facts = [f"tags: {visible_line(', '.join(after.tags))[:_LONGEST_HINT] or 'none'}", place and f"source: {place}"]
+    return f"Changed {after.id}; {'; '.join(filter(None, facts))}."
+
+
+def _takes_off(tag: str) -> bool:
+    return tag.lstrip(" #").startswith("-")
+
+
+def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
+    """Follow, update or keep a memory. Raises ExcerptError where that does not fit what became of its source."""
+    status = memories.standing(memory_id).kind
+    if status not in _DECISIONS[decision]:
+        fitting = [name for name, statuses in _DECISIONS.items() if status in statuses]
+        hint = f"It takes stale={' or '.join(fitting)}." if fitting else "Leave stale out."
+        raise ExcerptError(f"Nothing was done: the source of {memory_id} {_SOURCES[status]}.", hint)
+    {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
+
+
+# --- notes and topics -------------------------------------------------------------------------------------------------
+
+
+def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
+    matches = at.vault.map(query, most=1)
     shown = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
         f"{visible_line(branch.filter)} · {branch.fragments:,} passages in {counted(branch.notes, 'note')}"
@@ -399,8 +512,8 @@ def _folders(found: excerpt.Vault, served: ServedVault, query: str, limit: int) 
         what="folders",
         parts=parts,
         total=len(matches.folders),
-        vault=served.name,
-        freshness=served.freshness,
+        vault=at.name,
+        freshness=at.freshness,
         more="ask with a smaller limit",
         hint="`search` again with one of these filters in front of the query.",
     )
@@ -424,14 +537,15 @@ def _named(found: excerpt.Vault, source: str) -> str:
     return source
 
 
-def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, limit: int, *, full: bool) -> str:
+def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
+    found = at.vault
     asked = _named(found, source)
     note = found.read(asked)
     whole = not (note.heading_path or _WITH_LINES.search(asked))
     if query.strip():
-        return _answering(found, served, note, query, limit)
+        return _answering(at, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
-        return _router(found, served, note, limit)
+        return _router(at, note, limit)
     parts = answers.note_parts(note, found.fragments(note.path), limit - _AROUND)
 
     def rest(shown: int) -> str:
@@ -443,18 +557,18 @@ def _read(found: excerpt.Vault, served: ServedVault, source: str, query: str, li
         what="passages",
         parts=tuple(part.shown for part in parts),
         total=len(parts),
-        vault=served.name,
-        freshness=served.freshness,
+        vault=at.name,
+        freshness=at.freshness,
         more=rest,
         hint=f"{cut}`related` shows notes near it.",
     )
     return written(answer, limit)
 
 
-def _answering(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, query: str, limit: int) -> str:
+def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
     """What of a note, or of the lines that were named, answers a query, best first."""
     within = _within(note.path, query)
-    hits = found.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
+    hits = at.vault.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
     inside = [
         hit.fragment.id
         for hit in hits
@@ -466,11 +580,12 @@ def _answering(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLine
         raise NotThereError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
     fact = f"what {visible_line(note.path)} says"
     ids = inside if len(inside) < len(hits) else ()  # of what is marked, nothing is cut to fit
-    return _packed(found, served, within, limit, scope="none", form="markdown", ids=ids, fact=fact)
+    return _packed(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact)
 
 
-def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, limit: int) -> str:
-    """A long note in brief: its outline, and the passages that answer to its own name, the best first."""
+def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
+    """Return a long note in brief: its outline, and the passages that answer to its own name, the best first."""
+    found = at.vault
     named = found.search(_within(note.path, note.title), limit=_FOUND_BY_SEARCH, spans=False)
     main = [hit.fragment for hit in named.hits if hit.fragment.path == note.path] or found.fragments(note.path)
     outline = answers.outline(found.peek(note.path, first_lines=1))
@@ -483,8 +598,8 @@ def _router(found: excerpt.Vault, served: ServedVault, note: excerpt.NoteLines, 
         what="passages",
         parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
         total=len(found.fragments(note.path)),
-        vault=served.name,
-        freshness=served.freshness,
+        vault=at.name,
+        freshness=at.freshness,
         above=outline,
         hint="`read` lines of the outline as path:A-B, give a query, or full=true.",
     )
@@ -497,7 +612,8 @@ def _within(path: str, query: str) -> str:
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
-def _overview(found: excerpt.Vault, served: ServedVault, topic: str, limit: int) -> str:
+def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
+    found = at.vault
     told = found.overview(topic, budget=limit - _AROUND)
 
     sure = None if told.found else excerpt.Confidence.NOTHING
@@ -506,9 +622,9 @@ def _overview(found: excerpt.Vault, served: ServedVault, topic: str, limit: int)
     def answer(text: str) -> ToolAnswer:
         return ToolAnswer(
             facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
-            vault=served.name,
-            freshness=served.freshness,
-            hint=hint + _not_all([served], sure),
+            vault=at.name,
+            freshness=at.freshness,
+            hint=hint + _not_all(sure, is_partial=at.is_partial),
             above=text.strip("\n"),
         )
 
@@ -531,9 +647,77 @@ def _report(ctx: Context[Any, Any]) -> Report:
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
-Tool = Callable[..., Awaitable[Any]]
+ToolMethod = Callable[..., Awaitable[Any]]
 Crash = Callable[[Exception], str]
 """Keeps the details of a defect of ours and returns the sentence that says so."""
+
+
+class Server(MCPServer[None]):
+    """The SDK's server, with errors that a model can act on, and an answer to every line of stdin."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None) -> Any:
+        """Call a tool by name. Raises ToolError with one short sentence, whatever the arguments are."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            cause = error.__cause__
+            text = str(error)
+            if isinstance(cause, ValidationError):
+                text = _argument_errors(name, cause, list((self._tool_input_schema(name) or {})["properties"]))
+            raise ToolError(_shortened(text)) from None
+
+    async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
+        """Read a note by its URI. Raises MCPError for one that is too long to be repeated in an error."""
+        if len(str(uri)) > _LONGEST_URI:
+            raise MCPError(INVALID_PARAMS, f"The URI has {len(str(uri)):,} characters: no note has one that long.")
+        return await super().read_resource(uri, context)
+
+    async def run_stdio_async(self) -> None:
+        """Serve one client over stdin and stdout."""
+        server = self._lowlevel_server
+        async with answered_stdio() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+
+def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str]) -> str:
+    """Return what is wrong with the arguments of a call, with the nearest parameter for one that there is not."""
+    sentences = []
+    for each in error.errors(include_url=False, include_input=False)[:_MOST_HINTS]:
+        name = visible_line(".".join(map(str, each["loc"])))[:_LONGEST_HINT]
+        near = get_close_matches(name, parameters, n=1, cutoff=0)
+        if each["type"] != "extra_forbidden":
+            sentences.append(f"{name}: {each['msg']}.")
+        elif near:
+            sentences.append(
+                f"{tool} has no parameter {name}. Did you mean {near[0]}? It takes {', '.join(parameters)}."
+            )
+        else:
+            sentences.append(f"{tool} has no parameter {name}: it takes none.")
+    return " ".join(sentences)
+
+
+def _shortened(text: str) -> str:
+    """Return a message without the middle of what is too long, as an argument that it repeats may be: what is wrong
+    stands at its beginning, and what to do at its end."""
+    text = visible_line(text)
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_ERROR_BEGINNING]} […] {text[-_ERROR_END:]}"
+
+
+def _strict(tool: Tool) -> Tool:
+    """Return a tool that refuses parameters that it does not have, and whose schema says so; in fewer tokens, as the
+    titles that pydantic adds only repeat the names."""
+    model = tool.fn_metadata.arg_model
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    schema = model.model_json_schema(by_alias=True)
+    schema["properties"] = {
+        name: {key: value for key, value in each.items() if key != "title"}
+        for name, each in schema["properties"].items()
+    }
+    tool.parameters = {key: value for key, value in schema.items() if key != "title"}
+    return tool
 
 
 def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
@@ -544,31 +728,40 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
         vaults.prepare()  # the client has first things to say, and no thread is to slow the answers to these
         yield
 
-    server: MCPServer[None] = MCPServer(
-        "excerpt", version=excerpt.__version__, instructions=INSTRUCTIONS, log_level="CRITICAL", lifespan=lifespan
-    )
     tools = Tools(vaults)
-    for tool in (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall):
-        server.tool(annotations=_READS, structured_output=False)(_telling(tool, crash))
-    if with_memory:
-        server.tool(annotations=_WRITES, structured_output=False)(_telling(tools.remember, crash))
-    server.tool(annotations=_READS)(_telling(tools.status, crash))
+    readers = (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall)
+    offered = [
+        *(
+            _strict(Tool.from_function(_telling(each, crash), annotations=_READS, structured_output=False))
+            for each in readers
+        ),
+        _strict(Tool.from_function(_telling(tools.remember, crash), annotations=_WRITES, structured_output=False)),
+        _strict(Tool.from_function(_telling(tools.status, crash), annotations=_READS)),
+    ]
+    server = Server(
+        "excerpt",
+        version=excerpt.__version__,
+        instructions=INSTRUCTIONS,
+        tools=[each for each in offered if with_memory or each.name != "remember"],
+        log_level="CRITICAL",
+        lifespan=lifespan,
+    )
 
     @server.resource("excerpt://{vault}/{+path}", mime_type="text/markdown")
     async def note(vault: str, path: str) -> str:
         """A note of a vault, as far as 8,000 tokens go."""
         try:
             (served,) = tools.one(vault)
-            return await served.ask(lambda found: _read(found, served, path, "", READ_CAP, full=True))
+            return await served.ask(lambda at: _read(at, path, "", READ_CAP, full=True))
         except NotThereError as error:
-            raise ResourceNotFoundError(str(error)) from None
+            raise ResourceNotFoundError(_shortened(str(error))) from None
         except ExcerptError as error:
-            raise ResourceError(str(error)) from None
+            raise ResourceError(_shortened(str(error))) from None
 
     return server
 
 
-def _telling(tool: Tool, crash: Crash) -> Tool:
+def _telling(tool: ToolMethod, crash: Crash) -> ToolMethod:
     """The tool with every error as a sentence that the model can act on."""
 
     @wraps(tool)
@@ -578,9 +771,9 @@ def _telling(tool: Tool, crash: Crash) -> Tool:
         except NotYetError as error:  # nothing went wrong
             return f"nothing yet · {visible_line(error.message)}\n\nNext: {error.hint}"
         except ExcerptError as error:
-            raise ToolError(visible_line(str(error))) from None
+            raise ToolError(str(error)) from None
         except Exception as error:
-            raise ToolError(visible_line(crash(error))) from None
+            raise ToolError(crash(error)) from None
 
     return told
 

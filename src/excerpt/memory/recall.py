@@ -30,6 +30,7 @@ from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
 from excerpt.text.display import lines_named
 from excerpt.text.words import fold
+from excerpt.vault.scan import LAST_SECOND
 
 # --- memories of hits -------------------------------------------------------------------------------------------------
 # Which memories are about the fragments that are shown.
@@ -87,7 +88,6 @@ NEAR_IN_MEANING = 0.45
 _PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
 _MOST_COMPARED = 20
 _EPOCH = date(1970, 1, 1).toordinal()
-_LAST_SECOND = 9_000_000_000  # since 1970, in the year 2255: what a file's time can be, in nanoseconds
 _NEAREST = 5  # memories told of where none answers
 
 
@@ -380,7 +380,7 @@ def _tell(facets: Facets, memories: Sequence[Memory | None]) -> None:
 
 def _nanoseconds(moment: str) -> int:
     seconds = int(datetime.fromisoformat(moment).timestamp())
-    return max(-_LAST_SECOND, min(seconds, _LAST_SECOND)) * 1_000_000_000
+    return max(-LAST_SECOND, min(seconds, LAST_SECOND)) * 1_000_000_000
 
 
 def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Contents, today: date) -> list[Recalled]:

@@ -287,7 +287,7 @@ def from_fragment(snapshot: Snapshot, fragment_id: str) -> tuple[Source, str]:
     found = snapshot.fragment(fragment_id)
     if found is None:
         hint = "Ids are the fragment_id of `excerpt search --json`; that of changed text is another."
-        raise MemoryUnusableError(f"There is no fragment {fragment_id}.", hint)
+        raise MemoryUnusableError(f"There is no fragment {fragment_id or repr(fragment_id)}.", hint)
     source = Source(found.path, found.line_start, found.line_end, found.digest, found.heading_path, found.place)
     return source, found.text
 
@@ -303,7 +303,9 @@ def from_lines(snapshot: Snapshot, place: str) -> tuple[Source, str]:
             int(found["last"] or found["first"]),
         )
     if path is None:
-        raise MemoryUnusableError(f"There is no note {place}.", "Name it by path, title or alias, as NOTE:12-18.")
+        raise MemoryUnusableError(
+            f"There is no note {place or repr(place)}.", "Name it by path, title or alias, as NOTE:12-18."
+        )
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))
     if not 1 <= first <= last:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from hashlib import blake2b
 from operator import itemgetter
@@ -29,10 +29,11 @@ from frontmatter.default_handlers import SafeDumper, YAMLHandler
 from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.model import Memory, Skipped, Source
 from excerpt.search.query import KINDS_OF_MEMORIES, FilterKind, conditions
-from excerpt.state_files import file_lock, replace_file, sync_folder, write_fresh
+from excerpt.state_files import file_lock, read_at_most, replace_file, sync_folder, write_fresh
 from excerpt.text.frontmatter import yaml_reason
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 from excerpt.vault.mounts import is_silent
+from excerpt.vault.scan import LAST_SECOND
 
 # --- a memory as a file -----------------------------------------------------------------------------------------------
 # One memory as a file: Markdown with frontmatter that people may write and change by hand.
@@ -61,6 +62,7 @@ from excerpt.vault.mounts import is_silent
 _FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
@@ -89,11 +91,11 @@ def name_id(name: str) -> str:
 def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[str, Any]]:
     """The memory that a file's bytes hold, and its whole frontmatter.
 
-    `name` is the file's path in the memory folder and `modified` its time stamp in seconds: they stand in for a
+    `name` is the file's path in the memory folder and `modified` its time in seconds since 1970: they stand in for a
     missing id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
     """
     metadata, text = _split(_decode(data))
-    then = _utc(datetime.fromtimestamp(modified, UTC))
+    then = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
     created = _time(metadata.get("created")) or then
     memory = Memory(
         id=_line(metadata.get("id")) or name_id(name),
@@ -424,6 +426,7 @@ Stamp = tuple[int, int, int]
 # Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
 # some shares, 2 s on memory cards (FAT). What was so new when it was read is read again.
 _TICK_NS = 2_000_000_000
+_MOST_BYTES = 16_000_000  # of the file of one memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -561,7 +564,7 @@ class MemoryStore:
                 if memory.id == memory_id:
                     _move(file, _free(self.folder / name))
                     return memory
-        raise MemoryUnusableError(f"There is no memory {memory_id} in {self.folder / TRASH}.")
+        raise MemoryUnusableError(f"There is no memory {memory_id or repr(memory_id)} in {self.folder / TRASH}.")
 
     def contents(self) -> Contents:
         """What is in the folder now, reading again only what changed."""
@@ -596,7 +599,9 @@ class MemoryStore:
     def _find(self, memory_id: str) -> tuple[str, Kept]:
         found = self.contents().ids.get(memory_id)
         if found is None:
-            raise MemoryUnusableError(f"There is no memory {memory_id}.", "See what there is with: excerpt recall")
+            raise MemoryUnusableError(
+                f"There is no memory {memory_id or repr(memory_id)}.", "See what there is with: excerpt recall"
+            )
         return found
 
     def _trashed(self) -> list[Path]:
@@ -662,7 +667,7 @@ def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | B
 
 def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> Kept | Broken:
     try:
-        data = (folder / name).read_bytes()
+        data = read_at_most(folder / name, _MOST_BYTES)
         memory, metadata = parse_memory(data, name, stamp[0] / 1e9)
     except OSError as error:
         return Broken(stamp, is_sure, f"It cannot be read: {error.strerror}.")

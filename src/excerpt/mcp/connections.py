@@ -1,0 +1,71 @@
+"""Connections over HTTP that end: uvicorn waits for a request for ever, and takes as many connections as come."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from functools import cache
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+REQUEST_SECONDS = 10.0
+"""In which a request must be there, with its body (the SDK allows 4 MiB)."""
+_MOST = 256
+
+
+class TimedProtocol(H11Protocol):
+    """A connection that is closed if a request is not there in time. Where there are too many, the one that has waited
+    longest for a request makes room, so that who sends none keeps nobody out."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _used = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_request()
+        if len(self.connections) > most_connections():
+            waiting = [each for each in self.connections if isinstance(each, TimedProtocol) and each._is_waiting()]
+            min(waiting, key=lambda each: each._used)._abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._used = time.monotonic()
+            self._forget_deadline()
+        elif self._deadline is None:
+            self._expect_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_deadline()
+        super().connection_lost(exc)
+
+    def _is_waiting(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect_request(self) -> None:
+        self._used = time.monotonic()
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._abort)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _abort(self) -> None:
+        self.connections.discard(self)  # now, not when the loop comes to it: others are counted before
+        self.transport.abort()
+
+
+@cache
+def most_connections() -> int:
+    """Return how many connections are kept: half of the files that the process may open, at most 256."""
+    if sys.platform == "win32":
+        return _MOST
+    import resource
+
+    limit: Any = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _MOST if limit == resource.RLIM_INFINITY else min(_MOST, limit // 2)

@@ -1,0 +1,137 @@
+"""What an answer says of how fresh it is holds of the snapshot that it was answered from."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import excerpt
+from excerpt.errors import IndexBusyError
+from excerpt.index import build as building
+from excerpt.index.build import BuildCancelled, Control, build
+from excerpt.mcp.served import IndexingProcess, IndexingState, ServedSnapshot, ServedVaults
+from excerpt.mcp.server import made
+from excerpt.model import Progress
+from excerpt.settings import places, settings_of
+from excerpt.vault.watched import told_as_watched
+from mcp import Client
+from tests.mcp.conftest import Ask, asking, failed, indexed, written
+from tests.mcp.test_serving import started
+
+RUNS = int(os.environ.get("EXCERPT_FIRST_INDEX_RUNS", "2"))
+"""First builds that are watched from outside; 100 were run by hand."""
+VAULT = os.environ.get("EXCERPT_FIRST_INDEX_VAULT", "")
+"""A vault to build, in place of one that is made; every note of it should hold "the"."""
+
+
+def progress(done: int, total: int) -> dict[str, object]:
+    return {"event": "progress", "notes_done": done, "notes_total": total}
+
+
+def freshness(at: ServedSnapshot) -> str:
+    return at.freshness
+
+
+@pytest.fixture
+def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A vault of twenty notes, of which a build that was cancelled has read eight."""
+    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    vault = written(
+        tmp_path / "large", {f"{number}.md": f"# Hive {number}\n\nIt stands dry.\n" for number in range(20)}
+    )
+    control = Control()
+
+    def cancel_after_first_batch(progress: Progress) -> None:
+        if progress.generation == 1:
+            control.cancel()
+
+    with pytest.raises(BuildCancelled):
+        build(
+            vault, places().index_folder(vault), settings_of(vault, places()), cancel_after_first_batch, control=control
+        )
+    return vault
+
+
+async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer(home: Path, vault: Path) -> None:
+    vaults = indexed(vault)
+    (served,) = vaults.all
+    served.indexing.take(progress(3, 900))
+
+    def ask(at: ServedSnapshot) -> str:
+        served.indexing.take({"event": "done", "generation": at.vault.generation})
+        return at.freshness
+
+    with told_as_watched(places().watch_folder(vault)):
+        assert await served.ask(ask) == "indexing, 3 of 900 files"
+        assert await served.ask(freshness) == "up to date"
+    vaults.end()
+
+
+async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_date(home: Path, vault: Path) -> None:
+    vaults = indexed(vault)
+    (served,) = vaults.all
+    served.indexing.take({"event": "done", "generation": 99})
+    with told_as_watched(places().watch_folder(vault)):
+        assert await served.ask(freshness) == "indexing"
+    vaults.end()
+
+
+async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(part: Path) -> None:
+    vaults = ServedVaults([part], watched=False)
+    with told_as_watched(places().watch_folder(part)):
+        async with Client(made(vaults, failed)) as client:
+            unsure = await asking(client)("search", query="volcano")
+    assert unsure.first_line.endswith(" · indexing")
+    assert unsure.last_line.endswith("Not all is indexed yet: ask again later.")
+    vaults.end()
+
+
+async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
+    vaults = ServedVaults([part], watched=False)
+    async with Client(made(vaults, failed)) as client:
+        told = await asking(client)("search", query="hive")
+    assert told.first_line.endswith(" · indexed in part")
+    vaults.end()
+
+
+def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp_path: Path) -> None:
+    indexing = IndexingProcess(tmp_path)
+    indexing.take({"event": "done", "generation": 1})
+    indexing.take({"event": "error", "title": IndexBusyError.title, "message": "Busy.", "hint": ""})
+    assert indexing.state == IndexingState(generation=1)
+
+
+@pytest.mark.parametrize("run", range(RUNS))
+async def test_no_answer_from_a_part_of_a_first_index_says_that_it_is_up_to_date(
+    home: Path, tmp_path: Path, run: int
+) -> None:
+    text = "\n".join(f"In week {week} the hive is weighed, and the keeper looks at a frame." for week in range(25))
+    vault = (
+        Path(VAULT) if VAULT else written(tmp_path / "many", {f"{n}.md": f"# Hive {n}\n\n{text}\n" for n in range(500)})
+    )
+    told: list[tuple[str, int]] = []
+    async with Client(started(home, vault)) as client:
+        ask = asking(client)
+        while [freshness for freshness, _ in told[-4:]].count("up to date") < 4:
+            told += await _search(ask) + await _status(ask)
+    with excerpt.open(vault) as notes:
+        whole = notes.map("the", most=1).notes, notes.status().notes
+    parts = [count for _, count in told if 0 < count < min(whole)]
+    sys.stderr.write(f"run {run}: {len(told)} answers, {len(parts)} from a part\n")
+    assert {count for freshness, count in told if freshness == "up to date"} == set(whole)
+
+
+async def _search(ask: Ask) -> list[tuple[str, int]]:
+    """Return what a search says of its freshness, and the notes that the snapshot has."""
+    line = (await ask("search", query="the", group="notes", limit=1, snippet=0)).first_line
+    found = re.search(r" of ([\d,]+) notes .* · ([^·]+)$", line)
+    return [(found[2], int(found[1].replace(",", "")))] if found else []
+
+
+async def _status(ask: Ask) -> list[tuple[str, int]]:
+    (vault,) = (await ask("status")).data["vaults"]
+    return [(vault["freshness"], vault["notes"])]
