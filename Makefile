@@ -44,7 +44,7 @@ pictures: $(READY) ## record the pictures of the screen anew that make test comp
 properties: $(READY) ## every property, at random, with twenty times as many examples
 	EXCERPT_PROPERTIES=thorough $(BIN)/pytest -n auto --dist worksteal -m hypothesis
 
-fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds
+fuzz: $(READY) ## 20,000 keys at random, in bursts, on every screen and dialog, with three seeds; is every cell drawn as it should be?
 	EXCERPT_FUZZ=20000 $(BIN)/pytest -n auto tests/tui/test_burst_fuzz.py
 
 stories: $(READY) ## the stories of a user once more, in a large terminal

@@ -24,11 +24,13 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.parts: set[str] = set()
         self._open: list[float] = []
 
     def watch(self, owner: object, name: str, part: str) -> None:
         """Put a clock on a function of a module or class, for the rest of the process."""
         function: Callable[..., Any] = getattr(owner, name)
+        self.parts.add(part)
 
         @functools.wraps(function)
         def timed(*values: Any, **named: Any) -> Any:
@@ -46,7 +48,8 @@ class Clock:
 
 
 def measure(vault: Path) -> dict[str, float]:
-    """Seconds by part, and of the whole as "all"."""
+    """Return the seconds of each part, and of the whole as "all". Raises SystemExit where a build calls none of the
+    functions of a part."""
     from excerpt.index import build, catalog, embed, lexical, pool, postings, prepare, vectors
     from excerpt.settings import Settings
     from excerpt.text import markdown
@@ -54,12 +57,13 @@ def measure(vault: Path) -> dict[str, float]:
 
     clock = Clock()
     for owner, name, part in (
-        (reader, "load_bytes", "read files"),
+        (prepare, "load_bytes", "read files"),
         (reader, "parse_note", "frontmatter, language, sections"),
         (markdown, "parse_blocks", "Markdown blocks"),
         (markdown, "_take_inline", "links and tags"),
         (prepare, "fragments_of", "fragments and their tokens"),
         (prepare, "text_to_row", "compress notes"),
+        (prepare, "taken_apart", "names of notes, texts of links"),
         (postings.FieldCollector, "add_note", "words"),
         (postings.FieldCollector, "inverted", "count words"),
         (embed.Embedder, "embed", "embed"),
@@ -75,6 +79,8 @@ def measure(vault: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         build.build(vault, Path(folder), Settings())
     spent = time.process_time() - began
+    if uncalled := clock.parts - clock.seconds.keys():
+        raise SystemExit(f"A build does not call what is watched for: {', '.join(sorted(uncalled))}.")
     known = sum(clock.seconds.values())
     return {**clock.seconds, "the rest (tokens of notes, rows, model, plumbing)": spent - known, "all": spent}
 

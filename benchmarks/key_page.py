@@ -72,5 +72,10 @@ def _with_link(what: str, linked: set[str]) -> str:
     return what
 
 
-if __name__ == "__main__":
+def main() -> None:
     PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

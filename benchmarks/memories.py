@@ -30,6 +30,8 @@ from excerpt.model import Fragment, Memory, Source
 from excerpt.settings import Settings
 
 SEED = 6
+ASKED, HELD = 400, 1_000
+"""Fragments that are altered, and those of other notes that they are held against."""
 QUERIES = ("sync", "memory leak in a coroutine", "how are templates instantiated", "#tag7", "std::vec", "exception saf")
 
 
@@ -130,8 +132,8 @@ def offers(vault: Path, scratch: Path) -> None:
     rng = random.Random(SEED)
     snapshot = opened(vault, scratch / vault.name)
     embedder = snapshot.embedder
-    fragments = sample(snapshot, 1_400, rng)
-    asked, held = fragments[:400], fragments[400:]
+    fragments = sample(snapshot, ASKED + HELD, rng)
+    asked, held = fragments[:ASKED], fragments[ASKED:]
     words = [word for fragment in fragments for word in fragment.text.split()]
     print(f"\n## Offers, {vault.name}: share above the cosine\n")
     levels = (0.7, 0.75, 0.8, 0.85, 0.9)

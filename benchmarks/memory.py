@@ -25,6 +25,8 @@ LIMIT = 400
 SEARCHES = 200
 MARK_EACH = 3
 """Of so many searches one has its best hit marked for the pack; every search has a pack built of it."""
+REST = 3.0
+"""Seconds without a search, after which the app counts as at rest."""
 SIZE = (140, 45)
 
 
@@ -59,7 +61,7 @@ def measure(data: Data) -> None:
         return
     index(vault)
     # In a process of its own, which has held nothing else.
-    command = [sys.executable, "-m", "benchmarks.memory", "--data", str(data.root)]
+    command = [sys.executable, "-m", "benchmarks.memory", "--data", str(data.root), "--rest", str(REST)]
     try:
         print(run(command).output, end="", flush=True)
     except subprocess.CalledProcessError as error:
@@ -67,7 +69,7 @@ def measure(data: Data) -> None:
         raise
 
 
-async def _measured(vault: Path, queries: Sequence[str]) -> list[tuple[str, Memory]]:
+async def _measured(vault: Path, queries: Sequence[str], rest: float) -> list[tuple[str, Memory]]:
     from excerpt.settings import Settings, places
     from excerpt.tui.app import ExcerptApp
     from excerpt.tui.main_screen import MainScreen
@@ -78,7 +80,7 @@ async def _measured(vault: Path, queries: Sequence[str]) -> list[tuple[str, Memo
         assert isinstance(screen, MainScreen)
         while screen.index.state.status is None or screen.index.state.at_work:
             await pilot.pause(0.1)
-        await pilot.pause(3)
+        await pilot.pause(rest)
         found = [("open, at rest", memory())]
         query = screen.query_one("#query", Input)
         for number, text in enumerate(queries):
@@ -87,7 +89,7 @@ async def _measured(vault: Path, queries: Sequence[str]) -> list[tuple[str, Memo
             if number % MARK_EACH == 0:
                 await pilot.press("tab")
         found.append((f"after {len(queries)} searches with packs", memory()))
-        await pilot.pause(3)
+        await pilot.pause(rest)
         found.append(("at rest again", memory()))
         await pilot.press("ctrl+q")
     return found
@@ -98,13 +100,15 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared"), help="folder with data/")
-    data = Data(parser.parse_args().data.resolve())
+    parser.add_argument("--rest", type=float, default=REST, help="seconds without a search that count as rest")
+    args = parser.parse_args()
+    data = Data(args.data.resolve())
     os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]
     vault = data.vault(VAULT)
     if vault is None:
         return
     asked = data.queries(QUERIES)
-    found = asyncio.run(_measured(vault.resolve(), asked[:: max(1, len(asked) // SEARCHES)][:SEARCHES]))
+    found = asyncio.run(_measured(vault.resolve(), asked[:: max(1, len(asked) // SEARCHES)][:SEARCHES], args.rest))
     rows = [(name, *(str(n) for n in (m.own, m.files, m.resident, m.share, m.peak))) for name, m in found]
     table((VAULT, "own MB", "of files MB", "RSS MB", "PSS MB", "peak RSS MB"), rows)
     if max(held.share for name, held in found if "at rest" in name) >= LIMIT:

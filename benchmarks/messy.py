@@ -181,25 +181,24 @@ def _print_cases(cases: Sequence[Case]) -> None:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 _QUERIES = ("retrieves processes", "zero width", "path:names", "file:line", "nested")
+_COMMANDS = ("status --no-refresh", "status --json --no-refresh", "index --json")
+_ANSWERS = ("search", "search --json", "search --explain", "pack", "pack --format json")
+"""What is asked every query."""
 
 
 def _what_is_obeyed(vault: Path, home: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
     """Where output was looked at, and what stood in it that a terminal obeys and excerpt does not mean."""
     of = ("--vault", str(vault))
-    known = (*of, "--no-refresh")
-    for command in (("status", *known), ("status", "--json", *known), ("index", "--json", *of)):
-        done = subprocess.run([*EXCERPT, *command], env=dict(home), capture_output=True, check=True)
-        yield f"{_named(command)}, pipe", _found(done.stdout + done.stderr, _COLOURS)
-        yield f"{_named(command)}, terminal", _found(_on_terminal(command, home), _COLOURS)
-    for verb in (("search",), ("search", "--json"), ("search", "--explain"), ("pack",), ("pack", "--format", "json")):
-        shown = b"".join(_on_terminal((*verb, query, *known), home) for query in _QUERIES)
-        yield f"{' '.join(verb)}, terminal", _found(shown, _COLOURS)
+    for command in _COMMANDS:
+        words, name = (*command.split(), *of), command.removesuffix(" --no-refresh")
+        done = subprocess.run([*EXCERPT, *words], env=dict(home), capture_output=True, check=True)
+        yield f"{name}, pipe", _found(done.stdout + done.stderr, _COLOURS)
+        yield f"{name}, terminal", _found(_on_terminal(words, home), _COLOURS)
+    for command in _ANSWERS:
+        shown = b"".join(_on_terminal((*command.split(), query, *of, "--no-refresh"), home) for query in _QUERIES)
+        yield f"{command}, terminal", _found(shown, _COLOURS)
     notes = sum(1 for _ in _note_paths(vault, home))
     yield "the app, with notes and skipped files", _found(_in_the_app(vault, home, notes), _SCREEN)
-
-
-def _named(command: Sequence[str]) -> str:
-    return " ".join(command[: command.index("--vault")])
 
 
 def _found(output: bytes, ours: re.Pattern[str]) -> list[str]:

@@ -55,5 +55,10 @@ def _meaning(setting: Setting) -> str:
     return f"{meaning} See [[{_SEE[setting.key]}]]." if setting.key in _SEE else meaning
 
 
-if __name__ == "__main__":
+def main() -> None:
     PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

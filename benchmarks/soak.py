@@ -71,7 +71,6 @@ def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
             engine = Engine(Snapshot.open(folder, settings, before=old.snapshot), settings)
             engine.prepare()
             old.snapshot.close()
-            engine.snapshot.let_go()
             engine.snapshot.shrink_log()
         if number % (SEARCHES // REOPENINGS) == 0:
             engine.snapshot.close()

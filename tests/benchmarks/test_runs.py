@@ -1,0 +1,191 @@
+"""Every script of `benchmarks/` runs to its end on a small vault, so that nothing it names can be renamed unseen."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import benchmarks.__main__ as bench
+import pytest
+from benchmarks.judgements import Outside
+from benchmarks.measure import Data
+from textual.widgets import Input, TextArea
+
+from benchmarks import (
+    agents,
+    citations,
+    confidence,
+    cross_validation,
+    demo,
+    edits,
+    first_paint,
+    indexing,
+    insight,
+    key_page,
+    keys,
+    memories,
+    memory,
+    messy,
+    million,
+    one_command,
+    packs,
+    quality,
+    readers,
+    related,
+    screenshots,
+    search_speed,
+    settings_page,
+    soak,
+)
+from excerpt import known_vaults
+from excerpt.memory import recall
+from excerpt.memory import store as memory_store
+from excerpt.tui import clipboard
+from tests.benchmarks.small_data import REPOSITORY, write_small_data
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="some scripts read /proc, and one writes names that other systems refuse"
+)
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("benchmarks")
+    write_small_data(root)
+    (root / "room").mkdir()
+    for name in ("benchmarks", "tests"):  # what a script starts with `python -m`, in a process of its own
+        (root / "room" / name).symlink_to(REPOSITORY / name)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Work where a script may write, and take back what a script changes in its process for good."""
+    monkeypatch.chdir(data / "room")
+    monkeypatch.setenv("EXCERPT_HOME", str(data / "room" / "home"))
+    monkeypatch.setenv("TZ", "UTC")
+    for owner, name in (
+        (sys, "argv"),
+        (Input, "cursor_blink"),
+        (TextArea, "cursor_blink"),
+        (clipboard, "_short"),
+        (memory_store, "now"),
+        (recall, "NEAR_IN_MEANING"),
+    ):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    switching, collecting = sys.getswitchinterval(), gc.get_threshold()
+    yield
+    sys.setswitchinterval(switching)
+    gc.set_threshold(*collecting)
+
+
+SMALL: Mapping[object, Mapping[str, object]] = {
+    indexing: {"VAULTS": ("cpp-docs",)},
+    search_speed: {"SETS": search_speed.SETS[:1], "COLD": 1},
+    one_command: {"ROUNDS": 1, "WARM_UPS": 0},
+    keys: {"SETS": keys.SETS[:1], "QUERIES": 1, "LONGEST": 3, "BURST": 4, "WALKED": 1},
+    first_paint: {"REPEATS": 1, "WARM_UPS": 0, "SIZES": ((80, 24),)},
+    edits: {"STARTS": 1, "WARM_UPS": 0, "EDITS": 2, "LONGEST": 3, "BURSTS": 1, "BURST": 2},
+    memory: {"REST": 0.1},
+    insight: {"ASKED": insight.ASKED[:1], "RUNS": 1},
+    soak: {"SEARCHES": 8, "EDITS": 2, "REOPENINGS": 1, "SAMPLES": 2, "MOST_GROWTH": 10.0},
+    cross_validation: {"SAMPLE": 2},
+    messy: {"_QUERIES": messy._QUERIES[:1], "_COMMANDS": messy._COMMANDS[:1], "_ANSWERS": messy._ANSWERS[:1]},
+    citations: {"SAMPLE": 10},
+    memories: {"ASKED": 5, "HELD": 5},
+    related: {"CHOSEN_ON": related.CHOSEN_ON[:1], "CHECKED_ON": ()},
+    screenshots: {"SHOTS": [shot for shot in screenshots.SHOTS if shot.name == "found"]},
+    demo: {"STORY": (demo.STORY[0], demo.STORY[1], demo.STORY[-1])},
+}
+"""Sizes of the runs below, by module."""
+
+
+@pytest.fixture(autouse=True)
+def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, sizes in SMALL.items():
+        for name, size in sizes.items():
+            monkeypatch.setattr(module, name, size)
+    for owner in (known_vaults, demo):
+        monkeypatch.setattr(owner, "DEMO", data / "vault")
+    monkeypatch.setattr(screenshots, "GUIDE", data / "room" / "guide")
+    for script in (key_page, settings_page):
+        monkeypatch.setattr(script, "PAGE", Path(shutil.copy(script.PAGE, data / "room")))
+
+
+def _main(main: Callable[[], object], *options: str) -> None:
+    """Call what a script begins with, as from the command line."""
+    sys.argv = ["script", *options]
+    assert not main()
+
+
+def _confidence(outside: Outside) -> None:
+    for one in outside.sets():
+        if one.collection:  # its vault is written by `make quality`
+            quality.prepare(outside, one)
+    _main(confidence.main, "--data", str(outside.data), "--fit")
+
+
+def _quality(*options: str) -> None:
+    assert quality.main(options) in (0, 1)  # 1: excerpt is below the baseline on a set
+
+
+SET = "obsidian-help-en.dev"
+
+RUNS: Mapping[str, Callable[[str], object]] = {
+    "agents": lambda data: _main(agents.main, "--data", data, "--sets", SET),
+    "citations": lambda data: _main(citations.main, f"{data}/vault"),
+    "confidence": lambda data: _confidence(Outside(Path(data))),
+    "demo": lambda _data: _main(demo.main),
+    "edits": lambda data: _main(edits.main, "--data", data),
+    "key_page": lambda _data: _main(key_page.main),
+    "memories": lambda data: _main(memories.main, "--data", f"{data}/data", "--count", "5"),
+    "messy": lambda data: _main(messy.main, "--data", data),
+    "million": lambda data: _main(million.main, "--data", data, "--copies", "2"),
+    "packs": lambda data: _main(packs.main, "--data", data, "--sets", SET, "--checked", "1"),
+    "quality": lambda data: _quality("--data", data, "--sets", SET, "weather"),
+    "readers": lambda data: readers.main(Path(data) / "attachments"),
+    "related": lambda data: related.measure(Data(Path(data))),
+    "screenshots": lambda _data: _main(screenshots.main),
+    "settings_page": lambda _data: _main(settings_page.main),
+    "soak": lambda data: _main(soak.main, "--data", data),
+}
+"""How each script is run that `python -m` starts."""
+
+STARTED = {"bare_app": "paint", "build_parts": "indexing", "memory": "memory", "peers": "indexing"}
+"""Scripts that a piece of `make bench` starts, and which one."""
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_a_script_runs_to_its_end(name: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    RUNS[name](str(data))
+    printed = capsys.readouterr().out
+    assert printed.strip()
+    assert ": left out" not in printed
+
+
+@pytest.mark.parametrize("piece", [name for name in bench.PIECES if name != "edits"])
+def test_a_piece_of_make_bench_runs_to_its_end(piece: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _main(bench.main, "--data", str(data), "--only", piece)
+    printed = capsys.readouterr().out
+    assert "|" in printed
+    assert ": left out" not in printed
+
+
+# --- none is left out -------------------------------------------------------------------------------------------------
+
+TEXTS = {file.stem: file.read_text(encoding="utf-8") for file in sorted((REPOSITORY / "benchmarks").glob("*.py"))}
+PIECES = {module.__name__.rpartition(".")[2] for module in bench.PIECES.values()}
+
+
+def test_every_script_is_run_here() -> None:
+    started = {name for name, text in TEXTS.items() if 'if __name__ == "__main__":' in text}
+    assert started - PIECES == {*RUNS, *STARTED, "__main__"} - PIECES
+
+
+def test_every_other_module_is_used_by_a_script() -> None:
+    others = set(TEXTS) - set(RUNS) - set(STARTED) - PIECES - {"__init__", "__main__"}
+    unused = {name for name in others if not any(f"from benchmarks.{name} import" in text for text in TEXTS.values())}
+    assert not unused
